@@ -109,8 +109,11 @@ def understood(answer: Answer) -> EvictionAnswer:
 
 
 def _too_many(answer: Answer) -> EvictionAnswer:
-    causes: list[Any] = (answer.body.get("details") or {}).get("causes") or []
-    budget = next((c for c in causes if c.get("reason") == "DisruptionBudget"), None)
+    # Whoever stands before the API server answers with bodies of its own.
+    details = answer.body.get("details")
+    causes = details.get("causes") if isinstance(details, dict) else None
+    found = [each for each in causes if isinstance(each, dict)] if isinstance(causes, list) else []
+    budget = next((each for each in found if each.get("reason") == "DisruptionBudget"), None)
     if budget is None:
         # API priority and fairness, or a webhook that does not want it now.
         return EvictionAnswer("refused", "ACT005", answer.message, stops=True)

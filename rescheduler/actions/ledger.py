@@ -25,6 +25,7 @@ from rescheduler.actions.ledger_format import (
     decoded,
     encoded,
     filled,
+    last_known,
     note_in,
     note_of,
     packed_in,
@@ -146,7 +147,7 @@ class Ledger:
         self._take(*_forgotten(current, state))
         self.fence = state.fence + 1
         now = self._clock.now()
-        known = _last_known(state)
+        known = last_known(state)
         if known is None or now - known > COLD_AFTER:
             state.history.rampSince, state.history.rampMade = now, 0
         return self.write(state.history)
@@ -166,7 +167,10 @@ class Ledger:
         if current is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
         if not self._known(current):
-            raise self._foreign(current)
+            foreign = self._foreign(current)
+            if not isinstance(foreign, LockLost) and asked_to_forget(current, "budgets")[1]:
+                self._object = None  # opening it anew heeds what people ask for
+            raise foreign
         state = self._decode(current)
         if state is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} holds no state", RESET)
@@ -175,6 +179,8 @@ class Ledger:
         except ClocksDiffer:
             self._object = None  # opening it anew heeds what people ask for
             raise
+        # A state that can be believed needs no new start; the request must not wait for one.
+        current, _ = asked_to_forget(current, "budgets")
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
@@ -279,7 +285,10 @@ class Ledger:
 
     def _foreign(self, current: dict[str, Any]) -> ActionError:
         """Why what is stored now, which we did not write, ends this lease transition."""
-        state = self._decode(current)
+        try:
+            state = self._decode(current)
+        except LedgerUnreadable as error:
+            return error
         if state is not None and state.fence > self.fence:
             return LockLost(
                 f"ConfigMap {self._where} has fence {state.fence}, ours is {self.fence}",
@@ -301,7 +310,7 @@ class Ledger:
 
     def _not_set_back(self, state: State) -> None:
         """Moves of a clock that is behind would be out of every budget too early."""
-        now, written = self._clock.now(), _last_known(state)
+        now, written = self._clock.now(), last_known(state)
         if written is not None and written - now > MOST_SET_BACK:
             raise ClocksDiffer(
                 f"the API server's clock shows {instant(now)}, and the state was written at "
@@ -371,13 +380,6 @@ class Ledger:
         if found not in self._follows:
             self._follows.append(found)
         return state
-
-
-def _last_known(state: State) -> datetime | None:
-    """When the state was written; what version 1 does not tell follows from its moves."""
-    if state.written is not None:
-        return state.written
-    return max((move.last for move in state.history.moves), default=None)
 
 
 def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:

@@ -66,6 +66,13 @@ class Note(msgspec.Struct, kw_only=True, frozen=True):
     written: datetime | None = None
 
 
+def last_known(state: State) -> datetime | None:
+    """When the state was written; what version 1 does not tell follows from its moves."""
+    if state.written is not None:
+        return state.written
+    return max((move.last for move in state.history.moves), default=None)
+
+
 def decoded(current: dict[str, Any], where: str) -> State | None:
     """What the ConfigMap holds, None where it holds nothing.
 

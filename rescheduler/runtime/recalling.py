@@ -8,7 +8,7 @@ from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.nesting import decoded
-from rescheduler.model.errors import ActionError, ClusterUnavailable
+from rescheduler.model.errors import ActionError, ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, NAMESPACE, STATE
@@ -50,7 +50,8 @@ def memory_of(connection: Connection) -> FindingHistoryStore:
 def recall(connection: Connection) -> tuple[History, list[Problem]]:
     """The recent moves, for planning without the lock; reads only.
 
-    Where the state does not exist, or may not be read, there are none, and a note reports it.
+    Where the state does not exist, or may not be read, there are none, and a note reports it; one
+    that is damaged somebody must look at (GRD004).
     """
     clock = ServerClock()
     path = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
@@ -62,6 +63,8 @@ def recall(connection: Connection) -> tuple[History, list[Problem]]:
     )
     try:
         return ledger.peek(), []
+    except LedgerUnreadable as error:
+        return History(), [Problem(code="GRD004", message=error.sentence)]
     except ActionError as error:
         note = (
             f"Our own recent moves could not be read, so cool-downs and budgets do not show "

@@ -260,7 +260,8 @@ def catalogs_in(text: str) -> dict[str, str]:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            raise SettingsError(f"--dataset-catalogs {shown}: {error}", hint) from error
+            why = " is not NAME=URL" if "@" in part else f": {error}"
+            raise SettingsError(f"--dataset-catalogs {shown}{why}", hint) from error
         if parts.username or parts.password:
             raise SettingsError(
                 f"--dataset-catalogs {shown} would show them in reports",
@@ -286,7 +287,8 @@ def check_scheduler_url(url: str) -> None:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise SettingsError(f"--scheduler-url: {error}", hint) from error
+        why = "(with credentials) is not a URL" if "@" in url else f"{url}: {error}"
+        raise SettingsError(f"--scheduler-url {why}", hint) from error
     if parts.username or parts.password:
         raise SettingsError(f"--scheduler-url for {parts.hostname} holds credentials", hint)
     if parts.scheme != "https" or not parts.hostname or port == 0 or parts.path.strip("/"):

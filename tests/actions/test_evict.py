@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+import msgspec
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
@@ -138,6 +139,25 @@ def test_other_answers(
     assert (answer.result, answer.code, answer.stops) == (result, code, stops)
     assert answer.retry_after is None
     assert len(server.sent("POST", EVICTION)) == 1
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"message": "slow down", "details": "limit 100/s"},
+        {"details": ["DisruptionBudget"]},
+        {"details": {"causes": "DisruptionBudget"}},
+        {"details": {"causes": ["DisruptionBudget", None, 1]}},
+        {"details": None},
+    ],
+)
+def test_a_429_with_a_body_of_somebody_else_is_no_budget(said: dict[str, object]) -> None:
+    reply = http.Reply(status=429, body=msgspec.json.encode(said))
+    with http.serving(lambda _: reply) as served:
+        client = ApiClient(Configuration(host=served.url))
+        move = planned(Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs"), app="web"))
+        answer = evict(client, move, {})
+    assert (answer.result, answer.code, answer.stops) == ("refused", "ACT005", True)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

@@ -158,6 +158,41 @@ def test_a_state_that_can_be_believed_is_not_forgotten_on_request() -> None:
     assert "budgets" not in stage.world.objects[KEY]["data"]
 
 
+def test_a_person_forgets_the_budgets_while_we_hold_the_lock() -> None:
+    """The advice in the message holds for a service that keeps its lock for months."""
+    stage = Stage()
+    a = begun(stage)
+    older = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
+    a.ledger.write(History([past("u1", state="ready")]))
+    stage.world.put(*KEY, older)
+    for _ in range(2):
+        with pytest.raises(LedgerUnreadable, match="not by us"):
+            a.ledger.load()
+    asked = {**older, "data": {**older["data"], "budgets": "forget"}}
+    stage.world.put(*KEY, asked)
+    with pytest.raises(LedgerUnreadable):
+        a.ledger.load()
+    assert a.ledger.load().moves == []
+    assert "budgets" not in stage.world.objects[KEY]["data"], "it is done once"
+    a.ledger.write(History([past("u2", state="ready")]))
+    assert [move.podUid for move in a.ledger.load().moves] == ["u2"]
+
+
+def test_a_request_to_forget_does_not_wait_for_a_later_damage() -> None:
+    stage = Stage()
+    a = begun(stage)
+    a.ledger.write(History([past("u1", state="ready")]))
+    found = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**found, "data": {**found["data"], "budgets": "forget"}})
+    a.ledger.write(a.ledger.load())
+    found = stage.world.objects[KEY]
+    assert "budgets" not in found["data"]
+    a.lease.release()
+    stage.world.put(*KEY, {**found, "data": {**found["data"], "checksum": "0"}})
+    with pytest.raises(LedgerUnreadable):
+        taken_over(stage).ledger.open()
+
+
 def test_a_state_of_an_earlier_fence_is_not_believed_whatever_its_number() -> None:
     stage = Stage()
     begun(stage).lease.release()

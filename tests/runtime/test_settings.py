@@ -24,6 +24,8 @@ from rescheduler.runtime.settings import Settings, env_names
         ({"scheduler_url": "https://:10259"}, "not an https address"),
         ({"scheduler_url": "https://x:99999"}, "Port out of range"),
         ({"scheduler_url": "https://me:hunter2@x:10259"}, "credentials"),
+        ({"scheduler_url": "https://me:hunter2/x@x:10259"}, "(with credentials)"),
+        ({"dataset_catalogs": "d=https://me:hunter2/x@x:1/d"}, "(with credentials)"),
         ({"every": timedelta(minutes=5), "cron": "* * * * *"}, "--every and --cron"),
         ({"every": timedelta(milliseconds=1)}, "too short"),
         ({"cycle_deadline": timedelta(0)}, "too short"),
