@@ -38,11 +38,22 @@ class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
     problem: str = ""
 
 
+class PoolTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The same sums and numbers as in `totals` of a baseline, over the nodes of one pool alone.
+
+    others: the nodes with values in the baseline that were none of the pool.
+    """
+
+    totals: dict[str, tuple[float, int]] = {}
+    others: list[str] = []
+
+
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The readings right before the evictions of one batch, of the nodes that it may touch.
 
     A reading is named by the `key` of its request. nodes: its value on each node; of a reading of
     pods the sum over the node's pods. totals: sum and number of these values over all nodes.
+    pools: key of nodes that policies select to what is known of these alone.
     peers: UID of a workload to the mean over its pods that this batch does not move.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
@@ -52,6 +63,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     at: datetime
     nodes: dict[str, dict[str, float]] = {}
     totals: dict[str, tuple[float, int]] = {}
+    pools: dict[str, PoolTotals] = {}
     peers: dict[str, dict[str, float]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
@@ -60,6 +72,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
         for values in self.nodes.values():
             for name in values.keys() - nodes:
                 del values[name]
+        for pool in self.pools.values():
+            pool.others = [name for name in pool.others if name in nodes]
         for devices in self.devices.values():
             for name in devices.keys() - nodes:
                 del devices[name]
@@ -90,6 +104,14 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         """What they have brought."""
         return sum(measured for _, measured in self.pairs)
 
+    @property
+    def said(self) -> str:
+        """The sums in the words of reports."""
+        promised, measured, count = self.promised, self.measured, len(self.pairs)
+        share = f" ({measured / promised:.0%})" if promised > 0 else ""
+        moves = "1 move" if count == 1 else f"{count} moves"
+        return f"measured {measured:.3g} of {promised:.3g} promised{share} over {moves}"
+
     def demoted_at(self, now: datetime) -> bool:
         """Whether the policy may cause no eviction now."""
         return self.until is not None and now < self.until
@@ -97,6 +119,15 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     def add(self, promised: float, measured: float) -> None:
         """Count one more move."""
         self.pairs = [*self.pairs, (round(promised, 6), round(measured, 6))][-MOST_PAIRS:]
+
+    def latest(self, sample: int) -> list["GainRecord"]:
+        """The record of all moves that count, and that of its latest ones alone.
+
+        A policy that has stopped to help need not first use up what it brought before.
+        """
+        if len(self.pairs) <= sample:
+            return [self]
+        return [self, GainRecord(policy=self.policy, pairs=self.pairs[-sample:])]
 
     def falls_short(self, share: float, sample: int) -> bool:
         """Whether so many moves have brought less than this share, by more than noise explains.
@@ -111,10 +142,13 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         error = sqrt(squares * count / max(count - 1, 1)) / promised
         return ratio + _DOUBT * error < share
 
-    def demote(self, now: datetime) -> None:
-        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards."""
+    def demote(self, now: datetime, by: "GainRecord | None" = None) -> None:
+        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards.
+
+        by: the record that decided, where that is one of the latest moves alone.
+        """
         doubled = FIRST_BACK_OFF * 2.0 ** min(self.demotions, 10)
-        self.reason = sums(self.promised, self.measured, len(self.pairs))
+        self.reason = (by or self).said
         self.demoted, self.until = now, now + min(doubled, LONGEST_BACK_OFF)
         self.demotions += 1
         self.pairs = []
@@ -122,10 +156,3 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     def acquit(self) -> None:
         """Forget earlier demotions: since the last one enough moves have brought enough."""
         self.demotions, self.demoted, self.until, self.reason = 0, None, None, ""
-
-
-def sums(promised: float, measured: float, count: int) -> str:
-    """The sums in the words of reports."""
-    share = f" ({measured / promised:.0%})" if promised > 0 else ""
-    moves = "1 move" if count == 1 else f"{count} moves"
-    return f"measured {measured:.3g} of {promised:.3g} promised{share} over {moves}"

@@ -209,14 +209,15 @@ class Limits(Document):
         description="If the moves for a policy's sake bring a smaller share of what it promised, "
         "by more than noise explains, the policy is demoted: it counts as Audit for 24 hours, and "
         "twice as long each time, up to 14 days. What a move brings is measured once the windows "
-        "of the policy's readings have passed. With 0 only moves that did harm demote.",
+        "of the policy's readings have passed, beside how the load of the other nodes that it "
+        "selects has changed. With 0 only moves that did harm demote.",
     )
     minMeasuredSample: int = Field(
         10,
         ge=1,
         le=MOST_PAIRS,
         description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
-        "after a demotion.",
+        "after a demotion. The latest so many are asked alone, too.",
     )
 
     auditFirst: Duration = Field(

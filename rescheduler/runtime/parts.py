@@ -170,7 +170,7 @@ def _actor(
             workload=lambda *asked: read_workload(connection, *asked),
             sleep=stop.sleep,
             stop=stop.within(settings.cycle_deadline),
-            limits=policies.limits,
+            policies=policies,
             record=record,
         )
 

@@ -49,12 +49,12 @@ def policies(moves: int) -> PolicySet:
     )
 
 
-def carried_out(made: Plan, before: Snapshot) -> tuple[Snapshot, History]:
+def carried_out(made: Plan, before: Snapshot, wanted: PolicySet) -> tuple[Snapshot, History]:
     """An hour later, with every replacement where it was most likely to land."""
     history, pods = History(), list(before.pods)
     for _, batch in groupby(made.moves, key=lambda move: move.batch):
         moves = list(batch)
-        history.begin(baseline_of(before, history, moves, made.id))
+        history.begin(baseline_of(before, history, moves, made.id, wanted.policies))
         for move in moves:
             index = before.pod_index[move.pod.uid]
             landed = max(move.landing, key=lambda share: share.probability).node
@@ -107,7 +107,7 @@ def main() -> int:
     requests = [each for one in wanted.policies for each in one.requests()]
     before = replace(before, readings=readings(before, requests))
     made, planning = timed("plan", lambda: plan(before, wanted, History(), mode="Audit"))
-    (after, history), _ = timed("baselines", lambda: carried_out(made, before))
+    (after, history), _ = timed("baselines", lambda: carried_out(made, before, wanted))
     size = len(json.encode(history.baselines))
     _, measuring = timed("measure", lambda: measure(after, wanted, history))
     known = sum(move.gain is not None and not move.gain.problem for move in history.moves)

@@ -33,6 +33,7 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.sources.kubernetes.client import Connection
@@ -93,6 +94,7 @@ class Process:
     after: Callable[[int, str, str], str | None] = lambda *_: None
     wall: float = 0.0
     limits: Limits = field(default_factory=lambda: Limits(**WIDE))
+    policies: tuple[Policy, ...] = ()
     stopped: str = ""
     dead: bool = False
     sent: list[tuple[str, str]] = field(default_factory=list)
@@ -254,6 +256,7 @@ class Process:
             sleep=self.sleep,
             stop=lambda: self.stopped,
             limits=self.limits,
+            policies=self.policies,
             steering=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
             taints=SoftTaints(self._stored),
             extender=ExtenderLease(self._stored(LEASES, EXTENDER), self.clock),

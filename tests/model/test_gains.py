@@ -8,10 +8,15 @@ import pytest
 
 from rescheduler.model.gains import MOST_PAIRS, MOST_POLICIES, Baseline, GainRecord
 from rescheduler.model.history import History
-from rescheduler.planning.limits.demotion import decide_mode
+from rescheduler.planning.limits.demotion import decide_mode, result
+from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.spread.policy import Spread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+
+
+POLICY = Spread(name="p", match=Match(all=True), constraints="FromPods")
 
 
 def record(*pairs: tuple[float, float], **fields: Any) -> GainRecord:
@@ -87,6 +92,28 @@ def test_a_whole_sample_that_helps_ends_the_probation() -> None:
     assert not decide_mode(made, Limits(), NOW + timedelta(days=1))
     assert (made.demotions, made.demoted, made.until, made.reason) == (0, None, None, "")
     assert made.promised == pytest.approx(10.0)
+
+
+def test_a_policy_that_has_stopped_to_help_does_not_use_up_what_it_brought_before() -> None:
+    made = record(*[(1.0, 1.0)] * 50)
+    bad = 0
+    while not fail(made, NOW, count=1):
+        bad += 1
+        assert bad < 10
+    assert made.reason.endswith("over 10 moves")
+    assert "(20%)" in made.reason or "(10%)" in made.reason or "(0%)" in made.reason
+
+
+def test_the_latest_moves_may_fall_short_without_demoting_a_policy_that_does_well() -> None:
+    made = record(*[(1.0, 1.0)] * 50, *[(1.0, 0.0), (1.0, 0.8)] * 5)
+    limits = Limits()
+    assert not decide_mode(made, limits, NOW)
+    history = History(gains=[made])
+    found = result(history, POLICY, limits, NOW)
+    assert found is not None
+    assert found.problem is not None
+    assert found.problem.code == "MSR002"
+    assert "measured 4 of 10 promised (40%) over 10 moves" in found.problem.message
 
 
 def test_half_a_sample_that_helps_does_not() -> None:

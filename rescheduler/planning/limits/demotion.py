@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from math import ceil
 
-from rescheduler.model.gains import GainRecord, sums
+from rescheduler.model.gains import GainRecord
 from rescheduler.model.history import History
 from rescheduler.model.plan import GainsResult
 from rescheduler.model.problem import Problem
@@ -34,16 +34,18 @@ def in_force(
 def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
     """Demote the policy if its moves brought too little; whether it was demoted just now.
 
-    One that was demoted before is on probation until a whole sample has brought enough: a third of
-    the sample is enough to demote it again, for twice as long.
+    All moves that count are asked, and the latest sample alone. A policy that was demoted before is
+    on probation until a whole sample has brought enough: a third of the sample is enough to demote
+    it again, for twice as long.
     """
     if record.demoted_at(now):
         return False
     sample = limits.minMeasuredSample
     enough = ceil(sample / 3) if record.demotions else sample
-    if record.falls_short(limits.minMeasuredShare, enough):
-        record.demote(now)
-        return True
+    for each in record.latest(sample):
+        if each.falls_short(limits.minMeasuredShare, enough):
+            record.demote(now, each)
+            return True
     share = limits.minMeasuredShare * record.promised
     if record.demotions and len(record.pairs) >= sample and record.measured >= share:
         record.acquit()
@@ -83,13 +85,15 @@ def demotion(record: GainRecord, limits: Limits, now: datetime) -> Problem | Non
 
 
 def _short(record: GainRecord, limits: Limits) -> Problem | None:
-    """MSR002 where the moves so far brought too little, and a demotion may follow; or None."""
-    if not record.pairs or record.measured >= limits.minMeasuredShare * record.promised:
+    """MSR002 where the moves so far, or the latest, brought too little; or None."""
+    share = limits.minMeasuredShare
+    latest = record.latest(limits.minMeasuredSample)
+    low = next((each for each in latest if each.measured < share * each.promised), None)
+    if low is None:
         return None
     return Problem(
         code="MSR002",
-        message=f"The moves for policy {record.policy} have "
-        f"{sums(record.promised, record.measured, len(record.pairs))}; below "
-        f"{limits.minMeasuredShare:.0%} (minMeasuredShare) over {limits.minMeasuredSample} moves, "
+        message=f"The {'' if low is record else 'latest '}moves for policy {record.policy} have "
+        f"{low.said}; below {share:.0%} (minMeasuredShare) over {limits.minMeasuredSample} moves, "
         "by more than noise explains, it is demoted to Audit",
     )

@@ -4,13 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline
+from rescheduler.model.gains import Baseline, PoolTotals
 from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
-from rescheduler.model.readings import IntArray, Reading
+from rescheduler.model.readings import FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
+from rescheduler.planning.measure.pools import pools_of
 from rescheduler.planning.search.corrections import corrected
+from rescheduler.policies.base import Policy
 
 _DIGITS = 4
 """Significant digits that are kept."""
@@ -26,17 +28,27 @@ _MOST_DEVICES = 32
 
 
 def baseline_of(
-    snapshot: Snapshot, history: History, moves: Sequence[PlannedMove], plan: str
+    snapshot: Snapshot,
+    history: History,
+    moves: Sequence[PlannedMove],
+    plan: str,
+    policies: Sequence[Policy],
 ) -> Baseline:
     """The readings on the nodes that these moves of one batch leave and most likely reach.
 
     Also on those that earlier moves touched: what changes there says nothing of how load changes
     by itself. They are corrected for our moves before the batch that their windows have not seen.
+    policies: all that may be measured by these readings, each over the nodes that it selects.
     """
     snapshot = corrected(snapshot, history)
     found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
     touched = _touched(moves, snapshot)
     others = _others(history, snapshot)
+    pools = pools_of(policies, snapshot)
+    named = others | touched
+    for pool in pools:
+        outside = [name for name, node in named.items() if not pool.selected[node]]
+        found.pools[pool.key] = PoolTotals(others=outside)
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
         key = reading.request.key
@@ -44,11 +56,11 @@ def baseline_of(
             continue
         values = by_node(reading, snapshot)
         known = ~np.isnan(values)
-        found.totals[key] = (_short(float(values[known].sum()), _DIGITS_OF_SUMS), int(known.sum()))
+        found.totals[key] = _total(values[known])
+        for pool in pools:
+            found.pools[pool.key].totals[key] = _total(values[known & pool.selected])
         found.nodes[key] = {
-            name: _short(float(values[node]))
-            for name, node in (others | touched).items()
-            if known[node]
+            name: _short(float(values[node])) for name, node in named.items() if known[node]
         }
         if reading.devices:
             found.devices[key] = _devices(reading, snapshot, touched)
@@ -81,6 +93,10 @@ def _others(history: History, snapshot: Snapshot) -> dict[str, int]:
         names.update((name, None) for name in (move.source, move.landedOn))
     index = snapshot.node_index
     return {name: index[name] for name in list(names)[:_MOST_OTHERS] if name in index}
+
+
+def _total(values: FloatArray) -> tuple[float, int]:
+    return _short(float(values.sum()), _DIGITS_OF_SUMS), len(values)
 
 
 def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, float]:

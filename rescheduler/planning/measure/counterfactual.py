@@ -1,8 +1,8 @@
 """The snapshot as it would be without some of our moves: the pods back, and the load with them.
 
 On the nodes that the moves touched each reading is what it was before, times how it has changed on
-all others since: a load that falls everywhere falls here too. Of that, the moved pods' own part
-follows their workload's other pods; and pods that came since would have come in any case.
+the policy's others since: a load that falls on all of them falls here too. Of that, the moved pods'
+own part follows their workload's other pods; and pods that came since would have come in any case.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,6 +25,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
 from rescheduler.planning.measure.groups import Group, Settled
+from rescheduler.planning.measure.pools import NodePool
 from rescheduler.planning.measure.trends import Trends
 from rescheduler.policies.base import Policy
 
@@ -40,10 +41,11 @@ class Obstacle:
 class Before:
     """What the readings of one group's nodes and pods would be without its moves."""
 
-    def __init__(self, snapshot: Snapshot, group: Group, history: History) -> None:
+    def __init__(self, snapshot: Snapshot, group: Group, history: History, pool: NodePool) -> None:
+        """pool: the nodes that the policy selects for which this is asked."""
         self._snapshot = snapshot
         self._group = group
-        self._trends = Trends(snapshot, group.nodes, history)
+        self._trends = Trends(snapshot, group.nodes, history, pool)
         moved = [each.replacement for each in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
         self._known: dict[tuple[str, str, int], float] = {}
@@ -82,8 +84,8 @@ class Before:
                     return Obstacle(f"{request.name} is not known of node {name}", passes=True)
                 if np.isnan(self._trend(reading, baseline)):
                     text = (
-                        f"no other node has {request.name} undisturbed by moves: how it changed "
-                        "by itself is not known"
+                        f"too few other nodes that the policy selects have {request.name} "
+                        "undisturbed by moves: how it changed by itself is not known"
                     )
                     return Obstacle(text, passes=self._trends.shown(request, baseline))
             elif request.subject == "node" and self._left(node) and not np.isnan(values[node]):
@@ -251,9 +253,11 @@ class Before:
         return None
 
 
-def without(snapshot: Snapshot, groups: Sequence[Group], history: History) -> Snapshot:
-    """The snapshot as it would be without the moves of these groups."""
-    befores = [Before(snapshot, group, history) for group in groups]
+def without(
+    snapshot: Snapshot, groups: Sequence[Group], history: History, pool: NodePool
+) -> Snapshot:
+    """The snapshot as it would be without the moves of these groups, for policies of this pool."""
+    befores = [Before(snapshot, group, history, pool) for group in groups]
     pods = list(snapshot.pods)
     for group in groups:
         for each in group.measured:

@@ -12,6 +12,7 @@ from rescheduler.planning.limits.demotion import decide_mode, demotion
 from rescheduler.planning.measure.comparing import GroupGain, gains, needs_readings
 from rescheduler.planning.measure.counterfactual import Before, Obstacle, without
 from rescheduler.planning.measure.groups import Group, groups
+from rescheduler.planning.measure.pools import NodePool
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -65,22 +66,26 @@ def _outcomes(
 ) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
     """For each group what it has brought by policy, or why that cannot be measured now."""
     ready = []
+    pools = {name: NodePool.of(policy, now) for name, policy in policies.items()}
     for group in settled:
-        obstacle = _obstacle(Before(now, group, history), group, policies)
+        obstacle = _obstacle(now, group, history, policies, pools)
         if obstacle is None:
             ready.append(group)
         else:
             yield group, obstacle
     known: list[dict[str, GroupGain]] = [{} for _ in ready]
     failed: dict[int, Obstacle] = {}
-    undone: Snapshot | None = None
+    by_pool: dict[str, Snapshot] = {}
     for name, policy in policies.items():
         wanting = [n for n, group in enumerate(ready) if group.predicted(name) > 0]
         if not wanting:
             continue
-        if undone is None and needs_readings(policy):
-            undone = without(now, ready, history)
-        found = gains(policy, ready, now, undone if needs_readings(policy) else None)
+        undone: Snapshot | None = None
+        if needs_readings(policy):
+            pool = pools[name]
+            undone = by_pool.get(pool.key) or without(now, ready, history, pool)
+            by_pool[pool.key] = undone
+        found = gains(policy, ready, now, undone)
         for number in wanting:
             if isinstance(found, Problem):
                 failed[number] = Obstacle(f"policy {name}: {found.message}", passes=True)
@@ -90,9 +95,17 @@ def _outcomes(
         yield group, failed.get(number, known[number])
 
 
-def _obstacle(before: Before, group: Group, policies: Mapping[str, Policy]) -> Obstacle | None:
+def _obstacle(
+    now: Snapshot,
+    group: Group,
+    history: History,
+    policies: Mapping[str, Policy],
+    pools: Mapping[str, NodePool],
+) -> Obstacle | None:
     found = (
-        before.obstacle(policy) for name, policy in policies.items() if group.predicted(name) > 0
+        Before(now, group, history, pools[name]).obstacle(policy)
+        for name, policy in policies.items()
+        if group.predicted(name) > 0
     )
     return next((each for each in found if each is not None), None)
 

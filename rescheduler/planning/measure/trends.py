@@ -1,4 +1,4 @@
-"""How load has changed by itself since before a batch: as on the nodes that no move touched."""
+"""How load has changed by itself since before a batch: as on nodes of the policy without moves."""
 
 from collections.abc import Iterable
 from datetime import timedelta
@@ -6,10 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline
+from rescheduler.model.gains import Baseline, PoolTotals
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.pools import EVERY_NODE, NodePool
 
 _NOTHING = 1e-6
 """Of all load then, what is left by rounding where nothing was."""
@@ -22,15 +23,19 @@ _MOST_UNKNOWN = 0.05
 
 
 class Trends:
-    """The change of a reading's mean since each batch, over the nodes that no move touched.
+    """The change of a reading's mean since each batch, over nodes of one pool without moves.
 
-    Moves of other groups count too: what they leave or reach does not change by itself. Which
-    nodes those are becomes known batch by batch, so the change is followed from one to the next.
+    What the policy does not select shows nothing: its load has other reasons to change. Moves of
+    other groups count too: what they leave or reach does not change by itself. Which nodes those
+    are becomes known batch by batch, so the change is followed from one to the next.
     """
 
-    def __init__(self, snapshot: Snapshot, touched: frozenset[int], history: History) -> None:
+    def __init__(
+        self, snapshot: Snapshot, touched: frozenset[int], history: History, pool: NodePool
+    ) -> None:
         """touched: indices of the nodes of the group that is measured."""
         self._snapshot = snapshot
+        self._pool = pool
         self._group = {snapshot.nodes[node].metadata.name for node in touched}
         self._baselines = history.baselines
         self._order = {(b.plan, b.batch): n for n, b in enumerate(history.baselines)}
@@ -44,10 +49,10 @@ class Trends:
         """
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
-        theirs = self._there(stations[-1]) & ~np.isnan(values)
+        theirs = self._there(stations[-1]) & ~np.isnan(values) & self._pool.selected
         index = self._snapshot.node_index
         theirs[[index[name] for name in apart if name in index]] = False
-        before = _mean(request, stations[-1], apart)
+        before = self._mean(request, stations[-1], apart)
         if np.isnan(before) or not theirs.any():
             return float("nan")
         changed = float(values[theirs].mean()) / before if before > 0 else 1.0
@@ -57,20 +62,24 @@ class Trends:
         """Whether enough nodes had the reading then for others to show how it changes."""
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
-        last = _mean(request, stations[-1], apart)
+        last = self._mean(request, stations[-1], apart)
         return not np.isnan(last * self._until(request, stations))
 
     def _stations(self, request: ReadingRequest, since: Baseline) -> list[Baseline]:
         """The batch, and all later ones before which the reading was there."""
         first = self._order[since.plan, since.batch]
-        return [since, *(b for b in self._baselines[first + 1 :] if request.key in b.totals)]
+        return [
+            since,
+            *(b for b in self._baselines[first + 1 :] if request.key in self._of(b).totals),
+        ]
 
     def _until(self, request: ReadingRequest, stations: list[Baseline]) -> float:
         """The change from the first batch to the last."""
         answer = 1.0
         for one, other in pairwise(stations):
             apart = _touched(move for move in self._since(request, one) if self._was(move, other))
-            before, after = _mean(request, one, apart), _mean(request, other, apart)
+            before = self._mean(request, one, apart)
+            after = self._mean(request, other, apart)
             answer *= after / before if np.isnan(before) or before > 0 else 1.0
         return answer
 
@@ -103,19 +112,30 @@ class Trends:
         old = (each is None or each <= since.at for each in made)
         return np.fromiter(old, dtype=np.bool_, count=len(self._snapshot.nodes))
 
+    def _of(self, then: Baseline) -> PoolTotals:
+        """What was kept of the pool before that batch."""
+        if self._pool.key == EVERY_NODE:
+            return PoolTotals(totals=then.totals)
+        return then.pools.get(self._pool.key, PoolTotals())
+
+    def _may_be_in_pool(self, name: str) -> bool:
+        """Whether the policy selects the node; of one that is gone nobody knows."""
+        node = self._snapshot.node_index.get(name, -1)
+        return node < 0 or bool(self._pool.selected[node])
+
+    def _mean(self, request: ReadingRequest, then: Baseline, apart: frozenset[str]) -> float:
+        """Over the pool's nodes besides these, before that batch; NaN where they were too few."""
+        pool, values = self._of(then), then.nodes.get(request.key, {})
+        total, count = pool.totals.get(request.key, (0.0, 0))
+        known = (apart & values.keys()) - set(pool.others)
+        unknown = sum(self._may_be_in_pool(name) for name in apart - values.keys())
+        left, load = count - len(known), total - sum(values[name] for name in known)
+        if left <= 0 or unknown > _MOST_UNKNOWN * left:
+            return float("nan")
+        if load <= _NOTHING * total:
+            return 0.0
+        return load / left if load >= _LEAST_SHARE * total else float("nan")
+
 
 def _touched(moves: Iterable[PastMove]) -> frozenset[str]:
     return frozenset(name for m in moves for name in (m.source, m.landedOn) if name)
-
-
-def _mean(request: ReadingRequest, then: Baseline, apart: frozenset[str]) -> float:
-    """Over the nodes besides these, before that batch; NaN where they were too few."""
-    total, count = then.totals.get(request.key, (0.0, 0))
-    values = then.nodes.get(request.key, {})
-    known = apart & values.keys()
-    left, load = count - len(known), total - sum(values[name] for name in known)
-    if left <= 0 or len(apart) - len(known) > _MOST_UNKNOWN * left:
-        return float("nan")
-    if load <= _NOTHING * total:
-        return 0.0
-    return load / left if load >= _LEAST_SHARE * total else float("nan")

@@ -15,6 +15,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.steering import Entry, Followed
 from rescheduler.model.trail import Record
+from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 
 
@@ -215,6 +216,7 @@ class Actor:
     kueue: the Workloads of Kueue; None where none may be stopped.
     warn: writes to the log.
     schedulers: the names of those that the plan knew.
+    policies: all of the run, by whose readings moves are measured later.
     """
 
     lease: Lock
@@ -234,6 +236,7 @@ class Actor:
     sleep: Callable[[float], None]
     stop: Callable[[], str]
     limits: Limits
+    policies: Sequence[Policy]
     pace: Pace = Pace()
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None

@@ -67,7 +67,8 @@ class Attempts:
         self._scheduler = scheduler_version(snapshot.cluster.version)
         self._snapshot = snapshot
         self._checks = self.guard(snapshot)
-        self.history.begin(baseline_of(snapshot, self.history, batch, self._plan))
+        policies = self._actor.policies
+        self.history.begin(baseline_of(snapshot, self.history, batch, self._plan, policies))
 
     def guard(self, snapshot: Snapshot) -> Checks:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""

@@ -32,7 +32,7 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.trail_files import IN_FOLDER, is_folder
-from rescheduler.policies.limits import Limits
+from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
 from rescheduler.runtime.logs import hidden, logger
 from rescheduler.sources.output_file import is_stdout
@@ -97,11 +97,11 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     workload: Callable[[str, str, Sequence[str]], Snapshot],
     sleep: Callable[[float], None],
     stop: Callable[[], str],
-    limits: Limits,
+    policies: PolicySet,
     record: Recorder = unrecorded,
 ) -> Actor:
     """The actor on a real cluster."""
-    state.ledger.keep = limits.keep
+    state.ledger.keep = policies.limits.keep
 
     def ask(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         return evict(api, move, annotations(move, plan, fence))
@@ -134,7 +134,8 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         steady=steady,
         sleep=sleep,
         stop=stop,
-        limits=limits,
+        limits=policies.limits,
+        policies=policies.policies,
         record=record,
         steering=SteeringTable(
             StoredObject(

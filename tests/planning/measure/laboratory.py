@@ -46,8 +46,11 @@ def bound(policy: Policy, seen: Snapshot) -> Term:
 class Laboratory:
     """24 nodes, of which 12 are hot; on each hot one six pods, on each other one a single pod.
 
-    use: cores of each pod by UID. base: cores that each node uses besides. sticks: the node that a
-    pod has left stays as hot as it was. noise: by which share each measurement is off at most.
+    Besides 24 of another pool, without pods, that use as much as the others on average.
+
+    web: whether there are. use: cores of each pod by UID. base: cores that each node uses besides.
+    sticks: the node that a pod has left stays as hot as it was. noise: by which share each
+    measurement is off at most.
     """
 
     policies: list[Policy] = field(default_factory=lambda: [EVEN])
@@ -55,6 +58,7 @@ class Laboratory:
     noise: float = 0.0
     seed: int = 1
     sticks: bool = False
+    web: bool = False
     scale: float = 1.0
     missing: tuple[str, ...] = ()
     history: History = field(default_factory=History)
@@ -66,8 +70,11 @@ class Laboratory:
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
-        self.nodes = [node(f"n{number}") for number in range(NODES)]
+        self.nodes = [node(f"n{number}", labels={"pool": "gpu"}) for number in range(NODES)]
         self.base = {each.metadata.name: 1.2 for each in self.nodes}
+        for number in range(NODES * self.web):
+            self.nodes.append(node(f"web{number}", labels={"pool": "web"}))
+            self.base[f"web{number}"] = 4.7
         self.controllers: list[Controller] = [
             controller("ReplicaSet", f"w{number}", replicas=6) for number in range(HOT)
         ]
@@ -123,7 +130,7 @@ class Laboratory:
         self.made += 1
         seen = self.snapshot()
         planned = [self._planned(uid, to, expected or {to: 1.0}, seen) for uid, to in pairs]
-        self.history.begin(baseline_of(seen, self.history, planned, "plan"))
+        self.history.begin(baseline_of(seen, self.history, planned, "plan", self.policies))
         return [
             self._carry_out(each, to, seen) for each, (_, to) in zip(planned, pairs, strict=True)
         ]

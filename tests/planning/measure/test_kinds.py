@@ -169,7 +169,7 @@ def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> Non
         broken("g2", "new", now),
         [SICK],
         past("g2", source="g1", replacement="new", gains={"sick": gain}, landing={"g2": 1.0}),
-        baseline=baseline_of(before, History(), [move], "p"),
+        baseline=baseline_of(before, History(), [move], "p", [SICK]),
     )
     assert gain == pytest.approx(1.0)
     assert made.gain is not None

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
+from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.enforce.live_actor import live_actor, open_state
 from tests.fakes.apiserver import serving
@@ -28,7 +29,7 @@ def test_the_ledger_keeps_moves_as_long_as_the_limits_need_them() -> None:
                 pods=unused,
                 sleep=unused,
                 stop=unused,
-                limits=Limits(coolDown=span, coolDownCap=span),
+                policies=policy_set([], Limits(coolDown=span, coolDownCap=span)),
             )
             assert state.ledger.keep == 2 * span
 
