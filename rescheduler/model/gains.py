@@ -55,6 +55,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     pods the sum over the node's pods. totals: sum and number of these values over all nodes.
     pools: key of nodes that policies select to what is known of these alone.
     peers: UID of a workload to the mean over its pods that this batch does not move.
+    charges: policy to UID of a pod of the batch to what it was charged where it was, for policies
+    whose charges stay with a running pod.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
 
@@ -65,6 +67,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     totals: dict[str, tuple[float, int]] = {}
     pools: dict[str, PoolTotals] = {}
     peers: dict[str, dict[str, float]] = {}
+    charges: dict[str, dict[str, float]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
     def keep(self, nodes: set[str]) -> None:

@@ -14,7 +14,8 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import (
+from rescheduler.policies.base import Policy
+from rescheduler.policies.terms import (
     Bounding,
     Evacuation,
     Filling,
@@ -22,7 +23,6 @@ from rescheduler.policies.base import (
     Idling,
     Loaded,
     Mutual,
-    Policy,
     Roomy,
     Term,
     Warns,

@@ -14,8 +14,8 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
-from rescheduler.policies.base import Term
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.terms import Term
 from rescheduler.policytest.document import PolicyTest
 from rescheduler.policytest.drawing import drawn
 from rescheduler.policytest.listing import listed

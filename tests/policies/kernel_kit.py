@@ -3,8 +3,8 @@
 import numpy as np
 
 from rescheduler.model.move import Shift
-from rescheduler.policies.base import Term
 from rescheduler.policies.shared.separable import Separable
+from rescheduler.policies.terms import Term
 from tests.policies.kit import near
 from tests.policies.kit_cases import Case
 

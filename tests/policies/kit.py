@@ -9,7 +9,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.base import Bounding, Mutual, Term
+from rescheduler.policies.terms import Bounding, Mutual, Term
 from tests.policies.kit_cases import Case
 
 

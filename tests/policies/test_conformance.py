@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.policies.base import Match, Term
+from rescheduler.policies.base import Match
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
+from rescheduler.policies.terms import Term
 from tests.draws import tries
 from tests.picture import move, picture, proposed
 from tests.policies import kernel_kit, kit, kit_cases

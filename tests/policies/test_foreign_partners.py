@@ -15,12 +15,13 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match, Policy, Warns
+from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.shared.own_partners import MOST_TERMS
+from rescheduler.policies.terms import Warns
 from tests.cluster import controller, node, pod, snapshot
 
 HOST = "kubernetes.io/hostname"

@@ -13,6 +13,7 @@ from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.pools import pools_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
+from rescheduler.policies.terms import Resting
 
 _DIGITS = 4
 """Significant digits that are kept."""
@@ -67,6 +68,9 @@ def baseline_of(
         if reading.request.subject == "pod":
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
+    for policy in policies:
+        if policy.resting and any(move.gains.get(policy.name, 0.0) > 0 for move in moves):
+            found.charges[policy.name] = _charges(policy, snapshot, moves)
     return found
 
 
@@ -93,6 +97,15 @@ def _others(history: History, snapshot: Snapshot) -> dict[str, int]:
         names.update((name, None) for name in (move.source, move.landedOn))
     index = snapshot.node_index
     return {name: index[name] for name in list(names)[:_MOST_OTHERS] if name in index}
+
+
+def _charges(policy: Policy, snapshot: Snapshot, moves: Sequence[PlannedMove]) -> dict[str, float]:
+    """UID of each pod of the batch to its own charge; empty where the policy is not evaluated."""
+    term, index = policy.compile(snapshot), snapshot.pod_index
+    if not isinstance(term, Resting):
+        return {}
+    uids = [move.pod.uid for move in moves if move.pod.uid in index]
+    return {uid: _short(term.charge(index[uid])) for uid in uids}
 
 
 def _total(values: FloatArray) -> tuple[float, int]:

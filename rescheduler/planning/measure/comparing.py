@@ -1,7 +1,7 @@
 """The gain of groups of moves for one policy: its cost without them, less its cost with them."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -9,8 +9,10 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import of_objects
+from rescheduler.planning.measure.counterfactual import Obstacle
 from rescheduler.planning.measure.groups import Group, Settled
-from rescheduler.policies.base import Freeing, Policy, Term
+from rescheduler.policies.base import Policy
+from rescheduler.policies.terms import Freeing, Resting, Term
 
 _NOTHING = 1e-9
 
@@ -43,32 +45,63 @@ class Costs:
 
 def gains(
     policy: Policy, groups: Sequence[Group], now: Snapshot, undone: Snapshot | None
-) -> list[GroupGain] | Problem:
-    """The gain of each group, or the problem for which the policy is not evaluated.
+) -> list[GroupGain | Obstacle] | Problem:
+    """The gain of each group, or why that is not known; or why the policy is not evaluated.
 
     undone: the snapshot as it would be without the moves. None, for a policy that needs no
-    readings of nodes or pods: then only places count, and its own term undoes them.
+    readings of nodes or pods: then only places count, and its own term undoes them. So does one of
+    which running pods keep their charges, which were kept right before they were moved.
     """
     with_moves = policy.compile(now)
-    without_moves = with_moves if undone is None else policy.compile(undone)
+    in_place = undone is None or policy.resting
+    if undone is None:
+        without_moves = with_moves
+    else:
+        readings = replace(now, readings=undone.readings)
+        without_moves = policy.compile(readings if in_place else undone)
     if isinstance(with_moves, Problem):
         return with_moves
     if isinstance(without_moves, Problem):
         return without_moves
     _free_alike(with_moves, without_moves, groups, undone or now)
+    unknown = [_unknown(policy, with_moves, group) for group in groups]
     after = Costs.of(with_moves)
-    if undone is None:
+    if in_place:
         for each in reversed(_members(groups)):
             without_moves.commit(_shift(each).reversed())
+            charge = _charge(each, policy)
+            if charge is not None and isinstance(without_moves, Resting):
+                without_moves.keep(each.replacement, charge)
     before = Costs.of(without_moves)
     promised = [_promised(without_moves, group, now) for group in groups]
     measured = _parted(groups, promised, before, after, now)
-    return list(map(GroupGain, promised, measured))
+    found = zip(unknown, map(GroupGain, promised, measured), strict=True)
+    return [obstacle or gain for obstacle, gain in found]
 
 
 def needs_readings(policy: Policy) -> bool:
     """Whether the policy needs readings of nodes or pods, which moves change."""
     return bool(of_objects(policy.requests()))
+
+
+def _unknown(policy: Policy, with_moves: Term, group: Group) -> Obstacle | None:
+    """Why it is not known what the moves of this group have brought, or None."""
+    if not isinstance(with_moves, Resting):
+        return None
+    for each in group.measured:
+        if each.move.gains.get(policy.name, 0.0) <= 0:
+            continue
+        if _charge(each, policy) is None:
+            return Obstacle("what its pods were charged before was not kept", passes=False)
+        doubt = with_moves.doubt(each.replacement)
+        if doubt:
+            return Obstacle(doubt, passes=True)
+    return None
+
+
+def _charge(each: Settled, policy: Policy) -> float | None:
+    kept = {} if each.baseline is None else each.baseline.charges.get(policy.name, {})
+    return kept.get(each.move.podUid)
 
 
 def _members(groups: Iterable[Group]) -> list[Settled]:

@@ -1,7 +1,7 @@
 """Measuring: what settled moves have brought, entered in the history beside what they promised."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from rescheduler.model.gains import Gain
@@ -89,8 +89,12 @@ def _outcomes(
         for number in wanting:
             if isinstance(found, Problem):
                 failed[number] = Obstacle(f"policy {name}: {found.message}", passes=True)
+                continue
+            gain = found[number]
+            if isinstance(gain, Obstacle):
+                failed[number] = replace(gain, text=f"policy {name}: {gain.text}")
             else:
-                known[number][name] = found[number]
+                known[number][name] = gain
     for number, group in enumerate(ready):
         yield group, failed.get(number, known[number])
 

@@ -15,7 +15,7 @@ from rescheduler.planning.references import landing_shares, steered_ref, stop_re
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.working_copy import WorkingCopy
-from rescheduler.policies.base import NO_ROOM
+from rescheduler.policies.terms import NO_ROOM
 
 LEAST_OVERLAP = 0.5
 """The probability with which the replacement must land where the plan predicted."""

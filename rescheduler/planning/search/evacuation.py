@@ -34,7 +34,7 @@ class Ways:
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """How pods leave their nodes for one policy's sake (`policies.base.Evacuation`)."""
+    """How pods leave their nodes for one policy's sake (`policies.terms.Evacuation`)."""
 
     binding: Binding
     snapshot: Snapshot

@@ -19,7 +19,7 @@ from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, Jo
 from rescheduler.planning.search.pending_pods import Waiting
 from rescheduler.planning.search.stability import Stability
 from rescheduler.planning.search.working_copy import WorkingCopy
-from rescheduler.policies.base import NO_ROOM
+from rescheduler.policies.terms import NO_ROOM
 
 ONLY_WHOLE = "ELG028"
 """The pod may be moved with its whole gang."""

@@ -15,7 +15,7 @@ from rescheduler.planning.binding import Binding
 from rescheduler.planning.search.evaluation import Evaluation
 from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.strategy import Candidate
-from rescheduler.policies.base import ROOM_TOO_LARGE, Roomy
+from rescheduler.policies.terms import ROOM_TOO_LARGE, Roomy
 
 _MOST_GANGS = 8
 """For how many gangs room is looked for in one state."""

@@ -18,7 +18,8 @@ from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, gained
 from rescheduler.planning.search.evaluation import Gate, JointEvaluation
-from rescheduler.policies.base import Lasting, Policy
+from rescheduler.policies.base import Policy
+from rescheduler.policies.terms import Lasting
 
 _ROUNDING = 1e-6
 

@@ -29,8 +29,9 @@ from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.search.justification import Justifications
 from rescheduler.planning.search.reversals import Reversals
 from rescheduler.planning.search.ties import precedence
-from rescheduler.policies.base import ROOM, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.terms import ROOM
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel

@@ -46,7 +46,9 @@ class Numa(Policy):
     makes one NUMA node certain. Nothing is gained where the NUMA node of a device is not known, or
     where what is asked for is not modeled. With `crowded`, a pod is also charged for lying on a
     node whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's
-    memory is of a zone. Sources: kubelet's topology manager and `topology.node.k8s.io/v1alpha2`.
+    memory is of a zone. What a move has brought is measured where it is known how the pod lies
+    after it; else it counts neither for nor against the policy. Sources: kubelet's topology manager
+    and `topology.node.k8s.io/v1alpha2`.
     """
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
@@ -55,6 +57,7 @@ class Numa(Policy):
         "NUM001": ("pod split over NUMA zones", "pods split over NUMA zones")
     }
 
+    resting: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
 
     kind: Literal["Numa"] = "Numa"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rescheduler.kubelet.numa_zones import BEST_EFFORT, NONE, UNKNOWN
+from rescheduler.kubelet.numa_zones import BEST_EFFORT, NONE
 from rescheduler.model.finding import Finding
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
@@ -52,6 +52,8 @@ class NumaTerm:
         self._home = home
         self._node = home.copy()
         self._selected = selected
+        self._matched = matched
+        self._kept: dict[int, tuple[int, float]] = {}
         self._counted = self._use.counted
         self._unknown = selected & np.isnan(excess)
         self._excess = np.where(selected & ~self._unknown, excess, 0.0)
@@ -63,7 +65,7 @@ class NumaTerm:
             pods = np.flatnonzero(use.counted).tolist()
             found = {pod: c for pod in pods if (c := use.zone_fit(pod).charge) > 0}
             self._zone_fit.append(found)
-        self._unclear = self._count_unclear(np.flatnonzero(self._counted).tolist())
+        self._unclear = sum(map(self._is_unclear, np.flatnonzero(self._counted).tolist()))
 
     def cost(self) -> float:
         """Pods as badly placed as can be."""
@@ -102,7 +104,9 @@ class NumaTerm:
             here = np.array([source], dtype=np.int32)
             change = change - float(self._fullness(pod, here)[0])
             for which, use in enumerate(self._uses):
-                change = change + (use.without(pod) - self._own(which, pod))
+                # Who is kept where it was leaves nobody else more than there was before.
+                left = 0.0 if self._is_kept(pod) else use.without(pod)
+                change = change + (left - self._own(which, pod))
         return np.where(nodes == source, 0.0, change)
 
     def commit(self, shift: Shift) -> None:
@@ -110,6 +114,29 @@ class NumaTerm:
         for use in self._uses:
             use.commit(shift)
         self._node[shift.pod] = shift.destination
+
+    def charge(self, pod: int) -> float:
+        """What the pod is charged for its zones and devices, and not for how full they are."""
+        return sum(own.get(pod, 0.0) for own in self._zone_fit)
+
+    def doubt(self, pod: int) -> str:
+        """Why it is not known how the pod lies on its node, or an empty text."""
+        node, key = int(self._home[pod]), self._keys[pod]
+        if node < 0 or not self._selected[node]:
+            return f"pod {key} is on no node that the policy selects"
+        name = self._names[node]
+        if self._matched[pod] and self._use.demand_of[pod] >= 0:
+            if not self._use.zones.known[node]:
+                return f"the NUMA zones of node {name} are not known"
+            if self._is_unclear(pod):
+                return f"in which NUMA zones pod {key} lies on node {name} is not known"
+        if self._devices.counted[pod] and not self._devices.zone_fit(pod).certain:
+            return f"on which NUMA nodes the devices of pod {key} lie is not known"
+        return ""
+
+    def keep(self, pod: int, charge: float) -> None:
+        """Charge the pod this much for its zones and devices where the working copy has it."""
+        self._kept[pod] = int(self._node[pod]), charge
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each pod and cause."""
@@ -219,14 +246,20 @@ class NumaTerm:
         wanted = np.array([demand.whole[column] for demand in demands])
         return np.clip(wanted[None, :] / np.where(room > 0, room, np.inf)[:, None], 0.0, 1.0)
 
-    def _count_unclear(self, pods: list[int]) -> int:
-        """Pods on nodes that may spread them, of which it is not known whether they do."""
-        policy = np.append(self._use.zones.policy, UNKNOWN)[self._home]
-        return sum(
-            1
-            for pod in pods
-            if policy[pod] in (NONE, BEST_EFFORT) and not self._use.zone_fit(pod).certain
-        )
+    def _is_unclear(self, pod: int) -> bool:
+        """Whether its node may spread the pod, and it is not known whether it does.
+
+        A kubelet that refuses what it cannot align still may put each container elsewhere.
+        """
+        node, zones = int(self._home[pod]), self._use.zones
+        if node < 0 or not zones.known[node] or self._use.zone_fit(pod).certain:
+            return False
+        steps = self._use.demands[int(self._use.demand_of[pod])].steps
+        apart = not zones.by_pod[node] and sum(bool(step.any()) for step in steps) > 1
+        return apart or zones.policy[node] in (NONE, BEST_EFFORT)
+
+    def _is_kept(self, pod: int) -> bool:
+        return pod in self._kept and self._kept[pod][0] == self._node[pod]
 
     def _fullness(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) what the pod is charged for the fullest zone of each node."""
@@ -238,6 +271,8 @@ class NumaTerm:
     def _own(self, which: int, pod: int) -> float:
         """The pod's own charge for its zones or devices where it is."""
         node = int(self._node[pod])
+        if self._is_kept(pod):
+            return self._kept[pod][1] if which == _ZONES else 0.0
         if node == self._home[pod]:
             return self._zone_fit[which].get(pod, 0.0)
         return self._uses[which].guests(node).get(pod, 0.0) if node >= 0 else 0.0

@@ -10,8 +10,8 @@ from rescheduler.model.move import Shift
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
-from rescheduler.policies.base import Evacuation
 from rescheduler.policies.shared.demand import Devices, demands
+from rescheduler.policies.terms import Evacuation
 from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
 
 _GPU = "nvidia.com/gpu"

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from rescheduler.model.history import History
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import NO_ROOM
+from rescheduler.policies.terms import NO_ROOM
 from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.enforce.groups import GroupAttempts
 from rescheduler.runtime.enforce.halting import problem

@@ -16,9 +16,10 @@ from rescheduler.model.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import Measured, measure
-from rescheduler.policies.base import Match, NodeMatch, Policy, Term
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.terms import Term
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, controller, node, pod, snapshot

@@ -9,8 +9,8 @@ import pytest
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.policies.base import Loaded, Warns
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.terms import Loaded, Warns
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.picture import move, picture, proposed, workloads
