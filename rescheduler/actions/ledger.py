@@ -25,11 +25,11 @@ from rescheduler.actions.ledger_format import (
     decoded,
     encoded,
     filled,
-    last_known,
     note_in,
     note_of,
     packed_in,
     paused_in,
+    written_at,
 )
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import (
@@ -147,7 +147,7 @@ class Ledger:
         self._take(*_forgotten(current, state))
         self.fence = state.fence + 1
         now = self._clock.now()
-        known = last_known(state)
+        known = written_at(state)
         if known is None or now - known > COLD_AFTER:
             state.history.rampSince, state.history.rampMade = now, 0
         return self.write(state.history)
@@ -310,7 +310,7 @@ class Ledger:
 
     def _not_set_back(self, state: State) -> None:
         """Moves of a clock that is behind would be out of every budget too early."""
-        now, written = self._clock.now(), last_known(state)
+        now, written = self._clock.now(), written_at(state)
         if written is not None and written - now > MOST_SET_BACK:
             raise ClocksDiffer(
                 f"the API server's clock shows {instant(now)}, and the state was written at "

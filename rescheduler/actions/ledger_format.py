@@ -66,7 +66,7 @@ class Note(msgspec.Struct, kw_only=True, frozen=True):
     written: datetime | None = None
 
 
-def last_known(state: State) -> datetime | None:
+def written_at(state: State) -> datetime | None:
     """When the state was written; what version 1 does not tell follows from its moves."""
     if state.written is not None:
         return state.written

@@ -20,8 +20,9 @@ MOST_POLICIES = 200
 
 FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(hours=24), timedelta(days=14)
 
-_DOUBT = 2.0
-"""Standard errors by which a share must be too small, so that noise demotes nobody."""
+_DOUBT, _DOUBT_OF_LAST = 2.0, 4.0
+"""Standard errors by which a share must be too small, so that noise demotes nobody; and that of the
+last moves alone, which are other ones after every move, so that chance has many tries."""
 
 
 class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -38,14 +39,14 @@ class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
     problem: str = ""
 
 
-class PoolTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """The same sums and numbers as in `totals` of a baseline, over the nodes of one pool alone.
+class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
+    """The same as `totals` of a baseline, over the nodes alone that a policy selects.
 
-    others: the nodes with values in the baseline that were none of the pool.
+    outside: the nodes with values in the baseline that it does not select.
     """
 
     totals: dict[str, tuple[float, int]] = {}
-    others: list[str] = []
+    outside: list[str] = []
 
 
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -53,10 +54,10 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     A reading is named by the `key` of its request. nodes: its value on each node; of a reading of
     pods the sum over the node's pods. totals: sum and number of these values over all nodes.
-    pools: key of nodes that policies select to what is known of these alone.
+    selected: key of what policies select of the nodes to what is known of these alone.
     peers: UID of a workload to the mean over its pods that this batch does not move.
-    charges: policy to UID of a pod of the batch to what it was charged where it was, for policies
-    whose charges stay with a running pod.
+    charges: policy to UID of a pod of the batch to what it was charged where it was, and was
+    expected to be where it would go; of policies whose terms keep charges.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
 
@@ -65,9 +66,9 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     at: datetime
     nodes: dict[str, dict[str, float]] = {}
     totals: dict[str, tuple[float, int]] = {}
-    pools: dict[str, PoolTotals] = {}
+    selected: dict[str, SelectedTotals] = {}
     peers: dict[str, dict[str, float]] = {}
-    charges: dict[str, dict[str, float]] = {}
+    charges: dict[str, dict[str, tuple[float, float]]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
     def keep(self, nodes: set[str]) -> None:
@@ -75,8 +76,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
         for values in self.nodes.values():
             for name in values.keys() - nodes:
                 del values[name]
-        for pool in self.pools.values():
-            pool.others = [name for name in pool.others if name in nodes]
+        for each in self.selected.values():
+            each.outside = [name for name in each.outside if name in nodes]
         for devices in self.devices.values():
             for name in devices.keys() - nodes:
                 del devices[name]
@@ -108,7 +109,7 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         return sum(measured for _, measured in self.pairs)
 
     @property
-    def said(self) -> str:
+    def summary(self) -> str:
         """The sums in the words of reports."""
         promised, measured, count = self.promised, self.measured, len(self.pairs)
         share = f" ({measured / promised:.0%})" if promised > 0 else ""
@@ -123,16 +124,21 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Count one more move."""
         self.pairs = [*self.pairs, (round(promised, 6), round(measured, 6))][-MOST_PAIRS:]
 
-    def latest(self, sample: int) -> list["GainRecord"]:
-        """The record of all moves that count, and that of its latest ones alone.
+    def last(self, sample: int) -> "GainRecord":
+        """The record of the last so many moves alone.
 
-        A policy that has stopped to help need not first use up what it brought before.
+        A policy that has stopped helping need not first use up what it brought before.
         """
-        if len(self.pairs) <= sample:
-            return [self]
-        return [self, GainRecord(policy=self.policy, pairs=self.pairs[-sample:])]
+        return GainRecord(policy=self.policy, pairs=self.pairs[-sample:])
 
-    def falls_short(self, share: float, sample: int) -> bool:
+    def shortfall(self, share: float, enough: int, sample: int) -> str:
+        """The sums of moves that have brought too little: all, or the last sample; or ""."""
+        if self.falls_short(share, enough):
+            return self.summary
+        last = self.last(sample)
+        return last.summary if last.falls_short(share, sample, _DOUBT_OF_LAST) else ""
+
+    def falls_short(self, share: float, sample: int, doubt: float = _DOUBT) -> bool:
         """Whether so many moves have brought less than this share, by more than noise explains.
 
         The error is that of a ratio of sums: moves that all bring the same share have none.
@@ -143,15 +149,12 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         ratio = self.measured / promised
         squares = sum((measured - ratio * each) ** 2 for each, measured in self.pairs)
         error = sqrt(squares * count / max(count - 1, 1)) / promised
-        return ratio + _DOUBT * error < share
+        return ratio + doubt * error < share
 
-    def demote(self, now: datetime, by: "GainRecord | None" = None) -> None:
-        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards.
-
-        by: the record that decided, where that is one of the latest moves alone.
-        """
+    def demote(self, now: datetime, reason: str) -> None:
+        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards."""
         doubled = FIRST_BACK_OFF * 2.0 ** min(self.demotions, 10)
-        self.reason = (by or self).said
+        self.reason = reason
         self.demoted, self.until = now, now + min(doubled, LONGEST_BACK_OFF)
         self.demotions += 1
         self.pairs = []

@@ -102,8 +102,8 @@ class Policy(Document):
     """
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
-    resting: ClassVar[bool] = False
-    """Whether its term is `Resting`."""
+    keeps_charges: ClassVar[bool] = False
+    """Whether its term is `KeepsCharges`."""
     each_alone: ClassVar[bool] = False
     """Whether each pod of a finding has its own time since when the finding holds."""
 

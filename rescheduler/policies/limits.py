@@ -103,8 +103,8 @@ class Limits(Document):
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(
         "Refuse",
-        description="Pods with emptyDir, hostPath or ephemeral volumes, also where a claim is "
-        "bound to a hostPath.",
+        description="Pods with emptyDir, hostPath or ephemeral volumes, or with a claim "
+        "bound to a PersistentVolume of type hostPath.",
     )
     jobs: Literal["Refuse", "Allow"] = Field(
         "Refuse", description="Job pods whose policy does not ignore disruption."
@@ -112,16 +112,17 @@ class Limits(Document):
     gangs: Literal["Spare", "Surplus", "Whole"] = Field(
         "Spare",
         description="Pods that run together or not at all: members of a PodGroup (of Kubernetes, "
-        "coscheduling, Volcano or KAI Scheduler), of a LeaderWorkerSet, JobSet, MPIJob, RayCluster "
-        "or the like, and of an Indexed Job that needs all its pods at once. Spare: they are never "
-        "moved. Surplus: Ready members above the gang's minimum (minMember, minCount) are moved "
-        "like other pods; a gang whose minimum is not known needs all its pods. Whole: besides, a "
-        "complete gang may be moved as one group, all its pods in one batch or none; each of them "
-        "counts for the cycle, the hour, node, namespace and PodDisruptionBudget, and all of them "
-        "as one for movesPerWorkload and inFlightPerWorkload. A PodGroup of Kubernetes itself is "
-        "not moved as a whole. A gang that Kueue starts and stops is moved only where `kueue` "
-        "lets it. Pods that MPIJob, RayCluster or a Job of Volcano make themselves are never "
-        "moved: what replaces them cannot be followed.",
+        "coscheduling, Volcano or KAI Scheduler) or of a Workload of Kubernetes 1.35, of a "
+        "LeaderWorkerSet, JobSet, MPIJob, RayCluster or the like, and of an Indexed Job that "
+        "needs all its pods at once. Spare: they are never moved. Surplus: Ready members above "
+        "the gang's minimum (minMember, minCount) are moved like other pods; a gang whose "
+        "minimum is not known needs all its pods. Whole: besides, a complete gang may be moved "
+        "as one group, all its pods in one batch or none; each of them counts for the cycle, "
+        "the hour, node, namespace and PodDisruptionBudget, and all of them as one for "
+        "movesPerWorkload and inFlightPerWorkload. A PodGroup of Kubernetes itself is not moved"
+        " as a whole. A gang that Kueue starts and stops is moved only where `kueue` lets it. "
+        "Pods that MPIJob, RayCluster or a Job of Volcano make themselves are never moved: what"
+        " replaces them cannot be followed.",
     )
     kueue: Literal["Leave", "Restart"] = Field(
         "Leave",
@@ -217,7 +218,9 @@ class Limits(Document):
         ge=1,
         le=MOST_PAIRS,
         description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
-        "after a demotion. The latest so many are asked alone, too.",
+        "after a demotion. The last so many are also "
+        "judged by themselves, so that earlier success does not hide that a policy has stopped "
+        "helping.",
     )
 
     auditFirst: Duration = Field(

@@ -141,7 +141,7 @@ class Evacuation(Protocol):
 
 
 @runtime_checkable
-class Resting(Protocol):
+class KeepsCharges(Protocol):
     """A term of which a pod keeps its own charge while it runs, whatever comes free beside it."""
 
     def charge(self, pod: int) -> float:
@@ -152,8 +152,15 @@ class Resting(Protocol):
         """Why it is not known what the pod is charged where the snapshot has it, or ""."""
         ...
 
-    def keep(self, pod: int, charge: float) -> None:
-        """Charge the pod this much where the working copy has it: so it was before it moved."""
+    def charge_on(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) what the pod would be charged on each of the k nodes."""
+        ...
+
+    def keep(self, pod: int, before: float, after: float) -> None:
+        """Charge the pod as before it moved, where the working copy has it.
+
+        after: what it was expected to be charged where it would go, which deltas answer with.
+        """
         ...
 
 

@@ -254,13 +254,13 @@ def catalogs_in(text: str) -> dict[str, str]:
     answer: dict[str, str] = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         name, equals, url = part.partition("=")
-        shown = part if "@" not in part else f"{name}=(with credentials)"
+        shown = part if _CATALOG.fullmatch(name) and "@" not in text else _shown(text)
         hint = "write it as datasets=https://catalog.data.svc/datasets.json."
         try:
             parts = urlsplit(url)
             port = parts.port
         except ValueError as error:
-            why = " is not NAME=URL" if "@" in part else f": {error}"
+            why = " is not NAME=URL" if "@" in text else f": {error}"
             raise SettingsError(f"--dataset-catalogs {shown}{why}", hint) from error
         if parts.username or parts.password:
             raise SettingsError(
@@ -276,23 +276,28 @@ def catalogs_in(text: str) -> dict[str, str]:
     return answer
 
 
+def _shown(text: str) -> str:
+    """An address as an error may repeat it: where a typing error stands, a password may be."""
+    return text if "@" not in text else "(with credentials)"
+
+
 def check_scheduler_url(url: str) -> None:
     """Refuse what cannot be the address of kube-scheduler.
 
     Raises:
         SettingsError: not https, no host, a bad port, a path, or credentials inside the URL.
     """
-    hint = "write it as https://10.0.0.5:10259."
+    hint, shown = "write it as https://10.0.0.5:10259.", _shown(url)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        why = "(with credentials) is not a URL" if "@" in url else f"{url}: {error}"
-        raise SettingsError(f"--scheduler-url {why}", hint) from error
+        why = " is not a URL" if "@" in url else f": {error}"
+        raise SettingsError(f"--scheduler-url {shown}{why}", hint) from error
     if parts.username or parts.password:
         raise SettingsError(f"--scheduler-url for {parts.hostname} holds credentials", hint)
     if parts.scheme != "https" or not parts.hostname or port == 0 or parts.path.strip("/"):
-        raise SettingsError(f"--scheduler-url {url} is not an https address without a path", hint)
+        raise SettingsError(f"--scheduler-url {shown} is not an https address without a path", hint)
 
 
 def check_url(url: str) -> None:
@@ -301,7 +306,7 @@ def check_url(url: str) -> None:
     Raises:
         SettingsError: no http or https, no host, a bad port, or credentials inside the URL.
     """
-    shown = url if "@" not in url else "(with credentials)"
+    shown = _shown(url)
     try:
         parts = urlsplit(url)
         port = parts.port

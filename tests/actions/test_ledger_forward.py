@@ -1,9 +1,13 @@
 """The state goes forward only, and is never taken for something else than it is."""
 
+from collections.abc import Callable
+from typing import Any
+
 import msgspec
 import pytest
 
 from rescheduler.actions.lease import NOTE
+from rescheduler.actions.ledger import Ledger
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable
 from rescheduler.model.history import History
 from tests.actions.state import (
@@ -158,18 +162,32 @@ def test_a_state_that_can_be_believed_is_not_forgotten_on_request() -> None:
     assert "budgets" not in stage.world.objects[KEY]["data"]
 
 
-def test_a_person_forgets_the_budgets_while_we_hold_the_lock() -> None:
-    """The advice in the message holds for a service that keeps its lock for months."""
+def older(stage: Stage, ledger: Ledger) -> dict[str, Any]:
+    """As it was before the last write."""
+    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
+    ledger.write(History([past("u1", state="ready")]))
+    return found
+
+
+def damaged(stage: Stage, ledger: Ledger) -> dict[str, Any]:
+    """As somebody left it who edited it."""
+    found = older(stage, ledger)
+    return {**found, "data": {**found["data"], "checksum": "0"}}
+
+
+@pytest.mark.parametrize(("spoiled", "said"), [(older, "not by us"), (damaged, "instead of 0")])
+def test_a_person_forgets_the_budgets_while_we_hold_the_lock(
+    spoiled: Callable[[Stage, Ledger], dict[str, Any]], said: str
+) -> None:
+    """The request is heeded by the cycle after the one that saw it."""
     stage = Stage()
     a = begun(stage)
-    older = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
-    a.ledger.write(History([past("u1", state="ready")]))
-    stage.world.put(*KEY, older)
+    left = spoiled(stage, a.ledger)
+    stage.world.put(*KEY, left)
     for _ in range(2):
-        with pytest.raises(LedgerUnreadable, match="not by us"):
+        with pytest.raises(LedgerUnreadable, match=said):
             a.ledger.load()
-    asked = {**older, "data": {**older["data"], "budgets": "forget"}}
-    stage.world.put(*KEY, asked)
+    stage.world.put(*KEY, {**left, "data": {**left["data"], "budgets": "forget"}})
     with pytest.raises(LedgerUnreadable):
         a.ledger.load()
     assert a.ledger.load().moves == []

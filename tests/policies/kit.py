@@ -9,7 +9,7 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import FloatArray
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.terms import Bounding, Mutual, Term
+from rescheduler.policies.terms import Bounding, KeepsCharges, Mutual, Term
 from tests.policies.kit_cases import Case
 
 
@@ -110,6 +110,32 @@ def _check_findings_now(term: Term) -> None:
     pods = term.candidates()
     assert (np.diff(pods) > 0).all()
     assert len(pods) == 0 or cost > 0
+
+
+def check_kept(case: Case, term: Term) -> None:
+    """A charge that is kept counts in full while the pod is there, and no longer."""
+    assert isinstance(term, KeepsCharges) == case.policy.keeps_charges
+    if not isinstance(term, KeepsCharges) or not case.moves:
+        return
+    nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
+    pod, destination = case.moves[0]
+    home = case.blueprint.pods[pod][1]
+    if destination == home:
+        return
+    alone = _cost(term)
+    assert near(float(_numbers(term.charge_on(pod, nodes))[home]), term.charge(pod))
+    shift = Shift(pod, home, destination)
+    term.commit(shift)
+    term.keep(pod, 0.0, 0.0)
+    free = _cost(term)
+    unchanged = _numbers(term.deltas(pod, nodes))
+    term.keep(pod, 0.625, 0.25)
+    assert near(_cost(term), free + 0.625)
+    there = nodes != destination
+    assert near_all(_numbers(term.deltas(pod, nodes))[there], (unchanged - 0.375)[there])
+    assert near(sum(each.cost for each in term.findings()), free + 0.625)
+    term.commit(shift.reversed())
+    assert near(_cost(term), alone)
 
 
 def check_bounds(case: Case, term: Term) -> None:

@@ -26,6 +26,7 @@ CHECKS = [
     kernel_kit.check_kernel,
     kit.check_undo,
     kit.check_findings,
+    kit.check_kept,
     kit.check_bounds,
     kit.check_names,
 ]

@@ -139,7 +139,7 @@ def test_a_plan_of_before_the_demotion_evicts_nothing_for_its_sake(stage: Stage)
     assert isinstance(plan, Plan)
     assert [move.mode for move in plan.moves] == ["Enforce"]
     history = failing()
-    history.gains[0].demote(START)
+    history.gains[0].demote(START, "it brought nothing")
     process = Instance(stage, "one").holding(history)
     there = enforcing(process, [])
     assert there.actor is not None
@@ -152,7 +152,7 @@ def test_a_plan_of_before_the_demotion_evicts_nothing_for_its_sake(stage: Stage)
 
 def test_a_dry_run_shows_the_demotion_and_measures_nothing(stage: Stage) -> None:
     history = failing()
-    history.gains[0].demote(START)
+    history.gains[0].demote(START, "it brought nothing")
     shown = run_cycle(
         replace(enforcing(Process(stage, "dry"), []), actor=None, recall=lambda: (history, []))
     )
@@ -219,7 +219,7 @@ def test_the_metrics_count_a_measured_move_once(stage: Stage) -> None:
 
 def test_a_policy_that_people_set_to_audit_is_not_called_demoted(stage: Stage) -> None:
     history = failing()
-    history.gains[0].demote(START)
+    history.gains[0].demote(START, "it brought nothing")
     audit = policy_set([spread().model_copy(update={"mode": "Audit"})])
     there = enforcing(Instance(stage, "one").holding(history), [])
     outcome = run_cycle(replace(there, policies=lambda: audit))

@@ -34,7 +34,7 @@ def in_force(
 def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
     """Demote the policy if its moves brought too little; whether it was demoted just now.
 
-    All moves that count are asked, and the latest sample alone. A policy that was demoted before is
+    All moves that count are asked, and the last sample alone. A policy that was demoted before is
     on probation until a whole sample has brought enough: a third of the sample is enough to demote
     it again, for twice as long.
     """
@@ -42,10 +42,10 @@ def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
         return False
     sample = limits.minMeasuredSample
     enough = ceil(sample / 3) if record.demotions else sample
-    for each in record.latest(sample):
-        if each.falls_short(limits.minMeasuredShare, enough):
-            record.demote(now, each)
-            return True
+    reason = record.shortfall(limits.minMeasuredShare, enough, sample)
+    if reason:
+        record.demote(now, reason)
+        return True
     share = limits.minMeasuredShare * record.promised
     if record.demotions and len(record.pairs) >= sample and record.measured >= share:
         record.acquit()
@@ -85,15 +85,15 @@ def demotion(record: GainRecord, limits: Limits, now: datetime) -> Problem | Non
 
 
 def _short(record: GainRecord, limits: Limits) -> Problem | None:
-    """MSR002 where the moves so far, or the latest, brought too little; or None."""
+    """MSR002 where the moves so far, or the last, brought too little; or None."""
     share = limits.minMeasuredShare
-    latest = record.latest(limits.minMeasuredSample)
-    low = next((each for each in latest if each.measured < share * each.promised), None)
+    asked = (record, record.last(limits.minMeasuredSample))
+    low = next((each for each in asked if each.measured < share * each.promised), None)
     if low is None:
         return None
     return Problem(
         code="MSR002",
-        message=f"The {'' if low is record else 'latest '}moves for policy {record.policy} have "
-        f"{low.said}; below {share:.0%} (minMeasuredShare) over {limits.minMeasuredSample} moves, "
-        "by more than noise explains, it is demoted to Audit",
+        message=f"The {'' if low is record else 'last '}moves for policy {record.policy} have "
+        f"{low.summary}; below {share:.0%} (minMeasuredShare) over "
+        f"{limits.minMeasuredSample} moves, by more than noise explains, it is demoted to Audit",
     )

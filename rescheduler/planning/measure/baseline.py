@@ -1,19 +1,19 @@
 """What must be known right before the evictions of a batch, to tell later what they brought."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, PoolTotals
+from rescheduler.model.gains import Baseline, SelectedTotals
 from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.readings import FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
-from rescheduler.planning.measure.pools import pools_of
+from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
-from rescheduler.policies.terms import Resting
+from rescheduler.policies.terms import KeepsCharges
 
 _DIGITS = 4
 """Significant digits that are kept."""
@@ -39,17 +39,16 @@ def baseline_of(
 
     Also on those that earlier moves touched: what changes there says nothing of how load changes
     by itself. They are corrected for our moves before the batch that their windows have not seen.
-    policies: all that may be measured by these readings, each over the nodes that it selects.
+    policies: all that may be measured by these readings, each over the nodes that it selects. Those
+    that keep charges and want one of the moves are compiled here, to know what its pods cost.
     """
     snapshot = corrected(snapshot, history)
     found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
     touched = _touched(moves, snapshot)
     others = _others(history, snapshot)
-    pools = pools_of(policies, snapshot)
+    selections = selections_of(policies, snapshot)
     named = others | touched
-    for pool in pools:
-        outside = [name for name, node in named.items() if not pool.selected[node]]
-        found.pools[pool.key] = PoolTotals(others=outside)
+    found.selected = {each.key: _beside(each, named) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
         key = reading.request.key
@@ -57,9 +56,13 @@ def baseline_of(
             continue
         values = by_node(reading, snapshot)
         known = ~np.isnan(values)
+        if not known.any():
+            continue
         found.totals[key] = _total(values[known])
-        for pool in pools:
-            found.pools[pool.key].totals[key] = _total(values[known & pool.selected])
+        for each in selections:
+            # A batch without any value there would end what other batches tell of the change.
+            if (known & each.chosen).any():
+                found.selected[each.key].totals[key] = _total(values[known & each.chosen])
         found.nodes[key] = {
             name: _short(float(values[node])) for name, node in named.items() if known[node]
         }
@@ -68,9 +71,7 @@ def baseline_of(
         if reading.request.subject == "pod":
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
-    for policy in policies:
-        if policy.resting and any(move.gains.get(policy.name, 0.0) > 0 for move in moves):
-            found.charges[policy.name] = _charges(policy, snapshot, moves)
+    found.charges = _charges(policies, snapshot, moves)
     return found
 
 
@@ -99,13 +100,36 @@ def _others(history: History, snapshot: Snapshot) -> dict[str, int]:
     return {name: index[name] for name in list(names)[:_MOST_OTHERS] if name in index}
 
 
-def _charges(policy: Policy, snapshot: Snapshot, moves: Sequence[PlannedMove]) -> dict[str, float]:
-    """UID of each pod of the batch to its own charge; empty where the policy is not evaluated."""
-    term, index = policy.compile(snapshot), snapshot.pod_index
-    if not isinstance(term, Resting):
-        return {}
-    uids = [move.pod.uid for move in moves if move.pod.uid in index]
-    return {uid: _short(term.charge(index[uid])) for uid in uids}
+def _charges(
+    policies: Sequence[Policy], snapshot: Snapshot, moves: Sequence[PlannedMove]
+) -> dict[str, dict[str, tuple[float, float]]]:
+    """What the pods of the batch are charged, and are expected to be; see `Baseline.charges`."""
+    answer: dict[str, dict[str, tuple[float, float]]] = {}
+    for policy in policies:
+        if not policy.keeps_charges or all(m.gains.get(policy.name, 0.0) <= 0 for m in moves):
+            continue
+        term = policy.compile(snapshot)
+        if isinstance(term, KeepsCharges):
+            answer[policy.name] = dict(_charges_by(term, snapshot, moves))
+    return answer
+
+
+def _charges_by(
+    term: KeepsCharges, snapshot: Snapshot, moves: Sequence[PlannedMove]
+) -> Iterator[tuple[str, tuple[float, float]]]:
+    for move in moves:
+        pod, index = snapshot.pod_index.get(move.pod.uid, -1), snapshot.node_index
+        there = {index[s.node]: s.probability for s in move.landing if s.node in index}
+        if pod < 0 or not sum(there.values()) > 0:
+            continue
+        charges = term.charge_on(pod, np.array(list(there), dtype=np.int32))
+        after = float(np.average(charges, weights=list(there.values())))
+        yield move.pod.uid, (_short(term.charge(pod)), _short(after))
+
+
+def _beside(selected: SelectedNodes, named: Mapping[str, int]) -> SelectedTotals:
+    outside = [name for name, node in named.items() if not selected.chosen[node]]
+    return SelectedTotals(outside=outside)
 
 
 def _total(values: FloatArray) -> tuple[float, int]:

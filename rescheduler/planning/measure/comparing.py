@@ -12,7 +12,7 @@ from rescheduler.planning.measure.by_node import of_objects
 from rescheduler.planning.measure.counterfactual import Obstacle
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.policies.base import Policy
-from rescheduler.policies.terms import Freeing, Resting, Term
+from rescheduler.policies.terms import Freeing, KeepsCharges, Term
 
 _NOTHING = 1e-9
 
@@ -45,33 +45,33 @@ class Costs:
 
 def gains(
     policy: Policy, groups: Sequence[Group], now: Snapshot, undone: Snapshot | None
-) -> list[GroupGain | Obstacle] | Problem:
-    """The gain of each group, or why that is not known; or why the policy is not evaluated.
+) -> list[GroupGain | Obstacle]:
+    """The gain of each group, or why that is not known.
 
     undone: the snapshot as it would be without the moves. None, for a policy that needs no
-    readings of nodes or pods: then only places count, and its own term undoes them. So does one of
-    which running pods keep their charges, which were kept right before they were moved.
+    readings of nodes or pods: then only places count, and its own term undoes them. So does a term
+    that keeps charges, with the readings of `undone`: each pod counts as right before its move.
     """
     with_moves = policy.compile(now)
-    in_place = undone is None or policy.resting
+    in_place = undone is None or policy.keeps_charges
     if undone is None:
         without_moves = with_moves
     else:
-        readings = replace(now, readings=undone.readings)
-        without_moves = policy.compile(readings if in_place else undone)
+        same_places = replace(now, readings=undone.readings)
+        without_moves = policy.compile(same_places if in_place else undone)
     if isinstance(with_moves, Problem):
-        return with_moves
+        return [Obstacle(with_moves.message, passes=True)] * len(groups)
     if isinstance(without_moves, Problem):
-        return without_moves
+        return [Obstacle(without_moves.message, passes=True)] * len(groups)
     _free_alike(with_moves, without_moves, groups, undone or now)
     unknown = [_unknown(policy, with_moves, group) for group in groups]
     after = Costs.of(with_moves)
     if in_place:
         for each in reversed(_members(groups)):
             without_moves.commit(_shift(each).reversed())
-            charge = _charge(each, policy)
-            if charge is not None and isinstance(without_moves, Resting):
-                without_moves.keep(each.replacement, charge)
+            charges = _charges(each, policy)
+            if charges is not None and isinstance(without_moves, KeepsCharges):
+                without_moves.keep(each.replacement, *charges)
     before = Costs.of(without_moves)
     promised = [_promised(without_moves, group, now) for group in groups]
     measured = _parted(groups, promised, before, after, now)
@@ -86,12 +86,12 @@ def needs_readings(policy: Policy) -> bool:
 
 def _unknown(policy: Policy, with_moves: Term, group: Group) -> Obstacle | None:
     """Why it is not known what the moves of this group have brought, or None."""
-    if not isinstance(with_moves, Resting):
+    if not isinstance(with_moves, KeepsCharges):
         return None
     for each in group.measured:
         if each.move.gains.get(policy.name, 0.0) <= 0:
             continue
-        if _charge(each, policy) is None:
+        if _charges(each, policy) is None:
             return Obstacle("what its pods were charged before was not kept", passes=False)
         doubt = with_moves.doubt(each.replacement)
         if doubt:
@@ -99,7 +99,7 @@ def _unknown(policy: Policy, with_moves: Term, group: Group) -> Obstacle | None:
     return None
 
 
-def _charge(each: Settled, policy: Policy) -> float | None:
+def _charges(each: Settled, policy: Policy) -> tuple[float, float] | None:
     kept = {} if each.baseline is None else each.baseline.charges.get(policy.name, {})
     return kept.get(each.move.podUid)
 

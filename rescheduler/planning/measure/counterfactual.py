@@ -25,7 +25,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
 from rescheduler.planning.measure.groups import Group, Settled
-from rescheduler.planning.measure.pools import NodePool
+from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
 from rescheduler.policies.base import Policy
 
@@ -41,11 +41,13 @@ class Obstacle:
 class Before:
     """What the readings of one group's nodes and pods would be without its moves."""
 
-    def __init__(self, snapshot: Snapshot, group: Group, history: History, pool: NodePool) -> None:
-        """pool: the nodes that the policy selects for which this is asked."""
+    def __init__(
+        self, snapshot: Snapshot, group: Group, history: History, selected: SelectedNodes
+    ) -> None:
+        """selected: the nodes that the policy selects for which this is asked."""
         self._snapshot = snapshot
         self._group = group
-        self._trends = Trends(snapshot, group.nodes, history, pool)
+        self._trends = Trends(snapshot, group.nodes, history, selected)
         moved = [each.replacement for each in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
         self._known: dict[tuple[str, str, int], float] = {}
@@ -254,10 +256,10 @@ class Before:
 
 
 def without(
-    snapshot: Snapshot, groups: Sequence[Group], history: History, pool: NodePool
+    snapshot: Snapshot, groups: Sequence[Group], history: History, selected: SelectedNodes
 ) -> Snapshot:
-    """The snapshot as it would be without the moves of these groups, for policies of this pool."""
-    befores = [Before(snapshot, group, history, pool) for group in groups]
+    """The snapshot without the moves of these groups, for a policy that selects these nodes."""
+    befores = [Before(snapshot, group, history, selected) for group in groups]
     pods = list(snapshot.pods)
     for group in groups:
         for each in group.measured:

@@ -12,7 +12,7 @@ from rescheduler.planning.limits.demotion import decide_mode, demotion
 from rescheduler.planning.measure.comparing import GroupGain, gains, needs_readings
 from rescheduler.planning.measure.counterfactual import Before, Obstacle, without
 from rescheduler.planning.measure.groups import Group, groups
-from rescheduler.planning.measure.pools import NodePool
+from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -36,7 +36,8 @@ class Measured:
 def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measured:
     """Measure every move that has settled, and demote the policies whose moves do not help.
 
-    It takes two more bindings of each policy with such moves, whatever their number.
+    It takes two more bindings of each policy with such moves, whatever their number, besides those
+    of before their batches (see `baseline_of`).
     """
     answer = Measured()
     if any(move.unmeasured for move in history.moves):
@@ -65,31 +66,31 @@ def _outcomes(
     now: Snapshot, policies: Mapping[str, Policy], history: History, settled: Sequence[Group]
 ) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
     """For each group what it has brought by policy, or why that cannot be measured now."""
+    selected = {
+        name: SelectedNodes.of(policy, now)
+        for name, policy in policies.items()
+        if any(group.predicted(name) > 0 for group in settled)
+    }
     ready = []
-    pools = {name: NodePool.of(policy, now) for name, policy in policies.items()}
     for group in settled:
-        obstacle = _obstacle(now, group, history, policies, pools)
+        wanted = [policies[name] for name in selected if group.predicted(name) > 0]
+        obstacle = _obstacle(now, group, history, [(each, selected[each.name]) for each in wanted])
         if obstacle is None:
             ready.append(group)
         else:
             yield group, obstacle
     known: list[dict[str, GroupGain]] = [{} for _ in ready]
     failed: dict[int, Obstacle] = {}
-    by_pool: dict[str, Snapshot] = {}
-    for name, policy in policies.items():
+    undone: dict[str, Snapshot] = {}
+    for name, nodes in selected.items():
         wanting = [n for n, group in enumerate(ready) if group.predicted(name) > 0]
         if not wanting:
             continue
-        undone: Snapshot | None = None
-        if needs_readings(policy):
-            pool = pools[name]
-            undone = by_pool.get(pool.key) or without(now, ready, history, pool)
-            by_pool[pool.key] = undone
-        found = gains(policy, ready, now, undone)
+        reads = needs_readings(policies[name])
+        if reads and nodes.key not in undone:
+            undone[nodes.key] = without(now, ready, history, nodes)
+        found = gains(policies[name], ready, now, undone[nodes.key] if reads else None)
         for number in wanting:
-            if isinstance(found, Problem):
-                failed[number] = Obstacle(f"policy {name}: {found.message}", passes=True)
-                continue
             gain = found[number]
             if isinstance(gain, Obstacle):
                 failed[number] = replace(gain, text=f"policy {name}: {gain.text}")
@@ -103,15 +104,17 @@ def _obstacle(
     now: Snapshot,
     group: Group,
     history: History,
-    policies: Mapping[str, Policy],
-    pools: Mapping[str, NodePool],
+    wanted: Sequence[tuple[Policy, SelectedNodes]],
 ) -> Obstacle | None:
-    found = (
-        Before(now, group, history, pools[name]).obstacle(policy)
-        for name, policy in policies.items()
-        if group.predicted(name) > 0
-    )
-    return next((each for each in found if each is not None), None)
+    """Why the readings do not tell what the group has brought for one of these policies."""
+    before: dict[str, Before] = {}
+    for policy, nodes in wanted:
+        if nodes.key not in before:
+            before[nodes.key] = Before(now, group, history, nodes)
+        found = before[nodes.key].obstacle(policy)
+        if found is not None:
+            return found
+    return None
 
 
 def _enter(

@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, PoolTotals
+from rescheduler.model.gains import Baseline, SelectedTotals
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.measure.pools import EVERY_NODE, NodePool
+from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _NOTHING = 1e-6
 """Of all load then, what is left by rounding where nothing was."""
@@ -23,7 +23,7 @@ _MOST_UNKNOWN = 0.05
 
 
 class Trends:
-    """The change of a reading's mean since each batch, over nodes of one pool without moves.
+    """The change of a reading's mean since each batch, over the selected nodes without moves.
 
     What the policy does not select shows nothing: its load has other reasons to change. Moves of
     other groups count too: what they leave or reach does not change by itself. Which nodes those
@@ -31,11 +31,11 @@ class Trends:
     """
 
     def __init__(
-        self, snapshot: Snapshot, touched: frozenset[int], history: History, pool: NodePool
+        self, snapshot: Snapshot, touched: frozenset[int], history: History, selected: SelectedNodes
     ) -> None:
         """touched: indices of the nodes of the group that is measured."""
         self._snapshot = snapshot
-        self._pool = pool
+        self._selected = selected
         self._group = {snapshot.nodes[node].metadata.name for node in touched}
         self._baselines = history.baselines
         self._order = {(b.plan, b.batch): n for n, b in enumerate(history.baselines)}
@@ -49,7 +49,7 @@ class Trends:
         """
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
-        theirs = self._there(stations[-1]) & ~np.isnan(values) & self._pool.selected
+        theirs = self._there(stations[-1]) & ~np.isnan(values) & self._selected.chosen
         index = self._snapshot.node_index
         theirs[[index[name] for name in apart if name in index]] = False
         before = self._mean(request, stations[-1], apart)
@@ -112,23 +112,23 @@ class Trends:
         old = (each is None or each <= since.at for each in made)
         return np.fromiter(old, dtype=np.bool_, count=len(self._snapshot.nodes))
 
-    def _of(self, then: Baseline) -> PoolTotals:
-        """What was kept of the pool before that batch."""
-        if self._pool.key == EVERY_NODE:
-            return PoolTotals(totals=then.totals)
-        return then.pools.get(self._pool.key, PoolTotals())
+    def _of(self, then: Baseline) -> SelectedTotals:
+        """What was kept of the selected nodes before that batch."""
+        if self._selected.key == EVERY_NODE:
+            return SelectedTotals(totals=then.totals)
+        return then.selected.get(self._selected.key, SelectedTotals())
 
-    def _may_be_in_pool(self, name: str) -> bool:
+    def _may_be_selected(self, name: str) -> bool:
         """Whether the policy selects the node; of one that is gone nobody knows."""
         node = self._snapshot.node_index.get(name, -1)
-        return node < 0 or bool(self._pool.selected[node])
+        return node < 0 or bool(self._selected.chosen[node])
 
     def _mean(self, request: ReadingRequest, then: Baseline, apart: frozenset[str]) -> float:
-        """Over the pool's nodes besides these, before that batch; NaN where they were too few."""
-        pool, values = self._of(then), then.nodes.get(request.key, {})
-        total, count = pool.totals.get(request.key, (0.0, 0))
-        known = (apart & values.keys()) - set(pool.others)
-        unknown = sum(self._may_be_in_pool(name) for name in apart - values.keys())
+        """Over the selected nodes besides these, before that batch; NaN where they were too few."""
+        theirs, values = self._of(then), then.nodes.get(request.key, {})
+        total, count = theirs.totals.get(request.key, (0.0, 0))
+        known = (apart & values.keys()) - set(theirs.outside)
+        unknown = sum(self._may_be_selected(name) for name in apart - values.keys())
         left, load = count - len(known), total - sum(values[name] for name in known)
         if left <= 0 or unknown > _MOST_UNKNOWN * left:
             return float("nan")

@@ -57,7 +57,7 @@ class Numa(Policy):
         "NUM001": ("pod split over NUMA zones", "pods split over NUMA zones")
     }
 
-    resting: ClassVar[bool] = True
+    keeps_charges: ClassVar[bool] = True
     each_alone: ClassVar[bool] = True
 
     kind: Literal["Numa"] = "Numa"

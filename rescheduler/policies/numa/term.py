@@ -53,7 +53,7 @@ class NumaTerm:
         self._node = home.copy()
         self._selected = selected
         self._matched = matched
-        self._kept: dict[int, tuple[int, float]] = {}
+        self._kept: dict[int, tuple[int, float, float]] = {}
         self._counted = self._use.counted
         self._unknown = selected & np.isnan(excess)
         self._excess = np.where(selected & ~self._unknown, excess, 0.0)
@@ -98,15 +98,17 @@ class NumaTerm:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         source = int(self._node[pod])
         change = self._fullness(pod, nodes)
+        if self._is_kept(pod):
+            _, before, after = self._kept[pod]
+            change = change - self._fullness(pod, self._node[pod : pod + 1]) + (after - before)
+            return np.where(nodes == source, 0.0, change)
         for use in self._uses:
             change = change + use.after(pod, nodes)
         if source >= 0:
             here = np.array([source], dtype=np.int32)
             change = change - float(self._fullness(pod, here)[0])
             for which, use in enumerate(self._uses):
-                # Who is kept where it was leaves nobody else more than there was before.
-                left = 0.0 if self._is_kept(pod) else use.without(pod)
-                change = change + (left - self._own(which, pod))
+                change = change + (use.without(pod) - self._own(which, pod))
         return np.where(nodes == source, 0.0, change)
 
     def commit(self, shift: Shift) -> None:
@@ -124,6 +126,8 @@ class NumaTerm:
         node, key = int(self._home[pod]), self._keys[pod]
         if node < 0 or not self._selected[node]:
             return f"pod {key} is on no node that the policy selects"
+        if not self._counted[pod] and not self._devices.counted[pod]:
+            return f"pod {key} is not evaluated by the policy any more"
         name = self._names[node]
         if self._matched[pod] and self._use.demand_of[pod] >= 0:
             if not self._use.zones.known[node]:
@@ -134,9 +138,14 @@ class NumaTerm:
             return f"on which NUMA nodes the devices of pod {key} lie is not known"
         return ""
 
-    def keep(self, pod: int, charge: float) -> None:
-        """Charge the pod this much for its zones and devices where the working copy has it."""
-        self._kept[pod] = int(self._node[pod]), charge
+    def charge_on(self, pod: int, nodes: IntArray) -> FloatArray:
+        """(k,) what the pod would be charged for its zones and devices on each of the k nodes."""
+        zones, devices = (use.after(pod, nodes) for use in self._uses)
+        return zones + devices
+
+    def keep(self, pod: int, before: float, after: float) -> None:
+        """Charge it `before` where the working copy has it, and expect `after` where it goes."""
+        self._kept[pod] = int(self._node[pod]), before, after
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each pod and cause."""
@@ -147,6 +156,8 @@ class NumaTerm:
                 code = "NUM002"
                 text = f"on {name}, whose fullest NUMA zone is {self._excess[node]:.0%} of the "
                 text += "way from its limit to full"
+            elif self._is_kept(pod):
+                code, text = "NUM001", f"on {name}: as it lay there before it was moved"
             elif node == self._home[pod]:
                 code = "NUM001"
                 text = f"on {name}: {self._uses[which].zone_fit(pod).how}"
@@ -249,13 +260,14 @@ class NumaTerm:
     def _is_unclear(self, pod: int) -> bool:
         """Whether its node may spread the pod, and it is not known whether it does.
 
-        A kubelet that refuses what it cannot align still may put each container elsewhere.
+        With scope `container` kubelet aligns each container by itself, so that those of one pod may
+        lie in different zones whatever its policy.
         """
         node, zones = int(self._home[pod]), self._use.zones
         if node < 0 or not zones.known[node] or self._use.zone_fit(pod).certain:
             return False
         steps = self._use.demands[int(self._use.demand_of[pod])].steps
-        apart = not zones.by_pod[node] and sum(bool(step.any()) for step in steps) > 1
+        apart = not zones.by_pod[node] and len(steps) > 1
         return apart or zones.policy[node] in (NONE, BEST_EFFORT)
 
     def _is_kept(self, pod: int) -> bool:
@@ -271,8 +283,6 @@ class NumaTerm:
     def _own(self, which: int, pod: int) -> float:
         """The pod's own charge for its zones or devices where it is."""
         node = int(self._node[pod])
-        if self._is_kept(pod):
-            return self._kept[pod][1] if which == _ZONES else 0.0
         if node == self._home[pod]:
             return self._zone_fit[which].get(pod, 0.0)
         return self._uses[which].guests(node).get(pod, 0.0) if node >= 0 else 0.0
@@ -280,21 +290,31 @@ class NumaTerm:
     def _pieces(self) -> Iterator[tuple[int, float, int]]:
         """Pod, charge above zero, and what it is for."""
         moved = np.flatnonzero(self._node != self._home).tolist()
+        kept = {pod for pod in self._kept if self._is_kept(pod)}
+        for pod in kept:
+            if self._kept[pod][1] > _LEAST:
+                yield pod, self._kept[pod][1], _ZONES
         for which, use in enumerate(self._uses):
-            for pod, charge in self._zone_fit[which].items():
+            home = {pod: c for pod, c in self._zone_fit[which].items() if pod not in kept}
+            for pod, charge in home.items():
                 if self._node[pod] == self._home[pod]:
                     yield pod, charge, which
             for pod in moved:
-                charge = self._own(which, pod)
+                charge = 0.0 if pod in kept else self._own(which, pod)
                 if self._node[pod] >= 0 and use.counted[pod] and charge > _LEAST:
                     yield pod, charge, which
+        yield from self._crowded()
+
+    def _crowded(self) -> Iterator[tuple[int, float, int]]:
+        """The same, of how full the zones are."""
         crowded = self._excess > 0
-        if crowded.any():
-            there = np.append(crowded, False)[self._node] & self._counted
-            for pod in np.flatnonzero(there).tolist():
-                charge = float(self._fullness(pod, self._node[pod : pod + 1])[0])
-                if charge > _LEAST:
-                    yield pod, charge, _FULLNESS
+        if not crowded.any():
+            return
+        there = np.append(crowded, False)[self._node] & self._counted
+        for pod in np.flatnonzero(there).tolist():
+            charge = float(self._fullness(pod, self._node[pod : pod + 1])[0])
+            if charge > _LEAST:
+                yield pod, charge, _FULLNESS
 
 
 def _few(texts: list[str]) -> str:

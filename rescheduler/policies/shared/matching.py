@@ -36,11 +36,17 @@ def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
     return chosen
 
 
+def node_match(policy: Policy) -> NodeMatch | None:
+    """Its `nodes`; None where the kind has no such field."""
+    found = getattr(policy, "nodes", None)
+    return found if isinstance(found, NodeMatch) else None
+
+
 def selection_of(policy: Policy, snapshot: Snapshot) -> Selection:
     """How many pods its `match` matches, all pods without one, and nodes its `nodes` selects."""
-    match, nodes = getattr(policy, "match", None), getattr(policy, "nodes", None)
+    match, nodes = getattr(policy, "match", None), node_match(policy)
     pods = select_pods(match, snapshot).sum() if isinstance(match, Match) else len(snapshot.pods)
-    chosen = select_nodes(nodes, snapshot).sum() if isinstance(nodes, NodeMatch) else None
+    chosen = None if nodes is None else select_nodes(nodes, snapshot).sum()
     return Selection(int(pods), None if chosen is None else int(chosen))
 
 

@@ -47,9 +47,8 @@ def bound(policy: Policy, seen: Snapshot) -> Term:
 class Laboratory:
     """24 nodes, of which 12 are hot; on each hot one six pods, on each other one a single pod.
 
-    Besides 24 of another pool, without pods, that use as much as the others on average.
-
-    web: whether there are. use: cores of each pod by UID. base: cores that each node uses besides.
+    web: whether there are 24 more, labelled `pool=web`, without pods, of the same mean load. use:
+    cores of each pod by UID. base: cores that each node uses besides.
     sticks: the node that a pod has left stays as hot as it was. noise: by which share each
     measurement is off at most.
     """

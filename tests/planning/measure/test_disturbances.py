@@ -6,15 +6,12 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.objects import Pod
-from rescheduler.model.gains import Gain
 from rescheduler.model.history import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE
-from rescheduler.policies.base import NodeMatch
 from tests.cluster import controller, pod
-from tests.planning.measure.laboratory import EVEN, Laboratory
+from tests.planning.measure.laboratory import Laboratory
 
 POD = "pod-default-p0-0"
 """Of workload w0 on hot node n0; the others of w0 are on five other hot nodes and a cold one."""
@@ -304,77 +301,3 @@ def test_where_moves_touch_every_node_nothing_is_claimed() -> None:
     lab.measure()
     for each in moves:
         assert "too few other nodes" in unknown(each)
-
-
-GPU = EVEN.model_copy(update={"nodes": NodeMatch(labels=Selector(matchLabels={"pool": "gpu"}))})
-
-
-@pytest.mark.parametrize("share", [0.6, 0.75, 1.3, 1.6])
-@pytest.mark.parametrize("sticks", [False, True])
-@pytest.mark.parametrize("batches", [1, 3])
-def test_what_changes_on_nodes_that_the_policy_does_not_select_says_nothing(
-    share: float, sticks: bool, batches: int
-) -> None:
-    lab = Laboratory(policies=[GPU], web=True, sticks=sticks)
-    moves = []
-    for number in range(batches):
-        moves.append(lab.move(f"pod-default-p{number}-0", f"n{12 + number}"))
-        for name in lab.base:
-            if name.startswith("web"):
-                lab.base[name] *= share ** (1 / batches)
-        lab.wait(6)
-    truth = lab.truth(moves, GPU)
-    assert truth == pytest.approx(0.0 if sticks else batches, abs=0.15)
-    lab.wait()
-    lab.measure()
-    assert sum(map(gain, moves)) == pytest.approx(truth, abs=0.02)
-
-
-def test_a_node_that_is_gone_may_have_been_of_the_policy() -> None:
-    lab = Laboratory(policies=[GPU], web=True)
-    away = lab.move("pod-default-p5-0", "n17")
-    lab.wait(1)
-    move = lab.move(POD, "n12")
-    (baseline, late) = lab.history.baselines
-    for values in late.nodes.values():
-        del values["n5"], values["n17"]  # the one will be gone, the other is selected now
-    lab.nodes = [each for each in lab.nodes if each.metadata.name not in ("n5", "n4", "n6")]
-    lab.pods = [each for each in lab.pods if each.node not in ("n5", "n4", "n6")]
-    lab.wait()
-    lab.measure()
-    assert away.gain is not None
-    assert baseline.pools.keys() == late.pools.keys() != set()
-    assert "too few other nodes" in unknown(move)
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_moves_on_nodes_that_the_policy_does_not_select_do_not_matter(kept: bool) -> None:
-    lab = Laboratory(policies=[GPU], web=True)
-    pairs = [(f"web{number}", f"web{number + 1}") for number in range(0, 6, 2)]
-    apart = lab.move("pod-default-p5-0", "n17")
-    lab.wait(1)
-    elsewhere = [structs.replace(apart, source=a, landedOn=b, gains={}) for a, b in pairs]
-    lab.history.moves += elsewhere
-    for name in {name for pair in pairs for name in pair}:
-        lab.base[name] = 7.5
-    move = lab.move(POD, "n12")
-    if not kept:
-        for values in lab.history.baselines[-1].nodes.values():
-            for name in {name for pair in pairs for name in pair}:
-                values.pop(name, None)
-    lab.history.moves = [each for each in lab.history.moves if each not in elsewhere]
-    lab.history.moves += [structs.replace(each, gain=Gain(at=lab.now)) for each in elsewhere]
-    truth = lab.truth([move], GPU)
-    lab.wait()
-    lab.measure()
-    assert gain(move) == pytest.approx(truth, abs=0.02)
-
-
-def test_a_policy_that_selects_other_nodes_now_is_not_measured_by_those_of_then() -> None:
-    lab = Laboratory(policies=[GPU], web=True)
-    move = lab.move(POD, "n12")
-    web = NodeMatch(labels=Selector(matchLabels={"pool": "web"}))
-    lab.policies = [GPU.model_copy(update={"nodes": web})]
-    lab.wait()
-    lab.measure()
-    assert "too few other nodes" in unknown(move)

@@ -19,6 +19,9 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policytest.topologies import topology
 from tests.cluster import NOW, deployment, node, reading, snapshot
+from tests.policies.device_drawing import held, user
+from tests.policies.numa import test_numa_devices
+from tests.policies.numa.test_numa_devices import both
 from tests.policies.numa_drawing import GPU, guaranteed
 
 SPLIT = [("node-0", {GPU: "1"}), ("node-1", {GPU: "1"})]
@@ -57,8 +60,22 @@ def cluster(
     return replace(seen, readings=Readings((asked,)))
 
 
-def moved(before: Snapshot, policies: list[Numa], uid: str, to: str) -> tuple[PastMove, Baseline]:
-    """The first pod in a batch of its own, which is Ready on that node now."""
+def apart(lies: Any = SPLIT) -> Snapshot:
+    """A pod of two GPUs of different zones on a1, and an empty node b1."""
+    return cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=lies))
+
+
+def replacement(*containers: dict[str, Any], lies: Any = (), uid: str = "uid") -> Pod:
+    """Of that pod, on b1."""
+    found = guaranteed("p0-r", "b1", *containers, lies=lies)
+    found.metadata.uid = uid
+    return found
+
+
+def moved(
+    before: Snapshot, policies: list[Numa], uid: str = "uid", to: str = "b1"
+) -> tuple[PastMove, Baseline]:
+    """The first pod in a batch of its own; uid: of its replacement, which is Ready there now."""
     pod = before.pods[0]
     move = PlannedMove(
         pod=PodRef(namespace="default", name=pod.metadata.name, uid=pod.metadata.uid),
@@ -105,10 +122,8 @@ def test_a_running_pod_stays_apart_where_room_for_it_came_free(
     spec: dict[str, Any], lies: Any
 ) -> None:
     policy = numa(**spec)
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=lies))
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2}, lies=WHOLE)
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(lies), [policy])
+    there = replacement({GPU: 2}, lies=WHOLE)
     # The old node is empty now: a pod that came anew would get one zone, and this one ran there.
     after = cluster({"a1": (4, 4), "b1": (2, 4)}, there)
     move = brought(after, policy, past, baseline, timedelta(hours=1))
@@ -122,26 +137,24 @@ def test_a_running_pod_stays_apart_where_room_for_it_came_free(
 @pytest.mark.parametrize("spec", [{}, {"crowded": 0.9}])
 def test_a_pod_that_lies_apart_again_has_gained_nothing(spec: dict[str, Any]) -> None:
     policy = numa(**spec)
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2}, lies=SPLIT)
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 2}, lies=SPLIT)
     after = cluster({"a1": (4, 4), "b1": (3, 3)}, there)
     move = brought(after, policy, past, baseline, timedelta(hours=1))
     assert move.gain is not None
+    assert move.gain.promised == {"zones": pytest.approx(1.0)}
     assert move.gain.measured == {"zones": pytest.approx(0.0)}
+    assert move.gain.neutral == []
 
 
 def test_two_that_left_one_node_were_both_apart() -> None:
     policy = numa()
     pair = [guaranteed(f"p{n}", "a1", {GPU: 2}, lies=SPLIT) for n in (0, 1)]
     before = cluster({"a1": (2, 2), "b1": (4, 4)}, *pair)
-    first, baseline = moved(before, [policy], "uid-0", "b1")
-    second, other = moved(replace(before, pods=pair[::-1]), [policy], "uid-1", "b1")
+    first, baseline = moved(before, [policy], "uid-0")
+    second, other = moved(replace(before, pods=pair[::-1]), [policy], "uid-1")
     baseline.charges["zones"] |= other.charges["zones"]
-    there = [guaranteed(f"p{n}-r", "b1", {GPU: 2}, lies=WHOLE) for n in (0, 1)]
-    for number, each in enumerate(there):
-        each.metadata.uid = f"uid-{number}"
+    there = [replacement({GPU: 2}, lies=WHOLE, uid=f"uid-{n}") for n in (0, 1)]
     # Had they come anew, one would have been in the other's way there.
     came = [guaranteed("large", "a1", {GPU: 4}), guaranteed("small", "a1", {GPU: 1})]
     after = cluster({"a1": (3, 0), "b1": (0, 4)}, *there, *came)
@@ -165,10 +178,8 @@ def unmeasured(after: Snapshot, policy: Numa, past: PastMove, baseline: Baseline
 
 def test_where_it_is_not_known_how_the_pod_lies_nothing_is_claimed() -> None:
     policy = numa()
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2})
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 2})
     other = guaranteed("other", "b1", {GPU: 2})
     # Each zone of b1 has given away enough for the pod, to it or to others.
     after = cluster({"a1": (4, 4), "b1": (2, 2)}, there, other)
@@ -177,7 +188,7 @@ def test_where_it_is_not_known_how_the_pod_lies_nothing_is_claimed() -> None:
         "policy zones: in which NUMA zones pod default/p0-r lies on node b1 is not known"
     )
     sure = cluster({"a1": (4, 4), "b1": (2, 2)}, there, other, policy="single-numa-node")
-    again, baseline = moved(before, [policy], "uid", "b1")
+    again, baseline = moved(apart(), [policy])
     brought(sure, policy, again, baseline, timedelta(hours=1))
     assert again.gain is not None
     assert again.gain.measured == {"zones": pytest.approx(1.0)}
@@ -185,10 +196,8 @@ def test_where_it_is_not_known_how_the_pod_lies_nothing_is_claimed() -> None:
 
 def test_where_nothing_reports_zones_nothing_is_claimed() -> None:
     policy = numa()
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2})
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 2})
     after = cluster({"a1": (4, 4), "b1": (2, 2)}, there)
     after = replace(after, topologies=after.topologies[:1])
     said = unmeasured(after, policy, past, baseline)
@@ -196,11 +205,9 @@ def test_where_nothing_reports_zones_nothing_is_claimed() -> None:
 
 
 def test_a_pod_on_a_node_that_the_policy_does_not_select_has_not_gained() -> None:
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
     policy = numa(nodes={"labels": {"matchLabels": {"pool": "a"}}})
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2}, lies=WHOLE)
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 2}, lies=WHOLE)
     after = cluster({"a1": (4, 4), "b1": (2, 4)}, there)
     said = unmeasured(after, policy, past, baseline)
     assert said == "policy zones: pod default/p0-r is on no node that the policy selects"
@@ -208,10 +215,8 @@ def test_a_pod_on_a_node_that_the_policy_does_not_select_has_not_gained() -> Non
 
 def test_without_what_the_pod_was_charged_nothing_is_claimed() -> None:
     policy = numa()
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
-    past, baseline = moved(before, [], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 2}, lies=WHOLE)
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [])
+    there = replacement({GPU: 2}, lies=WHOLE)
     after = cluster({"a1": (4, 4), "b1": (2, 4)}, there)
     said = unmeasured(after, policy, past, baseline)
     assert said == "policy zones: what its pods were charged before was not kept"
@@ -219,10 +224,39 @@ def test_without_what_the_pod_was_charged_nothing_is_claimed() -> None:
 
 def test_containers_that_are_aligned_each_may_lie_apart() -> None:
     policy = numa()
-    before = cluster({"a1": (3, 3), "b1": (4, 4)}, guaranteed("p0", "a1", {GPU: 2}, lies=SPLIT))
-    past, baseline = moved(before, [policy], "uid", "b1")
-    there = guaranteed("p0-r", "b1", {GPU: 1}, {GPU: 1})
-    there.metadata.uid = "uid"
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 1}, {GPU: 1})
     other = guaranteed("other", "b1", {GPU: 2})
     after = cluster({"a1": (4, 4), "b1": (2, 2)}, there, other, policy="single-numa-node")
-    assert "is not known" in unmeasured(after, policy, past, baseline)
+    assert unmeasured(after, policy, past, baseline) == (
+        "policy zones: in which NUMA zones pod default/p0-r lies on node b1 is not known"
+    )
+
+
+def test_a_replacement_that_the_policy_does_not_evaluate_shows_nothing() -> None:
+    policy = numa(match={"labels": {"matchLabels": {"app": "train"}}})
+    past, baseline = moved(apart(), [policy])
+    there = replacement({GPU: 2}, lies=WHOLE)
+    there.metadata.labels = {"app": "train-2"}  # a rollout changed it
+    after = cluster({"a1": (4, 4), "b1": (2, 4)}, there)
+    said = unmeasured(after, policy, past, baseline)
+    assert said == "policy zones: pod default/p0-r is not evaluated by the policy any more"
+
+
+@pytest.mark.parametrize(("devices", "share"), [(("gpu-0", "nic-1"), 1.0), (("gpu-0", "nic-2"), 0)])
+def test_devices_of_claims_count_as_they_lay(devices: tuple[str, str], share: float) -> None:
+    policy = test_numa_devices.numa()
+    past, baseline = moved(test_numa_devices.split(*both("n2")), [policy], to="n2")
+    there = user("p0-r", "n2")
+    there.metadata.uid = "uid"
+    # The old node is empty now, and its first devices lie together.
+    slices = [*both("n1"), *both("n2")]
+    after = test_numa_devices.cluster(slices, [there], [held("p0-r", "n2", *devices)])
+    claim = after.resource_claims[0]
+    for each in claim.status.reservedFor or ():
+        each.uid = "uid"
+    move = brought(after, policy, past, baseline, timedelta(hours=1))
+    assert move.gain is not None
+    assert move.gain.problem == ""
+    assert move.gain.promised == {"zones": pytest.approx(1.0)}
+    assert move.gain.measured == {"zones": pytest.approx(share)}

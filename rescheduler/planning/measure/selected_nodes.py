@@ -7,33 +7,32 @@ from dataclasses import dataclass
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch, Policy
-from rescheduler.policies.shared.matching import select_nodes
+from rescheduler.policies.shared.matching import node_match, select_nodes
 
 EVERY_NODE = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NodePool:
+class SelectedNodes:
     """What a policy selects of the snapshot's nodes.
 
-    key: the same for policies that select alike; `EVERY_NODE` for all. selected: (nodes,).
+    key: the same for policies that select alike; `EVERY_NODE` for all. chosen: (nodes,).
     """
 
     key: str
-    selected: BoolArray
+    chosen: BoolArray
 
     @classmethod
-    def of(cls, policy: Policy, snapshot: Snapshot) -> "NodePool":
+    def of(cls, policy: Policy, snapshot: Snapshot) -> "SelectedNodes":
         """The nodes of this policy; every node, where it has no field for them."""
-        found = getattr(policy, "nodes", None)
-        match = found if isinstance(found, NodeMatch) else NodeMatch(all=True)
+        match = node_match(policy) or NodeMatch(all=True)
         return cls(_key(match), select_nodes(match, snapshot))
 
 
-def pools_of(policies: Iterable[Policy], snapshot: Snapshot) -> list[NodePool]:
-    """Every pool of these policies once, in their order, besides that of every node."""
-    found = {pool.key: pool for each in policies for pool in [NodePool.of(each, snapshot)]}
-    return [pool for key, pool in found.items() if key != EVERY_NODE]
+def selections_of(policies: Iterable[Policy], snapshot: Snapshot) -> list[SelectedNodes]:
+    """What these policies select, each selection once, besides that of every node."""
+    found = {each.key: each for policy in policies for each in [SelectedNodes.of(policy, snapshot)]}
+    return [each for key, each in found.items() if key != EVERY_NODE]
 
 
 def _key(match: NodeMatch) -> str:

@@ -1,0 +1,110 @@
+"""Load is compared among the nodes that a policy selects; what others do says nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from rescheduler.documents.label_selector import Selector
+from rescheduler.model.gains import Gain
+from rescheduler.model.readings import Readings
+from rescheduler.planning.measure.baseline import baseline_of
+from rescheduler.policies.base import NodeMatch
+from tests.planning.measure.laboratory import EVEN, Laboratory
+from tests.planning.measure.test_disturbances import POD, gain, unknown
+
+GPU = EVEN.model_copy(update={"nodes": NodeMatch(labels=Selector(matchLabels={"pool": "gpu"}))})
+
+
+@pytest.mark.parametrize("share", [0.6, 0.75, 1.3, 1.6])
+@pytest.mark.parametrize("sticks", [False, True])
+@pytest.mark.parametrize("batches", [1, 3])
+def test_what_changes_on_nodes_that_the_policy_does_not_select_says_nothing(
+    share: float, sticks: bool, batches: int
+) -> None:
+    lab = Laboratory(policies=[GPU], web=True, sticks=sticks)
+    moves = []
+    for number in range(batches):
+        moves.append(lab.move(f"pod-default-p{number}-0", f"n{12 + number}"))
+        for name in lab.base:
+            if name.startswith("web"):
+                lab.base[name] *= share ** (1 / batches)
+        lab.wait(6)
+    truth = lab.truth(moves, GPU)
+    assert truth == pytest.approx(0.0 if sticks else batches, abs=0.15)
+    lab.wait()
+    lab.measure()
+    assert sum(map(gain, moves)) == pytest.approx(truth, abs=0.02)
+
+
+def test_a_node_that_is_gone_may_have_been_of_the_policy() -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    away = lab.move("pod-default-p5-0", "n17")
+    lab.wait(1)
+    move = lab.move(POD, "n12")
+    _, late = lab.history.baselines
+    for values in late.nodes.values():
+        del values["n5"], values["n17"]  # the one will be gone, the other is selected now
+    lab.nodes = [each for each in lab.nodes if each.metadata.name not in ("n5", "n4", "n6")]
+    lab.pods = [each for each in lab.pods if each.node not in ("n5", "n4", "n6")]
+    lab.wait()
+    lab.measure()
+    assert away.gain is not None
+    assert len(late.selected) == 1
+    assert "too few other nodes" in unknown(move)
+
+
+# kept: whether the values of those nodes from then are known.
+@pytest.mark.parametrize("kept", [True, False])
+def test_moves_on_nodes_that_the_policy_does_not_select_do_not_matter(kept: bool) -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    pairs = [(f"web{number}", f"web{number + 1}") for number in range(0, 6, 2)]
+    apart = lab.move("pod-default-p5-0", "n17")
+    lab.wait(1)
+    elsewhere = [structs.replace(apart, source=a, landedOn=b, gains={}) for a, b in pairs]
+    lab.history.moves += elsewhere
+    for name in {name for pair in pairs for name in pair}:
+        lab.base[name] = 7.5
+    move = lab.move(POD, "n12")
+    if not kept:
+        for values in lab.history.baselines[-1].nodes.values():
+            for name in {name for pair in pairs for name in pair}:
+                values.pop(name, None)
+    lab.history.moves = [each for each in lab.history.moves if each not in elsewhere]
+    lab.history.moves += [structs.replace(each, gain=Gain(at=lab.now)) for each in elsewhere]
+    truth = lab.truth([move], GPU)
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+def test_a_policy_that_selects_other_nodes_now_is_not_measured_by_those_of_then() -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    move = lab.move(POD, "n12")
+    web = NodeMatch(labels=Selector(matchLabels={"pool": "web"}))
+    lab.policies = [GPU.model_copy(update={"nodes": web})]
+    lab.wait()
+    lab.measure()
+    assert "too few other nodes" in unknown(move)
+
+
+def test_a_batch_before_which_nothing_is_known_of_the_policys_nodes_is_passed_over() -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    move = lab.move(POD, "n12")
+    truth = lab.truth([move], GPU)
+    lab.wait(1)
+    batch = lab._planned("pod-default-p3-0", "n15", {"n15": 1.0}, lab.snapshot())
+    seen = lab.snapshot()
+    on_gpu = np.array([node.metadata.name.startswith("n") for node in lab.nodes])
+    entries = []
+    for each in seen.readings.entries:  # the exporters of the policy's nodes do not answer
+        away = on_gpu if each.request.subject == "node" else np.ones(len(seen.pods), dtype=np.bool_)
+        ages = np.where(away, np.nan, each.ages)
+        entries.append(replace(each, values=np.where(away, np.nan, each.values), ages=ages))
+    blind = replace(seen, readings=Readings(tuple(entries)))
+    lab.history.begin(baseline_of(blind, lab.history, [batch], "other", lab.policies))
+    assert all(not theirs.totals for theirs in lab.history.baselines[-1].selected.values())
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
