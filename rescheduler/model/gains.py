@@ -42,11 +42,11 @@ class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
 class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The same as `totals` of a baseline, over the nodes alone that a policy selects.
 
-    outside: the nodes with values in the baseline that it does not select.
+    nodes: those with values in the baseline that it selects.
     """
 
     totals: dict[str, tuple[float, int]] = {}
-    outside: list[str] = []
+    nodes: list[str] = []
 
 
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -77,7 +77,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
             for name in values.keys() - nodes:
                 del values[name]
         for each in self.selected.values():
-            each.outside = [name for name in each.outside if name in nodes]
+            each.nodes = [name for name in each.nodes if name in nodes]
         for devices in self.devices.values():
             for name in devices.keys() - nodes:
                 del devices[name]

@@ -48,7 +48,7 @@ def baseline_of(
     others = _others(history, snapshot)
     selections = selections_of(policies, snapshot)
     named = others | touched
-    found.selected = {each.key: _beside(each, named) for each in selections}
+    found.selected = {each.key: _named(each, named) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
         key = reading.request.key
@@ -127,9 +127,8 @@ def _charges_by(
         yield move.pod.uid, (_short(term.charge(pod)), _short(after))
 
 
-def _beside(selected: SelectedNodes, named: Mapping[str, int]) -> SelectedTotals:
-    outside = [name for name, node in named.items() if not selected.chosen[node]]
-    return SelectedTotals(outside=outside)
+def _named(selected: SelectedNodes, named: Mapping[str, int]) -> SelectedTotals:
+    return SelectedTotals(nodes=[name for name, node in named.items() if selected.chosen[node]])
 
 
 def _total(values: FloatArray) -> tuple[float, int]:

@@ -115,7 +115,7 @@ class Trends:
     def _of(self, then: Baseline) -> SelectedTotals:
         """What was kept of the selected nodes before that batch."""
         if self._selected.key == EVERY_NODE:
-            return SelectedTotals(totals=then.totals)
+            return SelectedTotals(totals=then.totals, nodes=_named(then))
         return then.selected.get(self._selected.key, SelectedTotals())
 
     def _may_be_selected(self, name: str) -> bool:
@@ -127,7 +127,7 @@ class Trends:
         """Over the selected nodes besides these, before that batch; NaN where they were too few."""
         theirs, values = self._of(then), then.nodes.get(request.key, {})
         total, count = theirs.totals.get(request.key, (0.0, 0))
-        known = (apart & values.keys()) - set(theirs.outside)
+        known = apart & values.keys() & set(theirs.nodes)
         unknown = sum(self._may_be_selected(name) for name in apart - values.keys())
         left, load = count - len(known), total - sum(values[name] for name in known)
         if left <= 0 or unknown > _MOST_UNKNOWN * left:
@@ -135,6 +135,10 @@ class Trends:
         if load <= _NOTHING * total:
             return 0.0
         return load / left if load >= _LEAST_SHARE * total else float("nan")
+
+
+def _named(then: Baseline) -> list[str]:
+    return list({name for values in then.nodes.values() for name in values})
 
 
 def _touched(moves: Iterable[PastMove]) -> frozenset[str]:
