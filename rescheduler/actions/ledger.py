@@ -166,26 +166,28 @@ class Ledger:
         self._same_time()
         if current is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
-        if not self._known(current):
-            foreign = self._foreign(current)
-            if not isinstance(foreign, LockLost) and asked_to_forget(current, "budgets")[1]:
-                self._object = None  # opening it anew heeds what people ask for
-            raise foreign
-        state = self._decode(current)
-        if state is None:
-            raise LedgerUnreadable(f"ConfigMap {self._where} holds no state", RESET)
+        current, asked = asked_to_forget(current, "budgets")
         try:
-            self._not_set_back(state)
-        except ClocksDiffer:
-            self._object = None  # opening it anew heeds what people ask for
+            state = self._ours(current)
+        except (LedgerUnreadable, ClocksDiffer):
+            if asked:
+                self._object = None  # opening it anew heeds what people ask for
             raise
-        # A state that can be believed needs no new start; the request must not wait for one.
-        current, _ = asked_to_forget(current, "budgets")
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
         self._take(*_forgotten(current, state))
-        return state.history
+        # A state that can be believed needs no new start; the request must not wait for a need.
+        return self.write(state.history) if asked else state.history
+
+    def _ours(self, current: dict[str, Any]) -> State:
+        if not self._known(current):
+            raise self._foreign(current)
+        state = self._decode(current)
+        if state is None:
+            raise LedgerUnreadable(f"ConfigMap {self._where} holds no state", RESET)
+        self._not_set_back(state)
+        return state
 
     def peek(self) -> History:
         """What is stored, for planning without the lock; nothing is created.

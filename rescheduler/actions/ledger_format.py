@@ -10,7 +10,6 @@ binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, follo
 """
 
 import base64
-import binascii
 import gzip
 import hashlib
 import zlib
@@ -98,7 +97,7 @@ def decoded(current: dict[str, Any], where: str) -> State | None:
                 "run the newer version that wrote it.",
             )
         return msgspec.json.decode(plain, type=State)
-    except (binascii.Error, zlib.error, RecursionError, msgspec.MsgspecError) as error:
+    except (ValueError, zlib.error, RecursionError, msgspec.MsgspecError) as error:
         raise LedgerUnreadable(f"ConfigMap {where} cannot be decoded: {error}", RESET) from error
 
 

@@ -25,9 +25,12 @@ def decoded(body: bytes | msgspec.Raw, struct: type[T]) -> T:
         msgspec.DecodeError: it is not JSON of this type.
     """
     try:
-        return msgspec.json.decode(body, type=struct)
-    except RecursionError:
-        return msgspec.json.decode(shallow(bytes(body)), type=struct)
+        try:
+            return msgspec.json.decode(body, type=struct)
+        except RecursionError:
+            return msgspec.json.decode(shallow(bytes(body)), type=struct)
+    except UnicodeDecodeError as error:
+        raise msgspec.DecodeError(f"it is not UTF-8: {error}") from error
 
 
 def shallow(body: bytes) -> bytes:

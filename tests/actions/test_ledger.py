@@ -151,6 +151,15 @@ def test_an_emptied_state_is_never_taken_for_a_first_run() -> None:
 
 
 GOOD = packed({"schemaVersion": 2, "fence": 3, "sequence": 9, "history": {}})
+
+
+def raw(stored: bytes) -> dict[str, Any]:
+    """These bytes with their right checksum."""
+    checksum = hashlib.sha256(stored).hexdigest()
+    state = base64.b64encode(stored).decode()
+    return {"data": {"checksum": checksum}, "binaryData": {"state": state}}
+
+
 BOMB = gzip.compress(b" " * (2**25 + 1))
 
 
@@ -158,26 +167,15 @@ BOMB = gzip.compress(b" " * (2**25 + 1))
     ("stored", "words"),
     [
         (packed({"schemaVersion": 3, "fence": 1, "history": {}}), "schema 3"),
-        (
-            {
-                "data": {"checksum": hashlib.sha256(BOMB).hexdigest()},
-                "binaryData": {"state": base64.b64encode(BOMB).decode()},
-            },
-            "larger than 32 MiB",
-        ),
+        (raw(BOMB), "larger than 32 MiB"),
         (packed({"fence": 1, "history": {}}), "schema None"),
         (packed({"schemaVersion": 1, "fence": "x", "history": {}}), "cannot be decoded"),
         (packed([1]), "cannot be decoded"),
+        (raw(gzip.compress(b'{"schemaVersion": 1, "written": "\xff"}')), "cannot be decoded"),
         ({**GOOD, "data": {"checksum": "0"}}, "checksum"),
         ({**GOOD, "data": {}}, "instead of None"),
         ({**GOOD, "binaryData": {"state": "%%"}}, "cannot be decoded"),
-        (
-            {
-                "data": {"checksum": hashlib.sha256(b"xx").hexdigest()},
-                "binaryData": {"state": base64.b64encode(b"xx").decode()},
-            },
-            "cannot be decoded",
-        ),
+        (raw(b"xx"), "cannot be decoded"),
     ],
 )
 def test_a_state_that_cannot_be_trusted(stored: dict[str, Any], words: str) -> None:

@@ -1,13 +1,9 @@
 """The state goes forward only, and is never taken for something else than it is."""
 
-from collections.abc import Callable
-from typing import Any
-
 import msgspec
 import pytest
 
 from rescheduler.actions.lease import NOTE
-from rescheduler.actions.ledger import Ledger
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable
 from rescheduler.model.history import History
 from tests.actions.state import (
@@ -160,55 +156,6 @@ def test_a_state_that_can_be_believed_is_not_forgotten_on_request() -> None:
     stage.world.put(*KEY, {**found, "data": {**found["data"], "budgets": "forget"}})
     assert [move.podUid for move in taken_over(stage).ledger.open().moves] == ["u1"]
     assert "budgets" not in stage.world.objects[KEY]["data"]
-
-
-def older(stage: Stage, ledger: Ledger) -> dict[str, Any]:
-    """As it was before the last write."""
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
-    ledger.write(History([past("u1", state="ready")]))
-    return found
-
-
-def damaged(stage: Stage, ledger: Ledger) -> dict[str, Any]:
-    """As somebody left it who edited it."""
-    found = older(stage, ledger)
-    return {**found, "data": {**found["data"], "checksum": "0"}}
-
-
-@pytest.mark.parametrize(("spoiled", "said"), [(older, "not by us"), (damaged, "instead of 0")])
-def test_a_person_forgets_the_budgets_while_we_hold_the_lock(
-    spoiled: Callable[[Stage, Ledger], dict[str, Any]], said: str
-) -> None:
-    """The request is heeded by the cycle after the one that saw it."""
-    stage = Stage()
-    a = begun(stage)
-    left = spoiled(stage, a.ledger)
-    stage.world.put(*KEY, left)
-    for _ in range(2):
-        with pytest.raises(LedgerUnreadable, match=said):
-            a.ledger.load()
-    stage.world.put(*KEY, {**left, "data": {**left["data"], "budgets": "forget"}})
-    with pytest.raises(LedgerUnreadable):
-        a.ledger.load()
-    assert a.ledger.load().moves == []
-    assert "budgets" not in stage.world.objects[KEY]["data"], "it is done once"
-    a.ledger.write(History([past("u2", state="ready")]))
-    assert [move.podUid for move in a.ledger.load().moves] == ["u2"]
-
-
-def test_a_request_to_forget_does_not_wait_for_a_later_damage() -> None:
-    stage = Stage()
-    a = begun(stage)
-    a.ledger.write(History([past("u1", state="ready")]))
-    found = stage.world.objects[KEY]
-    stage.world.put(*KEY, {**found, "data": {**found["data"], "budgets": "forget"}})
-    a.ledger.write(a.ledger.load())
-    found = stage.world.objects[KEY]
-    assert "budgets" not in found["data"]
-    a.lease.release()
-    stage.world.put(*KEY, {**found, "data": {**found["data"], "checksum": "0"}})
-    with pytest.raises(LedgerUnreadable):
-        taken_over(stage).ledger.open()
 
 
 def test_a_state_of_an_earlier_fence_is_not_believed_whatever_its_number() -> None:

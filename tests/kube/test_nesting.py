@@ -80,3 +80,8 @@ def test_what_is_not_deep_stays_as_it_is(tree: Any) -> None:
         assert isinstance(tree, dict | list)
     else:
         assert json.loads(shallow(wrapped)) == json.loads(wrapped)
+
+
+def test_what_is_not_utf_8_is_refused_like_what_is_no_json() -> None:
+    with pytest.raises(msgspec.DecodeError, match="not UTF-8"):
+        decoded('{"message":"Accès refusé"}'.encode("latin-1"), dict[str, Any])
