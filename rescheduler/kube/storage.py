@@ -81,6 +81,7 @@ class PersistentVolumeSpec(Base):
     volumeAttributesClassName: str | None = None
     csi: CSIVolumeSource | None = None
     hostPath: InTreeSource | None = None
+    local: InTreeSource | None = None
     awsElasticBlockStore: InTreeSource | None = None
     azureDisk: InTreeSource | None = None
     azureFile: InTreeSource | None = None

@@ -42,11 +42,15 @@ class Gain(msgspec.Struct, omit_defaults=True, kw_only=True):
 class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The same as `totals` of a baseline, over the nodes alone that a policy selects.
 
-    nodes: those with values in the baseline that it selects.
+    nodes: those with values in the baseline that it selects. count, digest: how many nodes it
+    selects in all, and the sum of numbers that stand for their names. there: all nodes.
     """
 
     totals: dict[str, tuple[float, int]] = {}
     nodes: list[str] = []
+    count: int = 0
+    digest: int = 0
+    there: int = 0
 
 
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):

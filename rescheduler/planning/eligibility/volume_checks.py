@@ -78,6 +78,8 @@ class Attachments:
             bound = None if claim is None else self._volumes.get(claim.spec.volumeName)
             if bound is not None and bound.spec.hostPath is not None:
                 return f"a hostPath, by PersistentVolume {bound.metadata.name}"
+            if bound is not None and bound.spec.local and self._reachable_from(bound) > 1:
+                return f"a local volume, by PersistentVolume {bound.metadata.name}"
         return ""
 
     def _pinned(self, namespace: str, name: str) -> str:

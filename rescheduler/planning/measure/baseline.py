@@ -46,9 +46,12 @@ def baseline_of(
     found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
     touched = _touched(moves, snapshot)
     others = _others(history, snapshot)
-    selections = selections_of(policies, snapshot)
+    wanted = [each for each in policies if any(m.gains.get(each.name, 0.0) > 0 for m in moves)]
+    keys = {each.key for each in selections_of(wanted, snapshot)}
+    keys |= {key for each in history.baselines for key in each.selected}
+    selections = [each for each in selections_of(policies, snapshot) if each.key in keys]
     named = others | touched
-    found.selected = {each.key: _named(each, named) for each in selections}
+    found.selected = {each.key: _named(each, named, snapshot) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
         key = reading.request.key
@@ -71,7 +74,7 @@ def baseline_of(
         if reading.request.subject == "pod":
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
-    found.charges = _charges(policies, snapshot, moves)
+    found.charges = _charges(wanted, snapshot, moves)
     return found
 
 
@@ -106,7 +109,7 @@ def _charges(
     """What the pods of the batch are charged, and are expected to be; see `Baseline.charges`."""
     answer: dict[str, dict[str, tuple[float, float]]] = {}
     for policy in policies:
-        if not policy.keeps_charges or all(m.gains.get(policy.name, 0.0) <= 0 for m in moves):
+        if not policy.keeps_charges:
             continue
         term = policy.compile(snapshot)
         if isinstance(term, KeepsCharges):
@@ -127,8 +130,14 @@ def _charges_by(
         yield move.pod.uid, (_short(term.charge(pod)), _short(after))
 
 
-def _named(selected: SelectedNodes, named: Mapping[str, int]) -> SelectedTotals:
-    return SelectedTotals(nodes=[name for name, node in named.items() if selected.chosen[node]])
+def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot) -> SelectedTotals:
+    there = len(snapshot.nodes)
+    return SelectedTotals(
+        nodes=[name for name, node in named.items() if selected.chosen[node]],
+        count=int(selected.chosen.sum()),
+        digest=selected.digest(snapshot, np.ones(there, dtype=np.bool_)),
+        there=there,
+    )
 
 
 def _total(values: FloatArray) -> tuple[float, int]:

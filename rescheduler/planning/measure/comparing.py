@@ -95,7 +95,7 @@ def _unknown(policy: Policy, with_moves: Term, group: Group) -> Obstacle | None:
             return Obstacle("what its pods were charged before was not kept", passes=False)
         doubt = with_moves.doubt(each.replacement)
         if doubt:
-            return Obstacle(doubt, passes=True)
+            return Obstacle(doubt, passes=False)
     return None
 
 

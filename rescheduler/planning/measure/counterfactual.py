@@ -84,6 +84,11 @@ class Before:
             if baseline is not None and name in baseline.nodes.get(request.key, {}):
                 if np.isnan(values[node]) and request.subject == "node":
                     return Obstacle(f"{request.name} is not known of node {name}", passes=True)
+                if self._trends.shown(request, baseline) and self._trends.relabelled(
+                    request, baseline
+                ):
+                    text = "the policy selects other nodes than before the move"
+                    return Obstacle(text, passes=False)
                 if np.isnan(self._trend(reading, baseline)):
                     text = (
                         f"too few other nodes that the policy selects have {request.name} "

@@ -1,7 +1,7 @@
 """Measuring: what settled moves have brought, entered in the history beside what they promised."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from rescheduler.model.gains import Gain
@@ -44,8 +44,10 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
         by_name = {each.name: each for each in policies.policies}
         found = groups(history, snapshot, by_name, policies.limits)
         now = corrected(snapshot, history)
-        for group, outcome in _outcomes(now, by_name, history, [g for g in found if not g.waits]):
-            if isinstance(outcome, Obstacle) and outcome.passes and not group.overdue:
+        settled = [group for group in found if not group.waits]
+        for group, outcome in zip(settled, _outcomes(now, by_name, history, settled), strict=True):
+            obstacles = [each for each in outcome.values() if isinstance(each, Obstacle)]
+            if any(each.passes for each in obstacles) and not group.overdue:
                 continue
             answer.changed = True
             _enter(group, outcome, history, now.taken)
@@ -64,61 +66,36 @@ def measure(snapshot: Snapshot, policies: PolicySet, history: History) -> Measur
 
 def _outcomes(
     now: Snapshot, policies: Mapping[str, Policy], history: History, settled: Sequence[Group]
-) -> Iterator[tuple[Group, dict[str, GroupGain] | Obstacle]]:
-    """For each group what it has brought by policy, or why that cannot be measured now."""
-    selected = {
-        name: SelectedNodes.of(policy, now)
-        for name, policy in policies.items()
-        if any(group.predicted(name) > 0 for group in settled)
-    }
-    ready = []
-    for group in settled:
-        wanted = [policies[name] for name in selected if group.predicted(name) > 0]
-        obstacle = _obstacle(now, group, history, [(each, selected[each.name]) for each in wanted])
-        if obstacle is None:
-            ready.append(group)
-        else:
-            yield group, obstacle
-    known: list[dict[str, GroupGain]] = [{} for _ in ready]
-    failed: dict[int, Obstacle] = {}
-    undone: dict[str, Snapshot] = {}
-    for name, nodes in selected.items():
-        wanting = [n for n, group in enumerate(ready) if group.predicted(name) > 0]
+) -> list[dict[str, GroupGain | Obstacle]]:
+    """For each group, by policy that wanted it, what it has brought, or why that is not known.
+
+    What one policy cannot tell keeps no other from being measured.
+    """
+    answer: list[dict[str, GroupGain | Obstacle]] = [{} for _ in settled]
+    for name, policy in policies.items():
+        wanting = [n for n, group in enumerate(settled) if group.predicted(name) > 0]
         if not wanting:
             continue
-        reads = needs_readings(policies[name])
-        if reads and nodes.key not in undone:
-            undone[nodes.key] = without(now, ready, history, nodes)
-        found = gains(policies[name], ready, now, undone[nodes.key] if reads else None)
+        nodes = SelectedNodes.of(policy, now)
+        ready = []
         for number in wanting:
-            gain = found[number]
-            if isinstance(gain, Obstacle):
-                failed[number] = replace(gain, text=f"policy {name}: {gain.text}")
+            obstacle = Before(now, settled[number], history, nodes).obstacle(policy)
+            if obstacle is None:
+                ready.append(number)
             else:
-                known[number][name] = gain
-    for number, group in enumerate(ready):
-        yield group, failed.get(number, known[number])
-
-
-def _obstacle(
-    now: Snapshot,
-    group: Group,
-    history: History,
-    wanted: Sequence[tuple[Policy, SelectedNodes]],
-) -> Obstacle | None:
-    """Why the readings do not tell what the group has brought for one of these policies."""
-    before: dict[str, Before] = {}
-    for policy, nodes in wanted:
-        if nodes.key not in before:
-            before[nodes.key] = Before(now, group, history, nodes)
-        found = before[nodes.key].obstacle(policy)
-        if found is not None:
-            return found
-    return None
+                answer[number][name] = obstacle
+        of_ready = [settled[number] for number in ready]
+        undone = None
+        if ready and needs_readings(policy):
+            undone = without(now, of_ready, history, nodes)
+        found = gains(policy, of_ready, now, undone) if ready else []
+        for number, gain in zip(ready, found, strict=True):
+            answer[number][name] = gain
+    return answer
 
 
 def _enter(
-    group: Group, outcome: dict[str, GroupGain] | Obstacle, history: History, at: datetime
+    group: Group, outcome: Mapping[str, GroupGain | Obstacle], history: History, at: datetime
 ) -> None:
     """Keep with each move its part, like what was predicted of it, and count it for its policies.
 
@@ -127,11 +104,15 @@ def _enter(
     for each in group.moves:
         move, gain = each.move, Gain(at=at)
         move.gain = gain
-        if each.lost or isinstance(outcome, Obstacle):
-            gain.problem = each.lost or (outcome.text if isinstance(outcome, Obstacle) else "")
+        if each.lost:
+            gain.problem = each.lost
             continue
         for name, whole in outcome.items():
             if move.gains.get(name, 0.0) <= 0:
+                continue
+            if isinstance(whole, Obstacle):
+                said = f"policy {name}: {whole.text}"
+                gain.problem = f"{gain.problem}; {said}" if gain.problem else said
                 continue
             part = move.gains[name] / group.predicted(name)
             promised, measured = whole.promised * part, whole.measured * part

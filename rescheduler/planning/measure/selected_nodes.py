@@ -2,7 +2,10 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
 
 from rescheduler.model.readings import BoolArray
 from rescheduler.model.snapshot import Snapshot
@@ -10,17 +13,25 @@ from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.shared.matching import node_match, select_nodes
 
 EVERY_NODE = ""
+_MODULUS = 2**48
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedNodes:
     """What a policy selects of the snapshot's nodes.
 
-    key: the same for policies that select alike; `EVERY_NODE` for all. chosen: (nodes,).
+    key: the same for policies that select alike; `EVERY_NODE` for all. chosen: (nodes,). changed:
+    plan and batch to whether other nodes were selected then, as far as that was asked.
     """
 
     key: str
     chosen: BoolArray
+    changed: dict[tuple[str, int], bool] = field(default_factory=dict)
+
+    def digest(self, snapshot: Snapshot, among: BoolArray) -> int:
+        """A number for those of the selected nodes that are among these (nodes,)."""
+        nodes = np.flatnonzero(self.chosen & among).tolist()
+        return sum(_number(snapshot.nodes[node].metadata.name) for node in nodes) % _MODULUS
 
     @classmethod
     def of(cls, policy: Policy, snapshot: Snapshot) -> "SelectedNodes":
@@ -33,6 +44,11 @@ def selections_of(policies: Iterable[Policy], snapshot: Snapshot) -> list[Select
     """What these policies select, each selection once, besides that of every node."""
     found = {each.key: each for policy in policies for each in [SelectedNodes.of(policy, snapshot)]}
     return [each for key, each in found.items() if key != EVERY_NODE]
+
+
+@lru_cache(maxsize=16384)
+def _number(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=6).digest(), "big")
 
 
 def _key(match: NodeMatch) -> str:

@@ -65,6 +65,27 @@ class Trends:
         last = self._mean(request, stations[-1], apart)
         return not np.isnan(last * self._until(request, stations))
 
+    def relabelled(self, request: ReadingRequest, since: Baseline) -> bool:
+        """Whether the policy selects other nodes now than before the batch, or before a later one.
+
+        Younger nodes do not count. Of nodes that are gone it is not known whether they were
+        selected: so many fewer are no sign of other labels.
+        """
+        return any(self._has_changed(each) for each in self._stations(request, since))
+
+    def _has_changed(self, then: Baseline) -> bool:
+        known, selected = self._of(then), self._selected
+        if selected.key == EVERY_NODE:
+            return False
+        key = then.plan, then.batch
+        if key not in selected.changed:
+            old = self._there(then)
+            fewer = known.count - int((selected.chosen & old).sum())
+            gone = known.there - int(old.sum())
+            same = selected.digest(self._snapshot, old) == known.digest
+            selected.changed[key] = not same and not 0 < fewer <= gone
+        return selected.changed[key]
+
     def _stations(self, request: ReadingRequest, since: Baseline) -> list[Baseline]:
         """The batch, and all later ones before which the reading was there."""
         first = self._order[since.plan, since.batch]

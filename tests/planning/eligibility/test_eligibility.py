@@ -76,6 +76,13 @@ def bound_to_a_host_path(case: Case) -> None:
     volume.spec.hostPath = InTreeSource()
 
 
+def bound_to_a_local_volume(case: Case) -> None:
+    """That each node of a zone would have, as its affinity says."""
+    case.claim(nodes=["n1", "n2"])
+    (volume,) = case.snapshot.volumes
+    volume.spec.local = InTreeSource()
+
+
 def two_autoscalers(first: int, second: int) -> Change:
     """On one workload, with so many pods that each wants where there are three."""
     return both(
@@ -117,6 +124,7 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG010", lambda c: c.mount(emptyDir={})),
     ("ELG010", lambda c: c.mount(ephemeral={"volumeClaimTemplate": {}})),
     ("ELG010", bound_to_a_host_path),
+    ("ELG010", bound_to_a_local_volume),
     ("ELG011", annotate(names.SAFE_TO_EVICT, "false")),
     ("ELG011", annotate(names.SAFE_TO_EVICT, "on-completion")),
     ("ELG011", annotate(names.DO_NOT_DISRUPT, "true")),
@@ -202,6 +210,7 @@ ALLOWED: list[Change] = [
     both(lambda c: c.limit(localStorage="Allow"), lambda c: c.mount(**LOCAL)),
     lambda c: c.mount(emptyDir={"medium": "Memory"}),
     both(lambda c: c.limit(localStorage="Allow"), bound_to_a_host_path),
+    both(lambda c: c.limit(localStorage="Allow"), bound_to_a_local_volume),
     both(lambda c: c.mount(**LOCAL), annotate(names.SAFE_TO_EVICT, "true")),
     both(lambda c: c.mount(**LOCAL), annotate(names.SAFE_VOLUMES, "logs, data")),
     annotate(names.DO_NOT_DISRUPT, "false"),

@@ -1,6 +1,7 @@
 """Load is compared among the nodes that a policy selects; what others do says nothing."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rescheduler.model.gains import Gain
 from rescheduler.model.readings import Readings
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.policies.base import NodeMatch
+from tests.cluster import node
 from tests.planning.measure.laboratory import EVEN, Laboratory
 from tests.planning.measure.test_disturbances import POD, gain, unknown
 
@@ -108,3 +110,67 @@ def test_a_batch_before_which_nothing_is_known_of_the_policys_nodes_is_passed_ov
     lab.wait()
     lab.measure()
     assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("names", "pool"), [(("web0", "web1", "web2"), "gpu"), (("n20", "n21", "n22"), "web")]
+)
+@pytest.mark.parametrize("later", [False, True])
+def test_where_other_nodes_are_selected_than_before_nothing_is_claimed(
+    names: tuple[str, ...], pool: str, later: bool
+) -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    move = lab.move(POD, "n12")
+    if later:
+        lab.wait(1)
+        lab.move("pod-default-p1-0", "n13")
+    for each in lab.nodes:
+        if each.metadata.name in names:
+            each.metadata.labels = {"pool": pool}
+    lab.wait()
+    lab.measure()
+    assert unknown(move) == ("policy even: the policy selects other nodes than before the move")
+
+
+def test_nodes_that_came_or_went_since_are_no_other_selection() -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    move = lab.move(POD, "n12")
+    lab.nodes = [each for each in lab.nodes if each.metadata.name not in ("n22", "web3")]
+    lab.pods = [each for each in lab.pods if each.node != "n22"]
+    for name in ("new0", "new1"):
+        made = node(name, labels={"pool": "gpu"})
+        made.metadata.creationTimestamp = lab.now + timedelta(minutes=1)
+        lab.nodes.append(made)
+        lab.base[name] = 7.9
+    truth = lab.truth([move], GPU)
+    lab.wait()
+    lab.measure()
+    # The load of the node that has gone counted before.
+    assert gain(move) == pytest.approx(truth, abs=0.1)
+
+
+def test_what_one_policy_cannot_tell_keeps_no_other_from_being_measured() -> None:
+    other = GPU.model_copy(update={"name": "other"})
+    lab = Laboratory(policies=[EVEN, other], web=True)
+    move = lab.move(POD, "n12")
+    truth = lab.truth([move])
+    web = NodeMatch(labels=Selector(matchLabels={"pool": "web"}))
+    lab.policies = [EVEN, other.model_copy(update={"nodes": web})]
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.measured == {"even": pytest.approx(truth, abs=0.02)}
+    assert move.gain.problem.startswith("policy other: too few other nodes")
+    assert [record.policy for record in lab.history.gains if record.pairs] == ["even"]
+
+
+def test_selections_are_kept_for_policies_whose_moves_are_measured_by_them() -> None:
+    lab = Laboratory(policies=[GPU], web=True)
+    seen = lab.snapshot()
+    unwanted = lab._planned(POD, "n12", {"n12": 1.0}, seen)
+    unwanted.gains["even"] = 0.0
+    assert baseline_of(seen, lab.history, [unwanted], "plan", lab.policies).selected == {}
+    lab.move(POD, "n12")
+    lab.wait(1)
+    later = baseline_of(lab.snapshot(), lab.history, [unwanted], "plan", lab.policies)
+    assert later.selected.keys() == lab.history.baselines[0].selected.keys() != set()
