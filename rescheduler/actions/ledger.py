@@ -8,7 +8,6 @@ follows from it, was written by a process that ended in between.
 """
 
 import base64
-import binascii
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
@@ -282,7 +281,7 @@ class Ledger:
             return True
         try:
             return checksum(found) in self._tried
-        except binascii.Error:
+        except ValueError:
             return False
 
     def _foreign(self, current: dict[str, Any]) -> ActionError:

@@ -126,6 +126,18 @@ def test_a_state_that_changes_under_every_write_is_a_fault() -> None:
     assert a.ledger.peek().moves == []
 
 
+@pytest.mark.parametrize("state", ["A", "é"])
+def test_a_state_that_is_no_base64_is_unreadable_to_who_writes(state: str) -> None:
+    stage = Stage()
+    a = begun(stage)
+    stored = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**stored, "binaryData": {"state": state}})
+    for ask in (a.ledger.load, lambda: a.ledger.write(History([past("u1")]))):
+        with pytest.raises(LedgerUnreadable):
+            ask()
+    assert stage.world.objects[KEY]["binaryData"] == {"state": state}
+
+
 def test_a_lost_state_is_never_taken_for_a_first_run() -> None:
     stage = Stage()
     a = begun(stage)

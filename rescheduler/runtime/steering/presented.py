@@ -1,7 +1,6 @@
 """Which certificate the webhook presents: one from files, or its own, kept in a Secret."""
 
 import base64
-import binascii
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -139,6 +138,6 @@ def _pair(data: dict[str, Any], certificate: str, key: str) -> Pair | None:
             base64.b64decode(str(data[key]), validate=True),
         )
         pair.ends, pair.context()
-    except (KeyError, ValueError, binascii.Error):
+    except (KeyError, ValueError):
         return None
     return pair
