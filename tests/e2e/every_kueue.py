@@ -5,7 +5,6 @@ its Job or JobSet, whose pods all go, and is made and admitted anew, without any
 """
 
 import shutil
-import signal
 import tempfile
 import time
 from collections import Counter
@@ -261,14 +260,11 @@ def test_a_workload_that_is_deleted_while_kueue_is_down_is_stopped_by_it_later(
     training(cluster)
     before = of_train(cluster)
     uids = {pod["metadata"]["uid"] for pod in ready(cluster)}
-    running.signal(signal.SIGSTOP)
-    try:
+    with running.held():
         cluster.api.delete({**before, **KIND})
         held = of_train(cluster)
         assert held["metadata"]["deletionTimestamp"]
         assert {pod["metadata"]["uid"] for pod in ready(cluster)} == uids
-    finally:
-        running.signal(signal.SIGCONT)
     cluster.until(
         lambda: (
             len(ready(cluster)) == 4

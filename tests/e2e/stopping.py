@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.e2e.between import Effect, When
+from tests.e2e.controlplane.processes import hold
 from tests.e2e.crashing import ONCE, Crashes, end, intents, state, unpacked
 from tests.e2e.program import Program
 
@@ -29,15 +30,15 @@ def stop_and_continue(
     cluster = crashes.cluster
     stopped: list[subprocess.Popen[bytes]] = []
 
-    def hold(effect: Effect, when: When) -> None:
+    def hold_once_noted(effect: Effect, when: When) -> None:
         # The first state of a run has no intent yet, and what policies select may follow it.
         written = Effect("state", 2) in crashes.between.effects
         noted = effect.kind == "lease" and when == "after" and written and not stopped
         if noted and intents(cluster):
-            first.send_signal(signal.SIGSTOP)
+            hold(first)
             stopped.append(first)
 
-    crashes.between.forget(hold)
+    crashes.between.forget(hold_once_noted)
     first = crashes.start(mode, log)
     try:
         cluster.until(lambda: bool(stopped), "the intent", 60)

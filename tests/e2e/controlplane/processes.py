@@ -3,10 +3,12 @@
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -38,6 +40,12 @@ def free_ports(count: int) -> list[int]:
         for probe in held:
             probe.close()
     return chosen
+
+
+def hold(process: subprocess.Popen[bytes]) -> None:
+    """Stop it by SIGSTOP, and wait until it stands still: its threads go on for a moment."""
+    process.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
 
 class Process:
@@ -78,9 +86,18 @@ class Process:
         """The exit code, or None while it runs."""
         return self._popen.poll()
 
-    def signal(self, number: int) -> None:
-        """Send a signal to this process alone."""
-        self._popen.send_signal(number)
+    def kill(self) -> None:
+        """End it by SIGKILL."""
+        self._popen.kill()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let it stand still, and go on afterwards."""
+        hold(self._popen)
+        try:
+            yield
+        finally:
+            self._popen.send_signal(signal.SIGCONT)
 
     def wait_until(self, ready: Callable[[], bool], deadline: float) -> None:
         """Wait until `ready()`; a dead program or `deadline` seconds raise StartError."""

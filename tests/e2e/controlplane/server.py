@@ -4,7 +4,6 @@ import base64
 import json
 import secrets
 import shutil
-import signal
 import ssl
 import subprocess
 import urllib.error
@@ -139,7 +138,7 @@ class ControlPlane:
 
     def restart_api_server(self) -> None:
         """Kill kube-apiserver, and start it again on the same port."""
-        self._api_server.signal(signal.SIGKILL)
+        self._api_server.kill()
         self._api_server.stop()
         self._processes.remove(self._api_server)
         self._api_server = self._run("kube-apiserver", self._server_command)
@@ -223,11 +222,8 @@ class ControlPlane:
     @contextmanager
     def scheduler_paused(self) -> Iterator[None]:
         """Hold kube-scheduler still, so that a builder can bind pods where a test wants them."""
-        self._scheduler.signal(signal.SIGSTOP)
-        try:
+        with self._scheduler.held():
             yield
-        finally:
-            self._scheduler.signal(signal.SIGCONT)
 
     def stop(self) -> None:
         """Stop every program by its pid; clients first, so that their logs end quietly."""
