@@ -21,6 +21,9 @@ from rescheduler.wire.answers import date_of, read_body, within_wall_time
 MAX_BODY = 8 * 2**20
 """Bytes of an answer, inflated: one object, of which etcd holds up to 1.5 MiB."""
 
+_EXACT = timedelta(seconds=1)
+"""To which a Date header tells the time."""
+
 Api = ApiClient
 """The Kubernetes client, under a name that runtime may use without importing `kubernetes`."""
 
@@ -35,7 +38,9 @@ class ServerClock:
     """The API server's time, carried on by a steady clock from the last Date header heard.
 
     Steps and errors of this host's wall clock therefore change no cool-down and no budget. Until
-    a header was heard, the wall clock stands in. Exact to a second, as the header is.
+    a header was heard, the wall clock stands in. Exact to a second: a header drops its fraction,
+    so one of the second that it is by this clock says nothing new, and is not taken, as it would
+    set the time back.
     A later header that neither the steady clock nor the wall clock bears out is not taken: one of
     days ahead would end every budget at once.
     """
@@ -55,6 +60,9 @@ class ServerClock:
         if date is None:
             return
         step = date - self.now()
+        if self._heard is not None and -_EXACT < step <= timedelta():
+            self._step = 0.0
+            return
         borne_out = min(abs(step), abs(date - self._wall())) <= MOST_CLOCK_SKEW
         if borne_out or self._heard is None:
             self._heard, self._step = (date, self._steady()), 0.0

@@ -76,6 +76,32 @@ def test_no_date_header_moves_the_time_if_no_other_clock_bears_it_out(
         assert (clock.difference() > 30) == (abs(wrong) > 30)
 
 
+@given(waits=st.lists(st.integers(1, 5000), min_size=2, max_size=30), ahead=st.integers(-20, 20))
+def test_headers_without_their_fraction_never_set_the_time_back(
+    waits: list[int], ahead: int
+) -> None:
+    """Milliseconds between the answers of a server whose clock is right; the host's may not be."""
+    seconds, said = 0.25, []
+    clock = ServerClock(lambda: seconds, lambda: START + timedelta(seconds=seconds + ahead))
+    clock.hear(START)
+    for wait in waits:
+        seconds += wait / 1000
+        truth = START + timedelta(seconds=seconds)
+        said.append(clock.now())
+        clock.hear(truth.replace(microsecond=0))
+        said.append(clock.now())
+        assert timedelta() <= truth - clock.now() < timedelta(seconds=1)
+    assert said == sorted(said)
+
+
+def test_a_header_of_an_earlier_second_sets_the_time_back() -> None:
+    """As that of a server whose clock was set; the host's clock is right for the first one."""
+    clock = ServerClock(lambda: 0.5, lambda: START)
+    clock.hear(START)
+    clock.hear(START - timedelta(seconds=1))
+    assert clock.now() == START - timedelta(seconds=1)
+
+
 def test_one_date_header_days_ahead_erases_nothing_and_refills_nothing() -> None:
     stage = warm(Stage())
     a = taken_over(stage, "a")
