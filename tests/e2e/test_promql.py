@@ -17,6 +17,7 @@ pytestmark = pytest.mark.e2e
 
 GPU = 'Hostname="n1",UUID="U",gpu="0"'
 OTHER = 'Hostname="n2",UUID="V",gpu="0"'
+XID = "DCGM_FI_DEV_XID_ERRORS"
 SERIES = {
     # Zone 0 is fuller; files' pages and slab can be given back.
     'node_memory_numa_MemTotal{node="0",instance="a"}': "100x60",
@@ -218,6 +219,42 @@ def test_peaks_and_errors_of_other_makers_mean_what_they_say(tmp_path: Path) -> 
         asked += [(f"({query}) > bool 0", "20m", {wanted: 1}),
                   (f"({query}) > bool 0", "14m", {wanted: 0})]  # fmt: skip
     prove(tmp_path, BESIDE_LOAD, asked)
+
+
+def _of_dcgm(pod: str) -> str:
+    """Labels of a GPU as one pod has it, or nobody; `exported_` where they are not honored."""
+    return f"{{{GPU},{pod}}}" if pod else f"{{{GPU}}}"
+
+
+HONORED = ('namespace="d",pod="x"', 'namespace="d",pod="y"')
+EXPORTED = ('exported_namespace="d",exported_pod="x"', 'exported_namespace="d",exported_pod="y"')
+
+
+@pytest.mark.parametrize("labels", [HONORED, EXPORTED])
+@pytest.mark.parametrize("next_has_it", [True, False])
+def test_an_error_that_ends_its_pod_is_seen(
+    tmp_path: Path, labels: tuple[str, str], next_has_it: bool
+) -> None:
+    """After 15 minutes the pod's series ends, and another begins with the error."""
+    before, after = _of_dcgm(labels[0]), _of_dcgm(labels[1] if next_has_it else "")
+    metrics = {"node.gpu.ecc": "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "node.gpu.xid": XID}
+    series: dict[str, str] = {}
+    asked: list[tuple[str, str, dict[str, float]]] = []
+    for (name, metric), value in zip(metrics.items(), (2, 79), strict=True):
+        series[f"{metric}{before}"] = "0x29 stale"
+        series[f"{metric}{after}"] = f"_x30 {value}x60"
+        shown = after if labels is HONORED else f"{{{GPU}}}"
+        query = f"max by (Hostname,UUID,gpu) ({CATALOG[name].sources[0].value})"
+        asked += [(query, "14m", {f"{{{GPU}}}": 0}), (query, "27m", {f"{{{GPU}}}": 0})]
+        asked += [(f"({CATALOG[name].sources[0].value}) > 0", "20m", {shown: value})]
+    prove(tmp_path, series, asked)
+
+
+def test_an_error_before_its_counter_was_reset_is_seen(tmp_path: Path) -> None:
+    metric, query = "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", CATALOG["node.gpu.ecc"].sources[0].value
+    series = {f"{metric}{{{GPU}}}": "3x30 4x4 0x60", f"{metric}{{{OTHER}}}": "7x29 _x1 0x60"}
+    shown: dict[str, float] = {f"{{{GPU}}}": 1, f"{{{OTHER}}}": 0}
+    prove(tmp_path, series, [(f"({query}) > bool 0", "20m", shown)])
 
 
 def test_the_queries_of_signals_mean_what_they_say(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ GPU_KEY = (
     "cluster,job,instance,namespace,pod,node,Hostname,hostname,UUID,uuid,gpu,GPU_I_ID,GPU_I_PROFILE"
 )
 """Labels that distinguish a device, or a partition of it, from all others."""
+GPU_DEVICE = GPU_KEY.replace("namespace,pod,", "")
+"""The same without those that may be the pod's, where labels are honored, and change with it."""
 OWNER = "exported_namespace,exported_pod,pod_namespace,pod_name"
 """Labels that may name the pod that has a device, where `namespace` and `pod` are the exporter's;
 the last two are those of dcgm-exporter's `--use-old-namespace`."""
@@ -39,6 +41,20 @@ class Source:
     scale: float = 1.0
     per_capacity: bool = False
     maker: str = ""
+
+
+def growth_of_devices(metric: str, key: str, device: str) -> str:
+    """How much a counter of each device has grown in the window, whichever pods had the device.
+
+    A pod that ends with the error takes its series along, and the next one begins with the error:
+    so what is now is compared with the least of the device. Where the counter was reset only
+    `increase` shows what was before. device: labels of `key` that do not change with the pod.
+    """
+    series = f"{metric}{{$match}}"
+    least = f"min by ({device}) (min_over_time({series}[$window]))"
+    above = f"max by ({key}) ({series}) - on ({device}) group_left () {least}"
+    grown = f"max by ({key}) (increase({series}[$window]))"
+    return f"({grown} > {above}) or ({above}) or {grown}"
 
 
 def gauge_of_devices(metric: str, key: str, scale: float, maker: str, only: str = "") -> Source:

@@ -9,7 +9,7 @@ categories hold those of drivers and programs beside those of the hardware.
 """
 
 from rescheduler.kube.accelerators import AMD, GAUDI, INTEL
-from rescheduler.sources.prometheus.definition import Source, gauge_of_devices
+from rescheduler.sources.prometheus.definition import Source, gauge_of_devices, growth_of_devices
 
 _PLACE = "cluster,job,instance,namespace,pod,node,hostname,exported_namespace,exported_pod"
 _AMD = f"{_PLACE},serial_number,gpu_uuid,gpu_id"
@@ -118,7 +118,7 @@ _GAUDI_ECC = "habanalabs_pending_rows_with_double_bit_ecc_errors"
 
 def _growth(metric: str, key: str, maker: str) -> Source:
     return Source(
-        value=f"max by ({key}) (increase({metric}{{$match}}[$window]))",
+        value=growth_of_devices(metric, key, key),
         fresh=f"max by ({key}) (timestamp({metric}{{$match}}))",
         maker=maker,
     )

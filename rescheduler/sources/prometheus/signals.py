@@ -2,7 +2,8 @@
 
 Why the forms are what they are:
 - DCGM's XID gauge holds the last error until its exporter restarts, and a new error may be a new
-  series (label `err_code`): so an event is a value that is not the device's in the whole window.
+  series (label `err_code`, or the next pod's): so an event is a value that is not the device's in
+  the whole window.
   XIDs that NVIDIA's device plugin takes for faults of the application do not
   count (k8s-device-plugin, internal/rm/health.go);
 - PSI is a share of time, so its rate is divided by that of the clock, as CPU is;
@@ -11,7 +12,16 @@ Why the forms are what they are:
 """
 
 from rescheduler.kube.accelerators import NVIDIA
-from rescheduler.sources.prometheus.definition import GPU, GPU_KEY, LINKS, OWNER, Definition, Source
+from rescheduler.sources.prometheus.definition import (
+    GPU,
+    GPU_DEVICE,
+    GPU_KEY,
+    LINKS,
+    OWNER,
+    Definition,
+    Source,
+    growth_of_devices,
+)
 from rescheduler.sources.prometheus.makers import (
     OTHERS_ECC,
     OTHERS_ECC_HOLDERS,
@@ -29,6 +39,14 @@ _XID = "DCGM_FI_DEV_XID_ERRORS{$match}" + "".join(f" != {code}" for code in _APP
 _NOW = f"max by ({GPU_KEY}) (DCGM_FI_DEV_XID_ERRORS{{$match}})"
 _TIME = "rate(node_time_seconds{$match}[$window])"
 _SHORT_TIME = "rate(node_time_seconds{$match}[$span])"
+
+
+def _unlike(edge: str) -> str:
+    """The error that there is now, where the device's least or largest of the window is another."""
+    other = (
+        f"{edge} by ({GPU_DEVICE}) ({edge}_over_time(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window]))"
+    )
+    return f"max by ({GPU_KEY}) ({_XID}) > 0 != on ({GPU_DEVICE}) group_left () {other}"
 
 
 def _worst_gpu(
@@ -143,17 +161,13 @@ SIGNALS: tuple[Definition, ...] = (
     _worst_gpu(
         "node.gpu.xid",
         "DCGM_FI_DEV_XID_ERRORS",
-        f"(max by ({GPU_KEY}) ({_XID}) > 0"
-        f" != min by ({GPU_KEY}) (min_over_time(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window])))"
-        f" or (max by ({GPU_KEY}) ({_XID}) > 0"
-        f" != max by ({GPU_KEY}) (max_over_time(DCGM_FI_DEV_XID_ERRORS{{$match}}[$window])))"
-        f" or 0 * {_NOW}",
+        f"({_unlike('min')}) or ({_unlike('max')}) or 0 * {_NOW}",
         1e4,
     ),
     _worst_gpu(
         "node.gpu.ecc",
         "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
-        f"max by ({GPU_KEY}) (increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{{$match}}[$window]))",
+        growth_of_devices("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", GPU_KEY, GPU_DEVICE),
         1e9,
         OTHERS_ECC,
         OTHERS_ECC_HOLDERS,
