@@ -58,6 +58,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     A reading is named by the `key` of its request. nodes: its value on each node; of a reading of
     pods the sum over the node's pods. totals: sum and number of these values over all nodes.
+    absent: the nodes that ought to have had a reading of nodes and had not; of one that more than
+    a few lacked, none.
     selected: key of what policies select of the nodes to what is known of these alone.
     peers: UID of a workload to the mean over its pods that this batch does not move.
     charges: policy to UID of a pod of the batch to what it was charged where it was, and was
@@ -70,6 +72,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     at: datetime
     nodes: dict[str, dict[str, float]] = {}
     totals: dict[str, tuple[float, int]] = {}
+    absent: dict[str, list[str]] = {}
     selected: dict[str, SelectedTotals] = {}
     peers: dict[str, dict[str, float]] = {}
     charges: dict[str, dict[str, tuple[float, float]]] = {}

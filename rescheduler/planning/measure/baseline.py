@@ -7,7 +7,7 @@ import numpy as np
 from rescheduler.model.gains import Baseline, SelectedTotals
 from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
-from rescheduler.model.readings import FloatArray, IntArray, Reading
+from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
@@ -23,6 +23,9 @@ _DIGITS_OF_SUMS = 7
 
 _MOST_OTHERS = 64
 """Nodes that the latest moves before touched, of which values are kept."""
+
+_MOST_ABSENT = 64
+"""Nodes without a value that are kept of a reading; where there are more, it is not compared."""
 
 _MOST_DEVICES = 32
 """Devices of one node that are kept."""
@@ -62,6 +65,7 @@ def baseline_of(
         if not known.any():
             continue
         found.totals[key] = _total(values[known])
+        found.absent.update(_absent(reading, known, snapshot))
         for each in selections:
             # A batch without any value there would end what other batches tell of the change.
             if (known & each.chosen).any():
@@ -138,6 +142,16 @@ def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot
         digest=selected.digest(snapshot, np.ones(there, dtype=np.bool_)),
         there=there,
     )
+
+
+def _absent(reading: Reading, known: BoolArray, snapshot: Snapshot) -> dict[str, list[str]]:
+    """The nodes that ought to have a value and have none, of a reading of which these are few."""
+    if reading.request.subject != "node":
+        return {}
+    found = np.flatnonzero(reading.expected & ~known).tolist()
+    if len(found) > _MOST_ABSENT:
+        return {}
+    return {reading.request.key: [snapshot.nodes[node].metadata.name for node in found]}
 
 
 def _total(values: FloatArray) -> tuple[float, int]:

@@ -22,6 +22,7 @@ from rescheduler.model.readings import (
     Readings,
 )
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
 from rescheduler.planning.measure.groups import Group, Settled
@@ -89,6 +90,11 @@ class Before:
                 ):
                     text = "the policy selects other nodes than before the move"
                     return Obstacle(text, passes=False)
+                lacking = self._trends.lacking(request, values, baseline)
+                if lacking:
+                    others = counted(lacking, "other node")
+                    text = f"{request.name} is not known of {others} that had it before the move"
+                    return Obstacle(text, passes=True)
                 if np.isnan(self._trend(reading, baseline)):
                     text = (
                         f"too few other nodes that the policy selects have {request.name} "

@@ -21,6 +21,10 @@ _LEAST_SHARE = 0.05
 _MOST_UNKNOWN = 0.05
 """Nodes with moves of which nothing is known from then, per node that shows the change."""
 
+_MOST_OTHERS = 0.01
+"""Nodes with a value at one time only, per node that shows the change: those hot by chance or
+cold would pass for a change."""
+
 
 class Trends:
     """The change of a reading's mean since each batch, over the selected nodes without moves.
@@ -47,11 +51,14 @@ class Trends:
         values: (nodes,) now, without the moves on nodes of the group of which the batch has no
         value. Younger nodes do not count. Where nothing was then, what is now says nothing: 1.
         """
+        if not self._listed(request, since):
+            return float("nan")
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
-        theirs = self._there(stations[-1]) & ~np.isnan(values) & self._selected.chosen
-        index = self._snapshot.node_index
-        theirs[[index[name] for name in apart if name in index]] = False
+        theirs = self._comparable(request, stations[-1], apart)
+        if self._too_many_lack(theirs, request, values):
+            return float("nan")
+        theirs &= ~np.isnan(values)
         before = self._mean(request, stations[-1], apart)
         if np.isnan(before) or not theirs.any():
             return float("nan")
@@ -63,7 +70,15 @@ class Trends:
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
         last = self._mean(request, stations[-1], apart)
-        return not np.isnan(last * self._until(request, stations))
+        return self._listed(request, since) and not np.isnan(last * self._until(request, stations))
+
+    def lacking(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> int:
+        """How many of the nodes that show the change have no value now; 0 where they are few."""
+        if not self._listed(request, since):
+            return 0
+        last = self._stations(request, since)[-1]
+        apart = self._group_apart(request, since, last)
+        return self._too_many_lack(self._comparable(request, last, apart), request, values)
 
     def relabelled(self, request: ReadingRequest, since: Baseline) -> bool:
         """Whether the policy selects other nodes now than before the batch, or before a later one.
@@ -87,12 +102,49 @@ class Trends:
         return selected.changed[key]
 
     def _stations(self, request: ReadingRequest, since: Baseline) -> list[Baseline]:
-        """The batch, and all later ones before which the reading was there."""
+        """The batch, and all later ones before which the same nodes had the reading."""
         first = self._order[since.plan, since.batch]
         return [
             since,
-            *(b for b in self._baselines[first + 1 :] if request.key in self._of(b).totals),
+            *(each for each in self._baselines[first + 1 :] if self._alike(request, since, each)),
         ]
+
+    def _alike(self, request: ReadingRequest, one: Baseline, other: Baseline) -> bool:
+        """Whether the nodes that have the reading before both batches are the same, but for few."""
+        if request.key not in self._of(other).totals:
+            return False
+        if not self._listed(request, other):
+            return False
+        unlike = set(one.absent.get(request.key, ())) ^ set(other.absent.get(request.key, ()))
+        _, count = self._of(other).totals[request.key]
+        return sum(map(self._may_be_selected, unlike)) <= _MOST_OTHERS * count
+
+    @staticmethod
+    def _listed(request: ReadingRequest, then: Baseline) -> bool:
+        """Whether it is known which nodes had no value; of readings of pods it need not be."""
+        return request.subject != "node" or request.key in then.absent
+
+    def _comparable(
+        self, request: ReadingRequest, then: Baseline, apart: frozenset[str]
+    ) -> BoolArray:
+        """(nodes,) the selected ones besides these that had the reading before that batch."""
+        found = self._there(then) & self._selected.chosen
+        index = self._snapshot.node_index
+        without = apart | set(then.absent.get(request.key, ()))
+        found[[index[name] for name in without if name in index]] = False
+        return found
+
+    def _too_many_lack(self, theirs: BoolArray, request: ReadingRequest, values: FloatArray) -> int:
+        """How many of these nodes ought to have a value and have none; 0 where they are few.
+
+        Of a reading of pods none: a node without pods has no sum.
+        """
+        reading = self._snapshot.readings.find(request)
+        if request.subject != "node" or reading is None:
+            return 0
+        known = ~np.isnan(values)
+        found = int((theirs & ~known & reading.expected).sum())
+        return found if found > _MOST_OTHERS * int((theirs & known).sum()) else 0
 
     def _until(self, request: ReadingRequest, stations: list[Baseline]) -> float:
         """The change from the first batch to the last."""

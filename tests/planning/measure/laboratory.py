@@ -50,7 +50,7 @@ class Laboratory:
     web: whether there are 24 more, labelled `pool=web`, without pods, of the same mean load. use:
     cores of each pod by UID. base: cores that each node uses besides.
     sticks: the node that a pod has left stays as hot as it was. noise: by which share each
-    measurement is off at most.
+    measurement is off at most. silent: indices of nodes of which no reading of nodes has a value.
     """
 
     policies: list[Policy] = field(default_factory=lambda: [EVEN])
@@ -61,6 +61,7 @@ class Laboratory:
     web: bool = False
     scale: float = 1.0
     missing: tuple[str, ...] = ()
+    silent: tuple[int, ...] = ()
     history: History = field(default_factory=History)
     pods: list[Pod] = field(default_factory=list)
     use: dict[str, float] = field(default_factory=dict)
@@ -110,6 +111,8 @@ class Laboratory:
         if request.name in self.missing:
             values = np.full(len(values), np.nan)
         on_nodes = request.subject == "node"
+        if on_nodes:
+            values[list(self.silent)] = np.nan
         return Reading(
             request=request,
             unit="ratio" if on_nodes else "cores",

@@ -301,3 +301,91 @@ def test_where_moves_touch_every_node_nothing_is_claimed() -> None:
     lab.measure()
     for each in moves:
         assert "too few other nodes" in unknown(each)
+
+
+COLD, WARM = (22, 23), (10, 11)
+"""Of each two nodes that no move touches."""
+
+
+@pytest.mark.parametrize("silent", [COLD, WARM])
+@pytest.mark.parametrize("sticks", [False, True])
+def test_nodes_that_had_no_value_before_are_no_change(
+    silent: tuple[int, ...], sticks: bool
+) -> None:
+    lab = Laboratory(sticks=sticks)
+    lab.silent = silent
+    move = lab.move("pod-default-p0-0", "n12")
+    lab.wait()
+    lab.silent = ()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.measured["even"] == pytest.approx(lab.truth([move]), abs=0.01)
+
+
+@pytest.mark.parametrize("silent", [COLD, WARM])
+@pytest.mark.parametrize("sticks", [False, True])
+def test_nodes_that_have_no_value_now_are_waited_for(silent: tuple[int, ...], sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    lab.wait()
+    lab.silent = silent
+    lab.measure()
+    assert move.unmeasured
+    lab.wait()
+    lab.silent = ()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.measured["even"] == pytest.approx(lab.truth([move]), abs=0.01)
+
+
+def test_nodes_that_stay_without_a_value_are_not_waited_for_for_ever() -> None:
+    lab = Laboratory()
+    move = lab.move("pod-default-p0-0", "n12")
+    lab.silent = COLD
+    lab.wait(minutes=24 * 60)
+    lab.measure()
+    assert move.gain is not None
+    assert "2 other nodes that had it before the move" in move.gain.problem
+    assert move.gain.measured == {}
+
+
+@pytest.mark.parametrize("silent", [COLD, WARM])
+def test_the_change_is_not_followed_over_batches_before_which_others_had_a_value(
+    silent: tuple[int, ...],
+) -> None:
+    lab = Laboratory(sticks=True)
+    first = lab.move("pod-default-p0-0", "n12")
+    lab.wait()
+    lab.silent = silent
+    second = lab.move("pod-default-p1-0", "n13")
+    lab.wait()
+    lab.silent = ()
+    lab.measure()
+    assert first.gain is not None
+    assert first.gain.measured == {}, "of the nodes of the second nothing is known from before"
+    assert second.gain is not None
+    assert second.gain.measured["even"] == pytest.approx(0.0, abs=0.01)
+
+
+def test_a_few_of_many_without_a_value_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rescheduler.planning.measure.trends._MOST_OTHERS", 0.1)
+    lab = Laboratory()
+    move = lab.move("pod-default-p0-0", "n12")
+    lab.wait()
+    lab.silent = COLD[:1]
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.measured["even"] == pytest.approx(1.0, abs=0.2)
+
+
+def test_where_too_many_had_no_value_before_nothing_is_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rescheduler.planning.measure.baseline._MOST_ABSENT", 1)
+    lab = Laboratory(silent=COLD)
+    move = lab.move("pod-default-p0-0", "n12")
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert "how it changed by itself is not known" in move.gain.problem
+    assert move.gain.measured == {}
