@@ -10,7 +10,10 @@ from math import sqrt
 import msgspec
 
 MOST_PAIRS = 100
-"""Measured moves of a policy that count, the latest; a sample cannot be larger."""
+"""Groups of measured moves of a policy that count, the latest; a sample cannot be larger."""
+
+LEAST_PAIRS = 4
+"""So many groups at least decide about a policy: of fewer nobody knows how far chance goes."""
 
 MOST_BASELINES = 100
 """Batches whose moves may wait to be measured; of earlier ones the moves cannot be measured."""
@@ -90,16 +93,25 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
                 del devices[name]
 
 
+class Pair(msgspec.Struct, array_like=True, frozen=True):
+    """What a group of moves that was measured as one has promised and brought, together."""
+
+    promised: float
+    measured: float
+    moves: int = 1
+
+
 class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What the moves for one policy's sake have promised and brought, and its demotion.
 
-    pairs: promised and measured gain of the latest moves, the oldest first.
+    pairs: what the latest groups of moves have promised and brought, the oldest first. The moves of
+    one group are no trials of their own: their number is one, parted as they promised.
     demotions: how many times in a row; each doubles the time until it may act again.
     reason: the sums that the latest demotion was decided by.
     """
 
     policy: str
-    pairs: list[tuple[float, float]] = []
+    pairs: list[Pair] = []
     demotions: int = 0
     demoted: datetime | None = None
     until: datetime | None = None
@@ -108,17 +120,22 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     @property
     def promised(self) -> float:
         """What the moves that count have promised, under the load when they were measured."""
-        return sum(promised for promised, _ in self.pairs)
+        return sum(each.promised for each in self.pairs)
 
     @property
     def measured(self) -> float:
         """What they have brought."""
-        return sum(measured for _, measured in self.pairs)
+        return sum(each.measured for each in self.pairs)
+
+    @property
+    def moves(self) -> int:
+        """How many moves these are."""
+        return sum(each.moves for each in self.pairs)
 
     @property
     def summary(self) -> str:
         """The sums in the words of reports."""
-        promised, measured, count = self.promised, self.measured, len(self.pairs)
+        promised, measured, count = self.promised, self.measured, self.moves
         share = f" ({measured / promised:.0%})" if promised > 0 else ""
         moves = "1 move" if count == 1 else f"{count} moves"
         return f"measured {measured:.3g} of {promised:.3g} promised{share} over {moves}"
@@ -127,16 +144,26 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Whether the policy may cause no eviction now."""
         return self.until is not None and now < self.until
 
-    def add(self, promised: float, measured: float) -> None:
-        """Count one more move."""
-        self.pairs = [*self.pairs, (round(promised, 6), round(measured, 6))][-MOST_PAIRS:]
+    def add(self, promised: float, measured: float, moves: int = 1) -> None:
+        """Count one more group of so many moves."""
+        pair = Pair(round(promised, 6), round(measured, 6), moves)
+        self.pairs = [*self.pairs, pair][-MOST_PAIRS:]
 
     def last(self, sample: int) -> "GainRecord":
-        """The record of the last so many moves alone.
+        """The record of the last groups alone that are enough to decide.
 
         A policy that has stopped helping need not first use up what it brought before.
         """
-        return GainRecord(policy=self.policy, pairs=self.pairs[-sample:])
+        found = GainRecord(policy=self.policy)
+        for each in reversed(self.pairs):
+            if found.enough(sample):
+                break
+            found.pairs.insert(0, each)
+        return found
+
+    def enough(self, sample: int) -> bool:
+        """Whether so many moves have been measured, in groups enough."""
+        return self.moves >= sample and len(self.pairs) >= min(sample, LEAST_PAIRS)
 
     def shortfall(self, share: float, enough: int, sample: int) -> str:
         """The sums of moves that have brought too little: all, or the last sample; or ""."""
@@ -148,13 +175,14 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     def falls_short(self, share: float, sample: int, doubt: float = _DOUBT) -> bool:
         """Whether so many moves have brought less than this share, by more than noise explains.
 
-        The error is that of a ratio of sums: moves that all bring the same share have none.
+        The error is that of a ratio of sums over groups: where all bring the same share there is
+        none.
         """
         count, promised = len(self.pairs), self.promised
-        if count < sample or promised <= 0:
+        if not self.enough(sample) or promised <= 0:
             return False
         ratio = self.measured / promised
-        squares = sum((measured - ratio * each) ** 2 for each, measured in self.pairs)
+        squares = sum((each.measured - ratio * each.promised) ** 2 for each in self.pairs)
         error = sqrt(squares * count / max(count - 1, 1)) / promised
         return ratio + doubt * error < share
 

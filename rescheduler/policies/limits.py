@@ -218,9 +218,9 @@ class Limits(Document):
         ge=1,
         le=MOST_PAIRS,
         description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
-        "after a demotion. The last so many are also "
-        "judged by themselves, so that earlier success does not hide that a policy has stopped "
-        "helping.",
+        "after a demotion. Moves that share nodes are measured together and count as one trial, "
+        "of which it takes four, or as many as this says. The last so many are also judged by "
+        "themselves, so that earlier success does not hide that a policy has stopped helping.",
     )
 
     auditFirst: Duration = Field(

@@ -153,16 +153,15 @@ def test_moves_that_help_are_measured_to_help(
 def test_a_policy_that_does_not_help_is_demoted_until_a_person_brings_it_back(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
-    node, *others = hot_cpus(cluster).hot
-    for pod in cluster.pods():
-        if pod["spec"]["nodeName"] in others:
-            cluster.annotate(pod, **Load(cpu=2.0).annotations())
-    least = BaseLoad(least_cpu=cores(cluster)[node]).annotations()
-    cluster.annotate(cluster.api.read("v1", "Node", node), **least)
+    hot = hot_cpus(cluster).hot
+    used = cores(cluster)
+    for name in hot:
+        least = BaseLoad(least_cpu=used[name]).annotations()
+        cluster.annotate(cluster.api.read("v1", "Node", name), **least)
     metrics.warm(2 * WINDOW)
     shown(cluster, metrics)
     before = cost(cluster, cores(cluster), 0.5)
-    limits = swift(per_cycle=3, per_node=3) + "  minMeasuredSample: 3\n"
+    limits = swift(per_cycle=3, per_node=1) + "  minMeasuredSample: 2\n"
     policies = write_policies(tmp_path / "policies", too_hot("hot", 0.5), limits)
     loop = Loop(actor, policies)
 

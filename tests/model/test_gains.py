@@ -7,7 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.gains import MOST_PAIRS, MOST_POLICIES, Baseline, GainRecord
+from rescheduler.model.gains import (
+    LEAST_PAIRS,
+    MOST_PAIRS,
+    MOST_POLICIES,
+    Baseline,
+    GainRecord,
+    Pair,
+)
 from rescheduler.model.history import History
 from rescheduler.planning.limits.demotion import decide_mode, result
 from rescheduler.policies.base import Match
@@ -20,10 +27,10 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POLICY = Spread(name="p", match=Match(all=True), constraints="FromPods")
 
 
-def record(*pairs: tuple[float, float], **fields: Any) -> GainRecord:
+def record(*pairs: tuple[float, ...], **fields: Any) -> GainRecord:
     made = GainRecord(policy="p", **fields)
-    for each in pairs:
-        made.add(*each)
+    for promised, measured, *moves in pairs:
+        made.add(promised, measured, *map(int, moves))
     return made
 
 
@@ -149,7 +156,7 @@ def test_records_of_policies_that_are_gone_do_not_pile_up_and_demotions_are_kept
         history.gains_of(f"p{number}").add(1.0, 1.0)
     assert len(history.gains) == MOST_POLICIES
     assert history.gains_of("demoted").demoted_at(NOW)
-    assert history.gains_of(f"p{2 * MOST_POLICIES - 1}").pairs == [(1.0, 1.0)]
+    assert history.gains_of(f"p{2 * MOST_POLICIES - 1}").pairs == [Pair(1.0, 1.0)]
 
 
 def test_a_history_with_gains_reads_back() -> None:
@@ -159,3 +166,44 @@ def test_a_history_with_gains_reads_back() -> None:
     history.begin(Baseline(plan="x", batch=1, at=NOW, totals={"node.cpu/300": (4.5, 9)}))
     encoded = msgspec.json.encode(history)
     assert msgspec.json.decode(encoded, type=History) == history
+
+
+@pytest.mark.parametrize("groups", range(1, LEAST_PAIRS + 1))
+def test_moves_that_were_measured_as_one_are_one_trial(groups: int) -> None:
+    made = record(*[(10.0, 0.0, 10)] * groups)
+    assert made.moves == 10 * groups
+    assert made.falls_short(0.5, 10) == (groups == LEAST_PAIRS)
+
+
+def test_a_small_sample_asks_for_no_more_groups_than_moves() -> None:
+    assert record((1.0, 0.0, 2)).falls_short(0.5, 1)
+    assert not record((1.0, 0.0, 2)).falls_short(0.5, 2)
+    assert record((1.0, 0.0), (1.0, 0.0)).falls_short(0.5, 2)
+
+
+def test_the_doubt_is_that_of_groups() -> None:
+    made = record(*[(10.0, 10.0, 10)] * 3, (10.0, -30.0, 10))
+    assert made.measured / made.promised == 0.0
+    assert not made.falls_short(0.5, 10)
+
+
+def test_one_group_that_helps_does_not_end_the_probation() -> None:
+    made = record()
+    assert fail(made, NOW)
+    for groups in range(1, LEAST_PAIRS + 1):
+        made.add(10.0, 9.0, 10)
+        assert not decide_mode(made, Limits(), NOW + timedelta(days=1))
+        assert (made.demotions == 0) == (groups == LEAST_PAIRS)
+
+
+def test_the_last_sample_is_of_whole_groups() -> None:
+    made = record(*[(1.0, 1.0)] * 20, *[(3.0, 0.0, 3)] * 4)
+    assert made.last(10).pairs == [Pair(3.0, 0.0, 3)] * 4
+    assert made.last(13).moves == 13
+    assert made.last(1).pairs == [Pair(3.0, 0.0, 3)]
+
+
+def test_pairs_of_an_earlier_version_are_of_one_move_each() -> None:
+    old = b'{"policy":"p","pairs":[[1.0,0.5],[2.0,1.0]]}'
+    made = msgspec.json.decode(old, type=GainRecord)
+    assert made.pairs == [Pair(1.0, 0.5, 1), Pair(2.0, 1.0, 1)]

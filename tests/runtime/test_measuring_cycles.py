@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.errors import LockLost
-from rescheduler.model.gains import Baseline, GainRecord
+from rescheduler.model.gains import Baseline, GainRecord, Pair
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
@@ -57,7 +57,7 @@ def failing(pairs: int = 9) -> History:
     return History(
         moves=[returned()],
         baselines=[Baseline(plan="p", batch=1, at=LONG_AGO)],
-        gains=[GainRecord(policy="zones", pairs=[(1.0, 0.0)] * pairs)],
+        gains=[GainRecord(policy="zones", pairs=[Pair(1.0, 0.0)] * pairs)],
     )
 
 

@@ -47,7 +47,7 @@ def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
         record.demote(now, reason)
         return True
     share = limits.minMeasuredShare * record.promised
-    if record.demotions and len(record.pairs) >= sample and record.measured >= share:
+    if record.demotions and record.enough(sample) and record.measured >= share:
         record.acquit()
     return False
 
@@ -64,7 +64,7 @@ def result(history: History, policy: Policy, limits: Limits, now: datetime) -> G
     return GainsResult(
         promised=record.promised,
         measured=record.measured,
-        moves=len(record.pairs),
+        moves=record.moves,
         demotedAt=record.demoted if demoted else None,
         demotedUntil=record.until if demoted else None,
         problem=demotion(record, limits, now) if demoted else _short(record, limits),

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rescheduler.model.gains import Gain
-from rescheduler.model.history import History
+from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.demotion import decide_mode, demotion
@@ -97,28 +97,35 @@ def _outcomes(
 def _enter(
     group: Group, outcome: Mapping[str, GroupGain | Obstacle], history: History, at: datetime
 ) -> None:
-    """Keep with each move its part, like what was predicted of it, and count it for its policies.
+    """Keep with each move its part, like what was predicted of it, and count the group.
 
     Moves from before a demotion do not count any more: they led to it.
     """
     for each in group.moves:
-        move, gain = each.move, Gain(at=at)
-        move.gain = gain
-        if each.lost:
-            gain.problem = each.lost
+        each.move.gain = Gain(at=at, problem=each.lost)
+    for name, whole in outcome.items():
+        wanted = [each.move for each in group.measured if each.move.gains.get(name, 0.0) > 0]
+        if isinstance(whole, GroupGain):
+            _count(name, whole, wanted, history)
             continue
-        for name, whole in outcome.items():
-            if move.gains.get(name, 0.0) <= 0:
-                continue
-            if isinstance(whole, Obstacle):
+        for move in wanted:
+            if move.gain is not None:
                 said = f"policy {name}: {whole.text}"
-                gain.problem = f"{gain.problem}; {said}" if gain.problem else said
-                continue
-            part = move.gains[name] / group.predicted(name)
-            promised, measured = whole.promised * part, whole.measured * part
-            gain.promised[name], gain.measured[name] = round(promised, 6), round(measured, 6)
-            record = history.gains_of(name)
-            if whole.promised < NEGLIGIBLE * group.predicted(name):
-                gain.neutral.append(name)
+                move.gain.problem = f"{move.gain.problem}; {said}" if move.gain.problem else said
+
+
+def _count(name: str, whole: GroupGain, moves: Sequence[PastMove], history: History) -> None:
+    predicted = sum(move.gains[name] for move in moves)
+    record, counted = history.gains_of(name), []
+    for move in moves:
+        part = move.gains[name] / predicted
+        promised, measured = round(whole.promised * part, 6), round(whole.measured * part, 6)
+        if move.gain is not None:
+            move.gain.promised[name], move.gain.measured[name] = promised, measured
+            if whole.promised < NEGLIGIBLE * predicted:
+                move.gain.neutral.append(name)
             elif record.demoted is None or move.at >= record.demoted:
-                record.add(promised, measured)
+                counted.append((promised, measured))
+    if counted:
+        promised, measured = map(sum, zip(*counted, strict=True))
+        record.add(promised, measured, len(counted))
