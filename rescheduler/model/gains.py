@@ -67,6 +67,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     peers: UID of a workload to the mean over its pods that this batch does not move.
     charges: policy to UID of a pod of the batch to what it was charged where it was, and was
     expected to be where it would go; of policies whose terms keep charges.
+    freed: policy to the nodes that its moves leave for these to be free of pods in the end.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
 
@@ -79,6 +80,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     selected: dict[str, SelectedTotals] = {}
     peers: dict[str, dict[str, float]] = {}
     charges: dict[str, dict[str, tuple[float, float]]] = {}
+    freed: dict[str, list[str]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
     def keep(self, nodes: set[str]) -> None:

@@ -153,6 +153,11 @@ class Policy(Document):
         written = self.model_dump_json(exclude=_MEANINGLESS, exclude_defaults=True)
         return hashlib.blake2b(f"{self.kind} {written}".encode(), digest_size=8).hexdigest()
 
+    @property
+    def frees_nodes(self) -> bool:
+        """Whether its term is `Freeing`."""
+        return False
+
     def requests(self) -> list[ReadingRequest]:
         """The readings without which the policy is not evaluated."""
         return []

@@ -13,7 +13,7 @@ from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
-from rescheduler.policies.terms import KeepsCharges
+from rescheduler.policies.terms import Freeing, KeepsCharges
 
 _DIGITS = 4
 """Significant digits that are kept."""
@@ -79,6 +79,7 @@ def baseline_of(
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
     found.charges = _charges(wanted, snapshot, moves)
+    found.freed = _freed(wanted, snapshot, moves)
     return found
 
 
@@ -132,6 +133,21 @@ def _charges_by(
         charges = term.charge_on(pod, np.array(list(there), dtype=np.int32))
         after = float(np.average(charges, weights=list(there.values())))
         yield move.pod.uid, (_short(term.charge(pod)), _short(after))
+
+
+def _freed(
+    policies: Sequence[Policy], snapshot: Snapshot, moves: Sequence[PlannedMove]
+) -> dict[str, list[str]]:
+    """The nodes that moves for a policy leave and that it frees; see `Baseline.freed`."""
+    answer: dict[str, list[str]] = {}
+    for policy in policies:
+        term: object = policy.compile(snapshot) if policy.frees_nodes else None
+        if not isinstance(term, Freeing):
+            continue
+        freed, index = term.freed(), snapshot.node_index
+        left = sorted({m.source for m in moves if m.gains.get(policy.name, 0.0) > 0})
+        answer[policy.name] = [name for name in left if name in index and freed[index[name]]]
+    return answer
 
 
 def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot) -> SelectedTotals:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 import numpy as np
 
+from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
@@ -15,6 +17,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import Freeing, KeepsCharges, Term
 
 _NOTHING = 1e-9
+_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,9 @@ def gains(
             if charges is not None and isinstance(without_moves, KeepsCharges):
                 without_moves.keep(each.replacement, *charges)
     before = Costs.of(without_moves)
-    promised = [_promised(without_moves, group, now) for group in groups]
-    measured = _parted(groups, promised, before, after, now)
+    refilled = _refilled(policy, groups, now)
+    promised = [_promised(without_moves, group, now, policy, refilled) for group in groups]
+    measured = _parted(groups, promised, before, after, now, refilled)
     found = zip(unknown, map(GroupGain, promised, measured), strict=True)
     return [obstacle or gain for obstacle, gain in found]
 
@@ -132,10 +136,32 @@ def _free_alike(
     there.free(chosen)
 
 
-def _promised(term: Term, group: Group, snapshot: Snapshot) -> float:
+def _refilled(policy: Policy, groups: Sequence[Group], now: Snapshot) -> frozenset[str]:
+    """The nodes that were to be freed and to which a pod came after the moves off them."""
+    found: set[str] = set()
+    for each in _members(groups):
+        if each.baseline is None or not each.frees(policy.name) or each.move.source in found:
+            continue
+        here = (now.pod_node == each.source) & ~now.on_own_node & ~now.leaving
+        if any(_came(now.pods[pod]) > each.baseline.at for pod in np.flatnonzero(here).tolist()):
+            found.add(each.move.source)
+    return frozenset(found)
+
+
+def _came(pod: Pod) -> datetime:
+    """When it came to its node; a pod may have waited for one since it was made."""
+    return max(
+        (at for at in (pod.metadata.creationTimestamp, pod.status.startTime) if at), default=_EVER
+    )
+
+
+def _promised(
+    term: Term, group: Group, snapshot: Snapshot, policy: Policy, refilled: frozenset[str]
+) -> float:
     """What the term predicts for the moves, as expected over where each was to land.
 
-    The next of them is evaluated where those before it have really landed.
+    The next of them is evaluated where those before it have really landed. That a freed node is
+    cold no more, because it was filled again, makes no promise void.
     """
     total = 0.0
     for each in group.measured:
@@ -144,7 +170,10 @@ def _promised(term: Term, group: Group, snapshot: Snapshot) -> float:
         landing = landing or {each.landed: 1.0}
         deltas = term.deltas(each.replacement, np.array(list(landing), dtype=np.int32))
         chances = np.array(list(landing.values()))
-        total -= float(np.average(deltas, weights=chances))
+        gain = -float(np.average(deltas, weights=chances))
+        if each.move.source in refilled:
+            gain = max(gain, each.move.gains.get(policy.name, 0.0))
+        total += gain
         term.commit(_shift(each))
     return total
 
@@ -155,9 +184,11 @@ def _parted(
     before: Costs,
     after: Costs,
     snapshot: Snapshot,
+    refilled: frozenset[str],
 ) -> list[float]:
     """The change of the cost, parted among the groups; the parts sum to all of it.
 
+    Nothing is gained about a node that was freed and filled again: one pod less there is no use.
     What is about a node or the pods of a group is its own. What is about several, or none, is
     shared among them like what they promised.
     """
@@ -172,6 +203,8 @@ def _parted(
     answer = [0.0] * len(groups)
     for key in before.parts.keys() | after.parts.keys():
         change = before.parts.get(key, 0.0) - after.parts.get(key, 0.0)
+        if key[1].removeprefix("node ") in refilled:
+            change = min(change, 0.0)
         if key[1] in nodes:
             answer[nodes[key[1]]] += change
             continue

@@ -20,8 +20,8 @@ class Settled:
 
     replacement: index of its replacement, -1 where it does not run there any more. source, landed:
     indices of the nodes, -1 where one is gone. waits: why it cannot be measured yet, or "".
-    lost: why it never can, or ""; its pod has left the source all the same. overdue: it has
-    waited for `PATIENCE`.
+    lost: why it never can, or ""; its pod has left the source all the same. removed: that is
+    because the source is gone. overdue: it has waited for `PATIENCE`.
     """
 
     move: PastMove
@@ -31,7 +31,14 @@ class Settled:
     landed: int = -1
     waits: str = ""
     lost: str = ""
+    removed: bool = False
     overdue: bool = False
+
+    def frees(self, policy: str) -> bool:
+        """Whether the node that it left was to be free in the end, for this policy."""
+        freed = {} if self.baseline is None else self.baseline.freed
+        wanted = self.move.gains.get(policy, 0.0) > 0
+        return wanted and self.move.source in freed.get(policy, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,7 @@ def _settled(
     source = snapshot.node_index.get(move.source, -1)
     landed = snapshot.node_index.get(move.landedOn, -1)
     pod = snapshot.pod_index.get(move.replacement, -1)
-    waits, lost = "", ""
+    waits, lost, removed = "", "", False
     if move.in_flight:
         waits = "its replacement is still awaited"
     elif move.unread:
@@ -110,10 +117,10 @@ def _settled(
         lost = "no replacement of it was Ready in time"
     elif pod < 0 or snapshot.leaving[pod]:
         lost = "its replacement is gone"
-    elif source < 0:
-        lost = f"node {move.source} is gone"
     elif snapshot.pod_node[pod] != landed or landed < 0:
         lost = f"its replacement is not on node {move.landedOn}"
+    elif source < 0:
+        lost, removed = f"node {move.source} is gone", True
     elif history.baseline(move) is None:
         lost = "the readings before it were not kept"
     elif not any(name in policies for name in move.gains):
@@ -124,7 +131,8 @@ def _settled(
     overdue = snapshot.taken > last
     if overdue and waits:
         waits, lost = "", waits  # lest it hold up the others of its group for ever
-    return Settled(move, history.baseline(move), pod, source, landed, waits, lost, overdue)
+    baseline = history.baseline(move)
+    return Settled(move, baseline, pod, source, landed, waits, lost, removed, overdue)
 
 
 def _unready(move: PastMove, pod: int, snapshot: Snapshot, quiet: timedelta) -> str:

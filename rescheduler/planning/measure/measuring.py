@@ -103,6 +103,8 @@ def _enter(
     """
     for each in group.moves:
         each.move.gain = Gain(at=at, problem=each.lost)
+        if each.removed and all(map(each.frees, each.move.gains)):
+            each.move.gain.problem = ""
     for name, whole in outcome.items():
         wanted = [each.move for each in group.measured if each.move.gains.get(name, 0.0) > 0]
         if isinstance(whole, GroupGain):
@@ -112,6 +114,12 @@ def _enter(
             if move.gain is not None:
                 said = f"policy {name}: {whole.text}"
                 move.gain.problem = f"{move.gain.problem}; {said}" if move.gain.problem else said
+    for name in dict.fromkeys(name for each in group.moves for name in each.move.gains):
+        # A node that is gone needs nothing any more: that is what it was to be freed for.
+        freed = [each.move for each in group.moves if each.removed and each.frees(name)]
+        promised = sum(move.gains[name] for move in freed)
+        if freed:
+            _count(name, GroupGain(promised, promised), freed, history)
 
 
 def _count(name: str, whole: GroupGain, moves: Sequence[PastMove], history: History) -> None:

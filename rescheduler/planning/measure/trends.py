@@ -115,6 +115,8 @@ class Trends:
             return False
         if not self._listed(request, other):
             return False
+        if one.absent.get(request.key) == other.absent.get(request.key):
+            return True
         unlike = set(one.absent.get(request.key, ())) ^ set(other.absent.get(request.key, ()))
         _, count = self._of(other).totals[request.key]
         return sum(map(self._may_be_selected, unlike)) <= _MOST_OTHERS * count

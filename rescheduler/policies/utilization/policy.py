@@ -228,6 +228,11 @@ class Utilization(Policy):
             parts.insert(0, term)
         return parts[0] if len(parts) == 1 else CombinedTerm(parts)
 
+    @property
+    def frees_nodes(self) -> bool:
+        """Whether cold nodes are emptied."""
+        return self.strategy == "Pack"
+
     def _by_device(self, resource: str) -> bool:
         """Whether only the devices count that pods share, each for itself."""
         packs = self.strategy == "Pack"

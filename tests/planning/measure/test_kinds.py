@@ -23,7 +23,7 @@ from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, deployment, node, pod, snapshot
-from tests.planning.measure.laboratory import Laboratory
+from tests.planning.measure.laboratory import EVEN, Laboratory
 
 ALL: Any = {"all": True}
 LATER = NOW + timedelta(hours=1)
@@ -41,9 +41,7 @@ ZONES = Spread(name="zones", match=ALL, topologyKey="topology.kubernetes.io/zone
 
 def test_emptying_a_cold_node_brings_what_it_promised() -> None:
     lab = Laboratory(policies=[PACK])
-    for number in range(13, 24):
-        lab.base[f"n{number}"] = lab.use[f"pod-default-p{number}-0"] = 2.2
-    move = lab.move("pod-default-p12-0", "n13")
+    move = emptied(lab)
     assert move.gains["even"] == pytest.approx(1.0, abs=0.01)
     lab.wait()
     lab.measure()
@@ -61,6 +59,83 @@ def test_a_landing_that_is_cold_itself_is_not_charged_for_what_it_takes() -> Non
     assert move.gain is not None
     assert move.gain.promised["even"] == pytest.approx(1.0, abs=0.05)
     assert move.gain.measured["even"] == pytest.approx(1.0, abs=0.05)
+
+
+def warm(lab: Laboratory) -> None:
+    """No node but n12 is cold."""
+    for number in range(13, 24):
+        lab.base[f"n{number}"] = lab.use[f"pod-default-p{number}-0"] = 2.2
+
+
+def emptied(lab: Laboratory) -> PastMove:
+    """The pod of the only cold node n12 goes to n13."""
+    warm(lab)
+    return lab.move("pod-default-p12-0", "n13")
+
+
+def come(lab: Laboratory, cores: float, *, made: timedelta, started: timedelta) -> None:
+    """A pod of another workload has come to n12."""
+    new = pod("new", "n12", owner=lab.controllers[5])
+    metadata = structs.replace(new.metadata, creationTimestamp=lab.now + made)
+    status = structs.replace(new.status, startTime=lab.now + started)
+    lab.pods.append(structs.replace(new, metadata=metadata, status=status))
+    lab.use[new.metadata.uid] = cores
+
+
+@pytest.mark.parametrize("cores", [0.1, 1.0, 6.0])
+@pytest.mark.parametrize("made", [-60, 1])
+def test_a_node_that_is_filled_again_is_not_free(cores: float, made: int) -> None:
+    lab = Laboratory(policies=[PACK])
+    move = emptied(lab)
+    come(lab, cores, made=timedelta(minutes=made), started=timedelta(minutes=1))
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.neutral == []
+    assert move.gain.promised["even"] == pytest.approx(1.0, abs=0.05)
+    assert move.gain.measured["even"] <= 0.05
+
+
+def test_a_node_that_is_not_empty_yet_is_nearer_to_it_by_one_pod() -> None:
+    lab = Laboratory(policies=[PACK])
+    ago = timedelta(minutes=-60)
+    come(lab, 0.1, made=ago, started=ago)
+    move = emptied(lab)
+    lab.wait()
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.promised["even"] == pytest.approx(1.0, abs=0.05)
+    assert move.gain.measured["even"] == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_freed_node_that_is_removed_is_what_was_promised() -> None:
+    lab = Laboratory(policies=[PACK])
+    move = emptied(lab)
+    lab.nodes = [each for each in lab.nodes if each.metadata.name != "n12"]
+    lab.wait(1)
+    lab.measure()
+    assert move.gain is not None
+    assert move.gain.problem == ""
+    assert move.gain.promised == move.gain.measured == {"even": pytest.approx(1.0, abs=0.05)}
+    (counted,) = lab.history.gains_of("even").pairs
+    assert counted.moves == 1
+    assert counted.measured == pytest.approx(1.0, abs=0.05)
+
+
+@pytest.mark.parametrize("policy", [PACK, EVEN])
+def test_a_hot_node_that_is_removed_tells_nothing(policy: Utilization) -> None:
+    lab = Laboratory(policies=[policy])
+    warm(lab)
+    move = lab.move("pod-default-p0-0", "n13")
+    for each in lab.pods:
+        each.node = "n14" if each.node == "n0" else each.node
+    lab.nodes = [each for each in lab.nodes if each.metadata.name != "n0"]
+    lab.wait()
+    lab.measure()
+    assert move.gains["even"] > 0
+    assert move.gain is not None
+    assert move.gain.problem == "node n0 is gone"
+    assert move.gain.measured == {}
 
 
 def skewed(places: list[str]) -> Snapshot:
