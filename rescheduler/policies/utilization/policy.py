@@ -235,8 +235,7 @@ class Utilization(Policy):
 
     def _by_device(self, resource: str) -> bool:
         """Whether only the devices count that pods share, each for itself."""
-        packs = self.strategy == "Pack"
-        return resource in OF_GPUS and not packs and self.wholeDevices == "Ignore"
+        return resource in OF_GPUS and not self.frees_nodes and self.wholeDevices == "Ignore"
 
     def _shared_gpus(
         self,
@@ -330,12 +329,8 @@ class Utilization(Policy):
             return None
         high = np.broadcast_to(self._values(resource, group_of, "high"), load.range_samples.shape)
         if self.strategy == "Balance":
-            means = np.array(
-                [
-                    mean_share(share, load.capacity, wanted, self.minCoverage)
-                    for share in load.range_samples
-                ]
-            )
+            shares, least = load.range_samples, self.minCoverage
+            means = np.array([mean_share(each, load.capacity, wanted, least) for each in shares])
             high = np.minimum(high, means[:, None] + self.tolerance)
         hot = load.range_samples > high
         if self._pressed(resource):
