@@ -33,6 +33,11 @@ _QUICK = (
 )
 _LEFT = 3
 """So many workloads may still want to spread when the next zone is drained."""
+_QUIET = 4
+"""Turns without an eviction after which it is drained in any case: those that are left rest.
+
+One whose eviction got no clear answer does for two minutes and more, and as long as others do.
+"""
 _GUEST = deployment("guest", 3, cpu="500m", memory="1Gi")
 _FAULTS = (429, 500, 503, "cut before", "cut after")
 
@@ -188,11 +193,12 @@ def _round(crashes: Crashes, found: Soaked, wanted: int, limit: float, weather: 
             assert process.poll() is None, f"it ended\n{log.read_text(encoding='utf-8')[-4000:]}"
             # Only what is new: by the end of a round the log has hundreds of megabytes.
             records, place = cluster.control_plane.audit.read(place)
-            done += len(accepted(records))
+            new = len(accepted(records))
+            done += new
             if done >= wanted:
                 break
             assert time.monotonic() < limit, f"{found.evictions + done} evictions until now"
-            churn.turn()
+            churn.turn(new)
             memory.append(_resident(process.pid))
             found.stored = max(found.stored, _stored(cluster))
             time.sleep(3)
@@ -225,12 +231,18 @@ class Churn:
         self._zones = cycle("abc")
         self._closed: set[str] = set()
         """Names of the nodes that are being drained."""
+        self._quiet = 0
 
-    def turn(self) -> None:
-        """Go on with the drain, or begin the next one once most workloads are spread."""
+    def turn(self, evicted: int) -> None:
+        """Go on with the drain, or begin the next one once most workloads are spread.
+
+        evicted: how many pods the service has evicted since the turn before.
+        """
         pods = self._cluster.pods()
         if not self._closed:
-            if self._uneven(pods) <= _LEFT:
+            self._quiet = 0 if evicted else self._quiet + 1
+            if self._uneven(pods) <= _LEFT or self._quiet >= _QUIET:
+                self._quiet = 0
                 self._close(next(self._zones))
             return
         leaving = [pod for pod in pods if pod["spec"].get("nodeName") in self._closed]
