@@ -56,6 +56,18 @@ class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
     there: int = 0
 
 
+class NodePods(msgspec.Struct, array_like=True, frozen=True):
+    """What the pods of one node used, to tell later what has gone with those that ended.
+
+    largest: use of each of the pods that used most, by a mark of its UID. rest, count: sum over the
+    others, and their number.
+    """
+
+    largest: dict[str, float]
+    rest: float = 0.0
+    count: int = 0
+
+
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The readings right before the evictions of one batch, of the nodes that it may touch.
 
@@ -68,6 +80,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     charges: policy to UID of a pod of the batch to what it was charged where it was, and was
     expected to be where it would go; of policies whose terms keep charges.
     freed: policy to the nodes that its moves leave for these to be free of pods in the end.
+    pods: reading of pods to node to what they used there, of the nodes that this batch leaves and
+    most likely reaches.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
 
@@ -81,10 +95,17 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     peers: dict[str, dict[str, float]] = {}
     charges: dict[str, dict[str, tuple[float, float]]] = {}
     freed: dict[str, list[str]] = {}
+    pods: dict[str, dict[str, NodePods]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
-    def keep(self, nodes: set[str]) -> None:
-        """Keep the values of these nodes only; the totals stay those of all."""
+    def keep(self, nodes: set[str], own: set[str]) -> None:
+        """Keep the values of these nodes only; the totals stay those of all.
+
+        own: those of them that the moves of this batch left or reached, whose pods are kept.
+        """
+        for pods in self.pods.values():
+            for name in pods.keys() - own:
+                del pods[name]
         for values in self.nodes.values():
             for name in values.keys() - nodes:
                 del values[name]

@@ -371,8 +371,9 @@ class History(msgspec.Struct, omit_defaults=True):
             if not moves:
                 continue
             if all(move.landedOn or not move.in_flight for move in moves):
-                moves += self.beside(kept[-1].at if kept else each.at)
-                each.keep({name for move in moves for name in (move.source, move.landedOn)})
+                own = {name for move in moves for name in (move.source, move.landedOn)}
+                beside = self.beside(kept[-1].at if kept else each.at)
+                each.keep(own | {n for m in beside for n in (m.source, m.landedOn)}, own)
             kept.append(each)
         self.baselines = kept
 

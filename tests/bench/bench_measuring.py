@@ -4,6 +4,7 @@
 """
 
 import argparse
+import gzip
 import sys
 import time
 from collections.abc import Callable
@@ -109,11 +110,13 @@ def main() -> int:
     made, planning = timed("plan", lambda: plan(before, wanted, History(), mode="Audit"))
     (after, history), _ = timed("baselines", lambda: carried_out(made, before, wanted))
     size = len(json.encode(history.baselines))
+    history.trim_baselines()
+    kept = len(gzip.compress(json.encode(history.baselines)))
     _, measuring = timed("measure", lambda: measure(after, wanted, history))
     known = sum(move.gain is not None and not move.gain.problem for move in history.moves)
     sys.stdout.write(
         f"{len(made.moves)} moves, {known} measured, in {measuring / planning:.2f} of a plan; "
-        f"{size} bytes of baselines before they were trimmed\n"
+        f"{size} bytes of baselines before they were trimmed, {kept} compressed ones afterwards\n"
     )
     return 0 if known == len(made.moves) else 1
 

@@ -10,6 +10,7 @@ from rescheduler.model.plan import PlannedMove
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
+from rescheduler.planning.measure.churn import pods_then
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
@@ -26,6 +27,9 @@ _MOST_OTHERS = 64
 
 _MOST_ABSENT = 64
 """Nodes without a value that are kept of a reading; where there are more, it is not compared."""
+
+_MOST_REACHED = 3
+"""Nodes that a move most likely reaches of which the pods are kept, like those of its source."""
 
 _MOST_DEVICES = 32
 """Devices of one node that are kept."""
@@ -53,7 +57,8 @@ def baseline_of(
     keys = {each.key for each in selections_of(wanted, snapshot)}
     keys |= {key for each in history.baselines for key in each.selected}
     selections = [each for each in selections_of(policies, snapshot) if each.key in keys]
-    named = others | touched
+    named, own = others | touched, _touched(moves, snapshot, _MOST_REACHED)
+    ours = {move.podUid for move in history.moves if move.charged}
     found.selected = {each.key: _named(each, named, snapshot) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     for reading in snapshot.readings.entries:
@@ -76,6 +81,7 @@ def baseline_of(
         if reading.devices:
             found.devices[key] = _devices(reading, snapshot, touched)
         if reading.request.subject == "pod":
+            found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
     found.charges = _charges(wanted, snapshot, moves)
@@ -89,12 +95,14 @@ def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
     return np.setdiff1d(np.flatnonzero(of_workload & ~snapshot.leaving), besides)
 
 
-def _touched(moves: Sequence[PlannedMove], snapshot: Snapshot) -> dict[str, int]:
+def _touched(
+    moves: Sequence[PlannedMove], snapshot: Snapshot, most: int = COMPARED_NODES
+) -> dict[str, int]:
     names: dict[str, None] = {}
     for move in moves:
         names[move.source] = None
         likely = sorted(move.landing, key=lambda share: (-share.probability, share.node))
-        names.update((share.node, None) for share in likely[:COMPARED_NODES])
+        names.update((share.node, None) for share in likely[:most])
     index = snapshot.node_index
     return {name: index[name] for name in names if name in index}
 

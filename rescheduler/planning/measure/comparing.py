@@ -2,22 +2,20 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 
 import numpy as np
 
-from rescheduler.kube.objects import Pod
 from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import of_objects
+from rescheduler.planning.measure.churn import came
 from rescheduler.planning.measure.counterfactual import Obstacle
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import Freeing, KeepsCharges, Term
 
 _NOTHING = 1e-9
-_EVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,16 +141,9 @@ def _refilled(policy: Policy, groups: Sequence[Group], now: Snapshot) -> frozens
         if each.baseline is None or not each.frees(policy.name) or each.move.source in found:
             continue
         here = (now.pod_node == each.source) & ~now.on_own_node & ~now.leaving
-        if any(_came(now.pods[pod]) > each.baseline.at for pod in np.flatnonzero(here).tolist()):
+        if any(came(now.pods[pod]) > each.baseline.at for pod in np.flatnonzero(here).tolist()):
             found.add(each.move.source)
     return frozenset(found)
-
-
-def _came(pod: Pod) -> datetime:
-    """When it came to its node; a pod may have waited for one since it was made."""
-    return max(
-        (at for at in (pod.metadata.creationTimestamp, pod.status.startTime) if at), default=_EVER
-    )
 
 
 def _promised(

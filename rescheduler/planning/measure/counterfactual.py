@@ -25,6 +25,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
+from rescheduler.planning.measure.churn import arrivals, by_itself, ended
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
@@ -125,26 +126,42 @@ class Before:
                 # Where it was not expected to land: what its replacement takes there now.
                 values[node] = now[node] - self._landed(node, reading, pods)
                 continue
-            trend = self._trend(reading, baseline)
-            kept = before[name] * trend + self._own(node, reading, pods, baseline, trend)
             most = max(1.0, before[name]) if reading.unit == "ratio" else np.inf
-            values[node] = min(max(kept, 0.0), most)
-            devices += self._devices(node, reading, baseline, trend, most)
+            values[node] = min(max(self._without(node, reading, pods, baseline), 0.0), most)
+            devices += self._devices(node, reading, baseline, most)
         return tuple(devices)
 
-    def _own(
-        self, node: int, reading: Reading, pods: Reading | None, baseline: Baseline, trend: float
+    def _without(
+        self, node: int, reading: Reading, pods: Reading | None, baseline: Baseline
     ) -> float:
-        """What the moved pods would use here beyond the trend, and what came since, as a share."""
+        """What the node would read without the moves: its other pods, and those that left it."""
+        before = baseline.nodes[reading.request.key][self._snapshot.nodes[node].metadata.name]
+        trend = self._trend(reading, baseline)
         if pods is None:
-            return 0.0
-        extra = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)]))
+            return before * trend
+        left, back = 0.0, 0.0
         for each in self._group.moves:
             used = each.move.usage.get(pods.name)
             if each.source == node and used is not None:
-                extra -= used * trend
-                extra += 0.0 if each.lost else self._use(each, pods)
-        return extra / self._unit(reading, node)
+                left += used
+                back += 0.0 if each.lost else self._use(each, pods)
+        unit = self._unit(reading, node)
+        came = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)])) / unit
+        ended = self._ended(node, pods, baseline) / unit
+        return by_itself(before - left / unit, trend, came, ended) + back / unit
+
+    def _ended(self, node: int, pods: Reading, baseline: Baseline) -> float:
+        """What the pods used then that have ended there since, or that others took away."""
+        name = self._snapshot.nodes[node].metadata.name
+        then = baseline.pods.get(pods.request.key, {}).get(name)
+        if then is None:
+            return 0.0
+        ours = [
+            (each.move.podUid, each.move.usage.get(pods.name, 0.0))
+            for each in self._group.moves
+            if each.source == node and each.move.podUid not in self._replaced
+        ]
+        return ended(then, node, baseline.at, ours, self._snapshot)
 
     def _use(self, each: Settled, pods: Reading) -> float:
         """What the pod would use where it was: as before, changed as its workload's others have.
@@ -206,21 +223,23 @@ class Before:
         return float(np.nansum(fresh(pods)[here])) / self._unit(reading, node)
 
     def _pods(self, reading: Reading, values: FloatArray) -> None:
-        """Change the pods of the nodes so that their sums are what they were, times the trend."""
+        """Change the pods of the nodes so that their sums are what they would be."""
         key = reading.request.key
         for node in self._group.nodes:
             name = self._snapshot.nodes[node].metadata.name
             baseline = self._group.baseline(node)
             if baseline is None or name not in baseline.nodes.get(key, {}):
                 continue
-            left = sum(
-                each.move.usage.get(reading.name, 0.0)
-                for each in self._group.moves
-                if each.source == node
+            back = sum(
+                self._use(each, reading)
+                for each in self._group.measured
+                if each.source == node and each.move.usage.get(reading.name) is not None
             )
-            kept = (baseline.nodes[key][name] - left) * self._trend(reading, baseline)
+            kept = self._without(node, reading, reading, baseline) - back
+            new = self._arrivals(node, baseline)
+            kept -= float(np.nansum(fresh(reading)[new]))
             here = self._snapshot.pod_node == node
-            here[self._arrivals(node, baseline)] = False
+            here[new] = False
             here[self._moved] = False
             now = float(np.nansum(np.where(here, values, 0.0)))
             if now > 0:
@@ -230,29 +249,27 @@ class Before:
                 values[each.replacement] = self._use(each, reading)
 
     def _arrivals(self, node: int, baseline: Baseline) -> IntArray:
-        """The pods of other workloads that came to the node since."""
-        ours = {int(self._snapshot.pod_workload[pod]) for pod in self._moved.tolist()}
-        found = [
-            pod
-            for pod in np.flatnonzero(self._snapshot.pod_node == node).tolist()
-            if int(self._snapshot.pod_workload[pod]) not in ours
-            and (made := self._snapshot.pods[pod].metadata.creationTimestamp) is not None
-            and made > baseline.at
-            and self._snapshot.pods[pod].metadata.uid not in self._replaced
-        ]
-        return np.array(found, dtype=np.int32)
+        """The pods that came to the node since, and are no replacements of ours."""
+        return arrivals(node, baseline.at, self._replaced, self._snapshot)
 
     def _devices(
-        self, node: int, reading: Reading, baseline: Baseline, trend: float, most: float
+        self, node: int, reading: Reading, baseline: Baseline, most: float
     ) -> Iterator[DeviceValue]:
-        """The node's devices as before, times the trend, with the pods that had them."""
-        name = self._snapshot.nodes[node].metadata.name
+        """The node's devices as before, times the trend, with the pods that had them.
+
+        One whose pods have all ended is as it is now.
+        """
+        name, trend = self._snapshot.nodes[node].metadata.name, self._trend(reading, baseline)
+        now = {each.device: each for each in reading.devices if each.node == node}
         replaced = {each.move.podUid: each.replacement for each in self._group.measured}
         there = {**self._snapshot.pod_index, **replaced}
         for device, index, value, uids in baseline.devices.get(reading.request.key, {}).get(
             name, []
         ):
             users = tuple(there[uid] for uid in uids if uid in there)
+            if uids and not users and device in now:
+                yield now[device]
+                continue
             yield DeviceValue(node, device, min(value * trend, most), index, users)
 
     def _pods_of(self, reading: Reading) -> Reading | None:

@@ -15,10 +15,14 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import DeviceValue, Reading, Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
+from rescheduler.planning.measure.counterfactual import without
+from rescheduler.planning.measure.groups import groups
 from rescheduler.planning.measure.measuring import measure
+from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.health.policy import Health, Signs
+from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
@@ -223,13 +227,9 @@ def broken(on: str, uid: str, value: float, *users: int) -> Snapshot:
     return replace(snapshot(nodes, pods, controllers=[owner]), readings=Readings((reading,)))
 
 
-@pytest.mark.parametrize("now", [0.0, 1.0])
-def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> None:
-    before = broken("g1", "old", 1.0, 0)
-    term = SICK.compile(before)
-    assert not isinstance(term, Problem), term
-    gain = -float(term.deltas(0, np.array([1], dtype=np.int32))[0])
-    move = PlannedMove(
+def drain(gain: float) -> PlannedMove:
+    """Of train-0 from the broken device."""
+    return PlannedMove(
         pod=PodRef(namespace="default", name="train-0", uid="old"),
         owner=OwnerRef(kind="ReplicaSet", name="train", uid="w"),
         source="g1",
@@ -240,11 +240,42 @@ def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> Non
         disruption=1.0,
         batch=1,
     )
+
+
+def with_other(seen: Snapshot, value: float, *users: int) -> Snapshot:
+    """With that value of the device that is train-1's."""
+    (found,) = seen.readings.entries
+    devices = (*found.devices[:1], DeviceValue(0, "GPU-1", value, "1", users))
+    return replace(seen, readings=Readings((replace(found, devices=devices),)))
+
+
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_device_whose_pods_have_all_ended_is_as_it_is_now(ended: bool) -> None:
+    before = with_other(broken("g1", "old", 1.0, 0), 0.7, 1)
+    baseline = baseline_of(before, History(), [drain(1.0)], "p", [SICK])
+    after = with_other(broken("g2", "new", 0.5), 0.2, *[] if ended else [1])
+    after = replace(after, taken=LATER, pods=after.pods[: 1 if ended else 2])
+    made = past("g2", source="g1", replacement="new", gains={"sick": 1.0})
+    history = History(moves=[made], baselines=[baseline])
+    found = groups(history, after, {"sick": SICK}, Limits())
+    (reading,) = without(after, found, history, SelectedNodes.of(SICK, after)).readings.entries
+    assert [(each.device, each.value) for each in reading.devices] == [
+        ("GPU-0", 1.0),
+        ("GPU-1", 0.2 if ended else 0.7),
+    ]
+
+
+@pytest.mark.parametrize("now", [0.0, 1.0])
+def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> None:
+    before = broken("g1", "old", 1.0, 0)
+    term = SICK.compile(before)
+    assert not isinstance(term, Problem), term
+    gain = -float(term.deltas(0, np.array([1], dtype=np.int32))[0])
     made = measured(
         broken("g2", "new", now),
         [SICK],
         past("g2", source="g1", replacement="new", gains={"sick": gain}, landing={"g2": 1.0}),
-        baseline=baseline_of(before, History(), [move], "p", [SICK]),
+        baseline=baseline_of(before, History(), [drain(gain)], "p", [SICK]),
     )
     assert gain == pytest.approx(1.0)
     assert made.gain is not None

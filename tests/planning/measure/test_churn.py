@@ -1,0 +1,203 @@
+"""Pods that end or come by themselves on the nodes of a move are not taken for its effect."""
+
+from datetime import timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import structs
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import PastMove
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.churn import by_itself, ended, pods_then
+from tests.cluster import NOW, deployment, node, pod, snapshot
+from tests.planning.measure.laboratory import HOT, Laboratory
+
+LATER = NOW + timedelta(hours=1)
+
+
+def gain(move: PastMove) -> float:
+    assert move.gain is not None
+    assert move.gain.problem == ""
+    return move.gain.measured["even"]
+
+
+def end(lab: Laboratory, *uids: str) -> None:
+    lab.pods = [each for each in lab.pods if each.metadata.uid not in uids]
+
+
+def come(lab: Laboratory, name: str, to: str, use: float, workload: int = 7) -> None:
+    """A pod of that workload, a minute from now."""
+    new = pod(name, to, owner=lab.controllers[workload])
+    made = structs.replace(new.metadata, creationTimestamp=lab.now + timedelta(minutes=1))
+    lab.pods.append(structs.replace(new, metadata=made))
+    lab.use[new.metadata.uid] = use
+
+
+def small(lab: Laboratory, count: int) -> list[str]:
+    """So many pods of 0.05 cores on n0, which were part of what it uses besides."""
+    added = [pod(f"s{number}", "n0", owner=lab.controllers[9]) for number in range(count)]
+    lab.pods += added
+    lab.use |= {each.metadata.uid: 0.05 for each in added}
+    lab.base["n0"] -= 0.05 * count
+    return [each.metadata.uid for each in added]
+
+
+@pytest.mark.parametrize("trimmed", [False, True])
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_end_on_the_source_are_no_gain(sticks: bool, trimmed: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    if trimmed:
+        lab.history.trim_baselines()
+    end(lab, "pod-default-p0-3", "pod-default-p0-4")
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+def test_a_policy_is_demoted_though_pods_end_wherever_it_acts() -> None:
+    lab = Laboratory(sticks=True)
+    found = lab.rounds(10, lambda n: end(lab, f"pod-default-p{n}-3", f"pod-default-p{n}-4"))
+    assert list(found[-1].demoted) == ["even"]
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_many_small_pods_that_end_are_no_gain(sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    added = small(lab, 20)
+    move = lab.move("pod-default-p0-0", "n12")
+    end(lab, *added[:15])
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_end_everywhere_are_taken_out_once(sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    end(lab, *(f"pod-default-p{number}-3" for number in range(HOT)))
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.1)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_come_everywhere_are_added_once(sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    for number in range(HOT):
+        come(lab, f"new-{number}", f"n{number}", 0.5)
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.1)
+
+
+@pytest.mark.parametrize("workload", [0, 3])
+def test_a_pod_that_is_made_anew_on_its_node_changes_nothing(workload: int) -> None:
+    """Be it of the workload of the moved pod or of another."""
+    lab = Laboratory()
+    move = lab.move("pod-default-p0-0", "n12")
+    end(lab, "pod-default-p0-3")
+    come(lab, "again", "n0", 1.0, workload)
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+def test_what_was_moved_itself_has_not_ended() -> None:
+    lab = Laboratory()
+    first = lab.move("pod-default-p0-0", "n12")
+    second = lab.move("pod-default-p0-1", "n13")
+    truth = lab.truth([first, second])
+    lab.wait()
+    lab.measure()
+    assert gain(first) + gain(second) == pytest.approx(truth, abs=0.02)
+
+
+def test_what_was_moved_before_is_not_kept_as_if_it_were_there() -> None:
+    lab = Laboratory()
+    leaving = lab.pods[0]
+    lab.move("pod-default-p0-0", "n12")
+    gone = structs.replace(leaving.metadata, deletionTimestamp=lab.now)
+    lab.pods.append(structs.replace(leaving, metadata=gone))
+    lab.move("pod-default-p0-1", "n13")
+    assert len(lab.history.baselines[0].pods["pod.cpu/300"]["n0"].largest) == 6
+    assert len(lab.history.baselines[1].pods["pod.cpu/300"]["n0"].largest) == 5
+
+
+def test_of_nodes_that_it_does_not_reach_no_pods_are_kept() -> None:
+    lab = Laboratory()
+    lab.move("pod-default-p0-0", "n12", expected={f"n{number}": 1 / 12 for number in range(12, 24)})
+    (kept,) = lab.history.baselines
+    assert set(kept.pods["pod.cpu/300"]) == {"n0", "n12", "n13", "n14"}
+    lab.history.trim_baselines()
+    assert set(kept.pods["pod.cpu/300"]) == {"n0", "n12"}
+
+
+def on_one_node(count: int) -> Snapshot:
+    made = [pod(f"p{number}", "n0") for number in range(count)]
+    return snapshot([node("n0")], made, controllers=deployment("web"))
+
+
+def without(seen: Snapshot, gone: set[int]) -> Snapshot:
+    pods: list[Pod] = [each for number, each in enumerate(seen.pods) if number not in gone]
+    return snapshot(seen.nodes, pods, controllers=seen.controllers)
+
+
+@given(
+    uses=st.lists(st.sampled_from([0.05, 0.5, 1.0, 4.0, float("nan")]), min_size=1, max_size=40),
+    data=st.data(),
+)
+def test_what_has_ended_is_known(uses: list[float], data: st.DataObject) -> None:
+    seen = on_one_node(len(uses))
+    kept = pods_then(np.array(uses), {"n0": 0}, set(), seen).get("n0")
+    assert kept is not None
+    gone = data.draw(st.sets(st.integers(0, len(uses) - 1)))
+    moved = data.draw(st.sets(st.sampled_from(sorted(gone)))) if gone else set()
+    known = np.nan_to_num(np.array(uses))
+    ours = [(seen.pods[number].metadata.uid, float(known[number])) for number in moved]
+    found = ended(kept, 0, NOW, ours, without(seen, gone))
+    truth = float(known[sorted(gone - moved)].sum())
+    rest = [float(use) for use in np.sort(known)[: kept.count]]
+    if not kept.count or len(set(rest)) == 1:
+        assert found == pytest.approx(truth, rel=0.01)
+    else:  # of the small ones only the mean is known
+        assert abs(found - truth) <= sum(rest) + 0.01 * truth
+    assert ended(kept, 0, NOW, [], seen) == 0.0
+
+
+def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
+    seen = on_one_node(3)
+    kept = pods_then(np.array([1.0, 0.01, 0.01]), {"n0": 0}, set(), seen)["n0"]
+    late = structs.replace(pod("late", "n0").status, startTime=LATER)
+    new = structs.replace(pod("late", "n0"), status=late)
+    after = snapshot(seen.nodes, [*seen.pods[:2], new], controllers=seen.controllers)
+    assert ended(kept, 0, NOW, [], after) == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("trend", "came", "gone", "expected"),
+    [
+        (1.0, 0.0, 0.0, 4.0),
+        (0.5, 0.0, 1.0, 2.0),  # both fall: what ended is part of what all show
+        (0.5, 0.0, 3.0, 1.0),
+        (1.5, 1.0, 0.0, 6.0),
+        (1.5, 3.0, 0.0, 7.0),
+        (0.5, 1.0, 0.0, 3.0),  # they differ: both happened
+        (1.5, 0.0, 1.0, 5.0),
+        (1.0, 1.0, 1.0, 4.0),
+    ],
+)
+def test_the_change_of_others_and_of_its_own_pods(
+    trend: float, came: float, gone: float, expected: float
+) -> None:
+    assert by_itself(4.0, trend, came, gone) == pytest.approx(expected)
