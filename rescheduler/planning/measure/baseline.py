@@ -9,8 +9,9 @@ from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.measure.by_node import by_node, fresh, usable
+from rescheduler.planning.measure.by_node import fresh, usable
 from rescheduler.planning.measure.churn import pods_then
+from rescheduler.planning.measure.level import device_level, level, unchanged_for
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
@@ -61,11 +62,12 @@ def baseline_of(
     ours = {move.podUid for move in history.moves if move.charged}
     found.selected = {each.key: _named(each, named, snapshot) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
-    for reading in snapshot.readings.entries:
+    unchanged = unchanged_for(named, history.beside(snapshot.taken), snapshot)
+    for reading in sorted(snapshot.readings.entries, key=lambda each: each.range_samples is None):
         key = reading.request.key
         if not usable(reading, snapshot) or key in found.totals:
             continue
-        values = by_node(reading, snapshot)
+        values = level(reading, snapshot, unchanged)
         known = ~np.isnan(values)
         if not known.any():
             continue
@@ -79,7 +81,7 @@ def baseline_of(
             name: _short(float(values[node])) for name, node in named.items() if known[node]
         }
         if reading.devices:
-            found.devices[key] = _devices(reading, snapshot, touched)
+            found.devices[key] = _devices(reading, snapshot, touched, unchanged)
         if reading.request.subject == "pod":
             found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
@@ -192,7 +194,7 @@ def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, f
 
 
 def _devices(
-    reading: Reading, snapshot: Snapshot, touched: dict[str, int]
+    reading: Reading, snapshot: Snapshot, touched: dict[str, int], unchanged: FloatArray
 ) -> dict[str, list[tuple[str, str, float, list[str]]]]:
     names = {node: name for name, node in touched.items()}
     answer: dict[str, list[tuple[str, str, float, list[str]]]] = {}
@@ -200,7 +202,8 @@ def _devices(
         kept = answer.setdefault(names[each.node], []) if each.node in names else None
         if kept is not None and len(kept) < _MOST_DEVICES:
             users = [snapshot.pods[pod].metadata.uid for pod in each.pods]
-            kept.append((each.device, each.index, _short(each.value), users))
+            value = _short(device_level(each, reading, unchanged))
+            kept.append((each.device, each.index, value, users))
     return answer
 
 

@@ -12,7 +12,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.readings import Reading, ReadingRequest, Readings, instants
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import Measured, measure
@@ -51,6 +51,8 @@ class Laboratory:
     cores of each pod by UID. base: cores that each node uses besides.
     sticks: the node that a pod has left stays as hot as it was. noise: by which share each
     measurement is off at most. silent: indices of nodes of which no reading of nodes has a value.
+    earlier: what each node used before, the oldest first, where a policy asks for the past; empty:
+    as much as now.
     """
 
     policies: list[Policy] = field(default_factory=lambda: [EVEN])
@@ -62,6 +64,7 @@ class Laboratory:
     scale: float = 1.0
     missing: tuple[str, ...] = ()
     silent: tuple[int, ...] = ()
+    earlier: list[dict[str, float]] = field(default_factory=list)
     history: History = field(default_factory=History)
     pods: list[Pod] = field(default_factory=list)
     use: dict[str, float] = field(default_factory=dict)
@@ -120,7 +123,17 @@ class Laboratory:
             ages=np.where(np.isnan(values), np.nan, 10.0),
             expected=np.ones(len(values), dtype=np.bool_),
             capacity=np.full(len(values), CORES) if on_nodes else None,
+            range_samples=self._past(request, values) if request.span else None,
         )
+
+    def _past(self, request: ReadingRequest, values: np.ndarray) -> np.ndarray:
+        """The values at the instants of the past, of which the last are those of now."""
+        count = len(instants(request.span))
+        samples = np.tile(values, (count, 1))
+        for number in range(count - 1 if self.earlier else 0):
+            loads = self.earlier[number * len(self.earlier) // (count - 1)]
+            samples[number] = [loads[each.metadata.name] / CORES for each in self.nodes]
+        return samples
 
     def move(self, uid: str, to: str, *, expected: dict[str, float] | None = None) -> PastMove:
         """Evict a pod in a batch of its own; its replacement runs on that node at once."""
