@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import PREFIX, BaseLoad, Load
+from tests.e2e.builders.workloads import job
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.load_scenarios import LoadScenario, hot_nodes
 from tests.e2e.loop import NAMESPACE, USER, WINDOW, Loop, swift, utilization, write_policies
@@ -247,6 +248,46 @@ def test_load_that_falls_by_itself_is_no_success_and_no_failure(
     assert found["moves"] == 6
     assert found.get("problem") is None
     assert demotions(cluster) == []
+
+
+def test_pods_that_end_by_themselves_are_no_gain(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    hot = hot_cpus(cluster).hot
+    ending = Load(cpu=3.0, memory=1 << 30)
+    stay = {"rescheduler.io/opt-out": "true"}
+    short = job("short", 6, cpu="100m", memory="64Mi", load=ending, annotations=stay)
+    cluster.place(short, dict.fromkeys(hot, 2))
+    metrics.warm(2 * WINDOW)
+    shown(cluster, metrics)
+    policies = write_policies(tmp_path / "policies", too_hot("hot", 0.5), LIMITS)
+    loop = Loop(actor, policies)
+    started = cost(cluster, cores(cluster), 0.5)
+
+    loop.once()
+
+    moves = loop.evicted()
+    assert len(moves) == 6
+    cluster.settled()
+    done = {"pod-complete.stage.kwok.x-k8s.io/delay": "1s"}
+    for pod in cluster.pods("short"):
+        cluster.annotate(pod, **done)
+    cluster.until(lambda: not cluster.pods("short"), "the Job ends", 60)
+    metrics.warm(QUIET)
+    shown(cluster, metrics)
+    now = cores(cluster)
+    without = dict(now)
+    for move in moves:
+        without[move["node"]] += 4.9
+        without[move["landedOn"]] -= 4.9
+    truth = cost(cluster, without, 0.5) - cost(cluster, now, 0.5)
+    assert 0 < truth < 0.7 * (started - cost(cluster, now, 0.5))
+
+    report = loop.once(code=None)
+
+    assert [each["problem"] for each in report["measuredMoves"] if each.get("problem")] == []
+    assert len(report["measuredMoves"]) == 6
+    assert measured(report, "hot") == pytest.approx(truth, rel=0.1)
 
 
 def tells_all(reader: Program, trail: Path, moves: list[Any], truth: float, cycles: int) -> None:

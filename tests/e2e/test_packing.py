@@ -74,3 +74,42 @@ def test_an_overflow_pool_is_freed_when_the_main_pool_has_room_again(
     records = cluster.control_plane.audit.since(mark)
     assert len([r for r in records.evictions(by=USER) if r.code == 201]) == 9
     only_evictions_and_own_state(records)
+
+
+def test_a_freed_node_has_brought_what_was_promised_unless_it_is_filled_again(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    """One is removed, as an autoscaler does it, one gets another pod, and one stays empty."""
+    taint = {"key": "pool", "value": "overflow", "effect": "PreferNoSchedule"}
+    cluster.create(*nodes(6, "main", cpu=16, memory="64Gi"))
+    cluster.create(*nodes(3, "over", cpu=16, memory="64Gi", taints=[taint]))
+    load = Load(cpu=1.0, memory=1 << 30)
+    main, over = [f"main{n}" for n in range(1, 7)], ["over1", "over2", "over3"]
+    rows = [(deployment(f"core-{n}", 6, cpu=1, memory="1Gi", load=load), main) for n in range(6)]
+    for node, other in zip(over, main, strict=False):
+        spill = deployment(f"spill-{node}", 2, cpu=1, memory="1Gi", load=load)
+        rows.append((spill, [node, other]))
+    cluster.arrange(rows, deadline=120)
+    metrics.warm(2 * WINDOW)
+    loop = Loop(actor, write_policies(tmp_path / "policies", PACK, swift()))
+
+    loop.once()
+
+    moves = loop.evicted()
+    assert sorted(move["node"] for move in moves) == over
+    cluster.settled()
+    cluster.api.delete(cluster.api.read("v1", "Node", "over1"))
+    cluster.place(deployment("late", 1, cpu=1, memory="1Gi", load=load), ["over2"])
+    metrics.warm(WINDOW + 15 + 2)
+    report = loop.once(code=None)
+
+    found = {each["node"]: each for each in report["measuredMoves"]}
+    assert sorted(found) == over
+    assert [each["problem"] for each in found.values() if each.get("problem")] == []
+    promised = {name: each["promised"]["pack"] for name, each in found.items()}
+    assert promised == pytest.approx(dict.fromkeys(over, 1.0), abs=0.1)
+    gained = {name: each["measured"]["pack"] for name, each in found.items()}
+    assert gained == pytest.approx({"over1": 1.0, "over2": 0.0, "over3": 1.0}, abs=0.1)
+    brought = report["policies"][0]["brought"]
+    assert brought["moves"] == 3
+    assert brought["measured"] == pytest.approx(2.0, abs=0.1)
