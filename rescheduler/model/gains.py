@@ -47,6 +47,7 @@ class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     nodes: those with values in the baseline that it selects. count, digest: how many nodes it
     selects in all, and the sum of numbers that stand for their names. there: all nodes.
+    placed: pods on those that it selects.
     """
 
     totals: dict[str, tuple[float, int]] = {}
@@ -54,6 +55,7 @@ class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
     count: int = 0
     digest: int = 0
     there: int = 0
+    placed: int = 0
 
 
 class NodePods(msgspec.Struct, array_like=True, frozen=True):
@@ -66,6 +68,11 @@ class NodePods(msgspec.Struct, array_like=True, frozen=True):
     largest: dict[str, float]
     rest: float = 0.0
     count: int = 0
+
+    @property
+    def pods(self) -> int:
+        """How many pods the node had."""
+        return len(self.largest) + self.count
 
 
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -81,7 +88,9 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     expected to be where it would go; of policies whose terms keep charges.
     freed: policy to the nodes that its moves leave for these to be free of pods in the end.
     pods: reading of pods to node to what they used there, of the nodes that this batch leaves and
-    most likely reaches.
+    most likely reaches. placed: pods on all nodes.
+    peaks: reading of nodes to the share of its value that a node which this batch leaves reads
+    otherwise, where that is less and the past is known.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
     """
 
@@ -96,6 +105,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     charges: dict[str, dict[str, tuple[float, float]]] = {}
     freed: dict[str, list[str]] = {}
     pods: dict[str, dict[str, NodePods]] = {}
+    placed: int = 0
+    peaks: dict[str, dict[str, float]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 
     def keep(self, nodes: set[str], own: set[str]) -> None:

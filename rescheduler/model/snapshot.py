@@ -131,6 +131,13 @@ class Snapshot:
         return {node.metadata.name: index for index, node in enumerate(self.nodes)}
 
     @cached_property
+    def node_made(self) -> FloatArray:
+        """(nodes,) when each was made, as seconds since 1970; unknown: -inf."""
+        times = (node.metadata.creationTimestamp for node in self.nodes)
+        made = (at.timestamp() if at else -np.inf for at in times)
+        return np.fromiter(made, dtype=np.float64, count=len(self.nodes))
+
+    @cached_property
     def pod_index(self) -> dict[str, int]:
         """Pod UID to index."""
         return {pod.metadata.uid: index for index, pod in enumerate(self.pods)}
@@ -142,6 +149,23 @@ class Snapshot:
         return np.fromiter(
             (index.get(pod.node, -1) for pod in self.pods), dtype=np.int32, count=len(self.pods)
         )
+
+    @cached_property
+    def pods_on(self) -> IntArray:
+        """(nodes,) how many pods are on each."""
+        home = self.pod_node
+        counts = np.bincount(home[home >= 0], minlength=len(self.nodes))
+        return np.asarray(counts, dtype=np.int32)
+
+    @cached_property
+    def pod_came(self) -> FloatArray:
+        """(pods,) when each came to its node, as seconds since 1970; unknown: -inf.
+
+        A pod may have waited for a node since it was made.
+        """
+        times = ((p.metadata.creationTimestamp, p.status.startTime) for p in self.pods)
+        came = (max((at.timestamp() for at in both if at), default=-np.inf) for both in times)
+        return np.fromiter(came, dtype=np.float64, count=len(self.pods))
 
     @cached_property
     def pod_kin(self) -> tuple[IntArray, IntArray]:

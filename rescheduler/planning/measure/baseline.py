@@ -9,9 +9,9 @@ from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.measure.by_node import fresh, usable
+from rescheduler.planning.measure.by_node import by_node, fresh, pods_of, usable
 from rescheduler.planning.measure.churn import pods_then
-from rescheduler.planning.measure.level import device_level, level, unchanged_for
+from rescheduler.planning.measure.level import device_level, peaks, with_past
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
@@ -62,33 +62,52 @@ def baseline_of(
     ours = {move.podUid for move in history.moves if move.charged}
     found.selected = {each.key: _named(each, named, snapshot) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
-    unchanged = unchanged_for(named, history.beside(snapshot.taken), snapshot)
-    for reading in sorted(snapshot.readings.entries, key=lambda each: each.range_samples is None):
+    left = {name: own[name] for name in dict.fromkeys(m.source for m in moves) if name in own}
+    found.placed, needed = int(snapshot.pods_on.sum()), _keys(wanted)
+    for reading in snapshot.readings.entries:
         key = reading.request.key
         if not usable(reading, snapshot) or key in found.totals:
             continue
-        values = level(reading, snapshot, unchanged)
+        values = by_node(reading, snapshot)
         known = ~np.isnan(values)
         if not known.any():
             continue
-        found.totals[key] = _total(values[known])
+        _add(found, key, values, selections, named)
         found.absent.update(_absent(reading, known, snapshot))
-        for each in selections:
-            # A batch without any value there would end what other batches tell of the change.
-            if (known & each.chosen).any():
-                found.selected[each.key].totals[key] = _total(values[known & each.chosen])
-        found.nodes[key] = {
-            name: _short(float(values[node])) for name, node in named.items() if known[node]
-        }
+        past, of_pods = with_past(key, snapshot.readings.entries), pods_of(reading, snapshot)
+        in_peak = peaks(past, of_pods, left, named, snapshot) if key in needed else {}
+        found.peaks |= {key: in_peak} if in_peak else {}
         if reading.devices:
-            found.devices[key] = _devices(reading, snapshot, touched, unchanged)
+            found.devices[key] = _devices(past, of_pods, snapshot, touched)
         if reading.request.subject == "pod":
-            found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
+            if key in needed:
+                found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
     found.charges = _charges(wanted, snapshot, moves)
     found.freed = _freed(wanted, snapshot, moves)
     return found
+
+
+def _add(
+    found: Baseline,
+    key: str,
+    values: FloatArray,
+    selections: Sequence[SelectedNodes],
+    named: Mapping[str, int],
+) -> None:
+    """Keep the values (nodes,) of the named nodes, and the sums of all and of the selected."""
+    known = ~np.isnan(values)
+    found.totals[key] = _total(values[known])
+    for each in selections:
+        # A batch without any value there would end what other batches tell of the change.
+        if (known & each.chosen).any():
+            found.selected[each.key].totals[key] = _total(values[known & each.chosen])
+    found.nodes[key] = {n: _short(float(values[node])) for n, node in named.items() if known[node]}
+
+
+def _keys(policies: Sequence[Policy]) -> set[str]:
+    return {request.key for each in policies for request in each.requests()}
 
 
 def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
@@ -167,6 +186,7 @@ def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot
         count=int(selected.chosen.sum()),
         digest=selected.digest(snapshot, np.ones(there, dtype=np.bool_)),
         there=there,
+        placed=int(snapshot.pods_on[selected.chosen].sum()),
     )
 
 
@@ -194,7 +214,7 @@ def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, f
 
 
 def _devices(
-    reading: Reading, snapshot: Snapshot, touched: dict[str, int], unchanged: FloatArray
+    reading: Reading, pods: Reading | None, snapshot: Snapshot, touched: dict[str, int]
 ) -> dict[str, list[tuple[str, str, float, list[str]]]]:
     names = {node: name for name, node in touched.items()}
     answer: dict[str, list[tuple[str, str, float, list[str]]]] = {}
@@ -202,7 +222,7 @@ def _devices(
         kept = answer.setdefault(names[each.node], []) if each.node in names else None
         if kept is not None and len(kept) < _MOST_DEVICES:
             users = [snapshot.pods[pod].metadata.uid for pod in each.pods]
-            value = _short(device_level(each, reading, unchanged))
+            value = _short(device_level(each, reading, pods, snapshot))
             kept.append((each.device, each.index, value, users))
     return answer
 

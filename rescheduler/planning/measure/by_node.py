@@ -47,3 +47,14 @@ def usable(reading: Reading | None, snapshot: Snapshot) -> bool:
     subject = reading.request.subject
     subjects = len(snapshot.nodes) if subject == "node" else len(snapshot.pods)
     return subject != "pair" and len(reading.values) == len(reading.ages) == subjects
+
+
+def pods_of(reading: Reading, snapshot: Snapshot) -> Reading | None:
+    """The reading of pods that this one is the sum of, or itself; None where there is none."""
+    if reading.request.subject == "pod":
+        return reading
+    name, window = pods_reading(reading.name), reading.request.window
+    for each in snapshot.readings.entries:
+        if each.name == name and each.request.window == window:
+            return each if usable(each, snapshot) else None
+    return None

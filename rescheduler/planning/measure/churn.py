@@ -6,15 +6,15 @@ move, and is taken out of what the node would use without it.
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 
 import numpy as np
 
-from rescheduler.kube.objects import Pod
-from rescheduler.model.gains import NodePods
+from rescheduler.model.gains import Baseline, NodePods
 from rescheduler.model.history import mark
 from rescheduler.model.readings import FloatArray, IntArray
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _MOST_LARGEST = 8
 """Pods of a node that are kept one by one."""
@@ -22,21 +22,15 @@ _MOST_LARGEST = 8
 _LEAST_SHARE = 0.02
 """Of what all of them use, what such a pod uses at least; the others are told by their mean."""
 
-_EVER = datetime.min.replace(tzinfo=UTC)
-
-
-def came(pod: Pod) -> datetime:
-    """When it came to its node; a pod may have waited for one since it was made."""
-    return max(
-        (at for at in (pod.metadata.creationTimestamp, pod.status.startTime) if at), default=_EVER
-    )
+_DIGITS = 6
+"""Of the mark of a UID, which tell the pods of one node apart."""
 
 
 def arrivals(node: int, since: datetime, but: Collection[str], snapshot: Snapshot) -> IntArray:
     """The pods that came to the node since then, besides those with these UIDs."""
-    here = np.flatnonzero(snapshot.pod_node == node).tolist()
-    theirs = ((pod, snapshot.pods[pod]) for pod in here)
-    found = [n for n, pod in theirs if came(pod) > since and pod.metadata.uid not in but]
+    new = (snapshot.pod_node == node) & (snapshot.pod_came > since.timestamp())
+    here = np.flatnonzero(new).tolist()
+    found = [pod for pod in here if snapshot.pods[pod].metadata.uid not in but]
     return np.array(found, dtype=np.int32)
 
 
@@ -63,7 +57,7 @@ def _kept(pods: list[int], values: FloatArray, snapshot: Snapshot) -> NodePods:
     largest = [pod for pod in most if use[pod] > 0 and use[pod] >= _LEAST_SHARE * whole]
     rest = [use[pod] for pod in pods if pod not in largest]
     marks = {_mark(snapshot.pods[pod].metadata.uid): _short(use[pod]) for pod in largest}
-    return NodePods(marks, _short(sum(rest)), len(rest))
+    return NodePods(marks, _short(sum(rest)), len(pods) - len(marks))
 
 
 def ended(
@@ -74,8 +68,8 @@ def ended(
     moved: UID and use of each that we did. Of the others that were not kept one by one each counts
     as their mean.
     """
-    here = [snap.pods[pod] for pod in np.flatnonzero(snap.pod_node == node).tolist()]
-    old = [_mark(pod.metadata.uid) for pod in here if came(pod) <= since]
+    there = (snap.pod_node == node) & (snap.pod_came <= since.timestamp())
+    old = [_mark(snap.pods[pod].metadata.uid) for pod in np.flatnonzero(there).tolist()]
     gone = {key: use for key, use in then.largest.items() if key not in old}
     rest, count = then.rest, then.count
     for uid, used in moved:
@@ -88,23 +82,42 @@ def ended(
     return sum(gone.values()) + max(rest, 0.0) * share
 
 
-def by_itself(then: float, trend: float, came_since: float, ended_since: float) -> float:
-    """What load would be now that nobody moves: as others changed, with what came and what ended.
+def fewer_elsewhere(
+    then: Baseline,
+    pods: Mapping[str, NodePods],
+    besides: Collection[int],
+    selected: SelectedNodes,
+    snapshot: Snapshot,
+) -> float:
+    """Of the pods on the selected nodes then, the share by which they are fewer; below 0: more.
 
-    Where others show a change of the same sign, pods came or ended there too: then the larger of
-    both changes is all of it.
+    besides: indices of nodes that do not count. pods: what these had then, as far as it is known.
     """
-    change, churn = then * (trend - 1.0), came_since - ended_since
-    if change > 0 and churn > 0:
-        return then + max(change, churn)
-    if change < 0 and churn < 0:
-        return then + min(change, churn)
-    return then + change + churn
+    theirs = selected.chosen.copy()
+    names = {node: snapshot.nodes[node].metadata.name for node in besides}
+    out = [node for node, name in names.items() if name in pods and theirs[node]]
+    theirs[out] = False
+    totals = then if selected.key == EVERY_NODE else then.selected.get(selected.key)
+    before = 0 if totals is None else totals.placed
+    before -= sum(pods[names[node]].pods for node in out)
+    if before <= 0:
+        return 0.0
+    return 1.0 - int(snapshot.pods_on[theirs].sum()) / before
+
+
+def by_itself(then: float, trend: float, came: float, gone: float, fewer: float) -> float:
+    """What load would be now that nobody moves: of the pods that stayed, and those that came.
+
+    trend: how the load of other nodes has changed. fewer: the share by which their pods are fewer,
+    which is part of that; what is left of it is how pods that stay change.
+    """
+    stay = trend + min(max(fewer, 0.0), 1.0 - trend) if trend < 1 else trend
+    stay = trend - min(max(-fewer, 0.0), trend - 1.0) if trend > 1 else stay
+    return (then - gone) * stay + came
 
 
 def _mark(uid: str) -> str:
-    """Of few pods, four digits tell them apart."""
-    return mark(uid)[:4]
+    return mark(uid)[:_DIGITS]
 
 
 def _short(value: float) -> float:

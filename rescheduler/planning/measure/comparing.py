@@ -9,7 +9,6 @@ from rescheduler.model.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import of_objects
-from rescheduler.planning.measure.churn import came
 from rescheduler.planning.measure.counterfactual import Obstacle
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.policies.base import Policy
@@ -141,7 +140,7 @@ def _refilled(policy: Policy, groups: Sequence[Group], now: Snapshot) -> frozens
         if each.baseline is None or not each.frees(policy.name) or each.move.source in found:
             continue
         here = (now.pod_node == each.source) & ~now.on_own_node & ~now.leaving
-        if any(came(now.pods[pod]) > each.baseline.at for pod in np.flatnonzero(here).tolist()):
+        if (now.pod_came[here] > each.baseline.at.timestamp()).any():
             found.add(each.move.source)
     return frozenset(found)
 

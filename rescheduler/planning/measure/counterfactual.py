@@ -24,8 +24,8 @@ from rescheduler.model.readings import (
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
-from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_reading, usable
-from rescheduler.planning.measure.churn import arrivals, by_itself, ended
+from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_of, usable
+from rescheduler.planning.measure.churn import arrivals, by_itself, ended, fewer_elsewhere
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
@@ -49,6 +49,7 @@ class Before:
         """selected: the nodes that the policy selects for which this is asked."""
         self._snapshot = snapshot
         self._group = group
+        self._selected = selected
         self._trends = Trends(snapshot, group.nodes, history, selected)
         moved = [each.replacement for each in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
@@ -116,7 +117,7 @@ class Before:
             self._pods(reading, values)
             return reading.devices
         now = fresh(reading)
-        pods = self._pods_of(reading)
+        pods = pods_of(reading, self._snapshot)
         devices = [each for each in reading.devices if each.node not in self._group.nodes]
         for node in self._group.nodes:
             name = self._snapshot.nodes[node].metadata.name
@@ -135,20 +136,22 @@ class Before:
         self, node: int, reading: Reading, pods: Reading | None, baseline: Baseline
     ) -> float:
         """What the node would read without the moves: its other pods, and those that left it."""
-        before = baseline.nodes[reading.request.key][self._snapshot.nodes[node].metadata.name]
+        key, name = reading.request.key, self._snapshot.nodes[node].metadata.name
+        before = baseline.nodes[key][name] * _peak(baseline, key, name)
         trend = self._trend(reading, baseline)
         if pods is None:
             return before * trend
         left, back = 0.0, 0.0
         for each in self._group.moves:
-            used = each.move.usage.get(pods.name)
+            used = _used(each, pods)
             if each.source == node and used is not None:
                 left += used
                 back += 0.0 if each.lost else self._use(each, pods)
-        unit = self._unit(reading, node)
+        unit, kept = self._unit(reading, node), baseline.pods.get(pods.request.key, {})
         came = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)])) / unit
-        ended = self._ended(node, pods, baseline) / unit
-        return by_itself(before - left / unit, trend, came, ended) + back / unit
+        gone = self._ended(node, pods, baseline) * _peak(baseline, key, name) / unit
+        fewer = fewer_elsewhere(baseline, kept, self._group.nodes, self._selected, self._snapshot)
+        return by_itself(before - left / unit, trend, came, gone, fewer) + back / unit
 
     def _ended(self, node: int, pods: Reading, baseline: Baseline) -> float:
         """What the pods used then that have ended there since, or that others took away."""
@@ -168,7 +171,7 @@ class Before:
 
         Without others nothing tells whether the move changed it: then no less than it uses now.
         """
-        used, now = each.move.usage.get(pods.name), float(fresh(pods)[each.replacement])
+        used, now = _used(each, pods), float(fresh(pods)[each.replacement])
         if used is None:
             return 0.0 if np.isnan(now) else now
         workload = int(self._snapshot.pod_workload[each.replacement])
@@ -195,7 +198,7 @@ class Before:
             return found
         values = by_node(reading, self._snapshot).copy()
         then = since.nodes.get(reading.request.key, {})
-        pods = self._pods_of(reading)
+        pods = pods_of(reading, self._snapshot)
         for each in self._group.moves:
             used = 0.0 if pods is None else each.move.usage.get(pods.name, 0.0)
             for name, node, sign in (
@@ -230,6 +233,8 @@ class Before:
             baseline = self._group.baseline(node)
             if baseline is None or name not in baseline.nodes.get(key, {}):
                 continue
+            if _peak(baseline, key, name) < 1:
+                continue  # of the node alone it is known what it reads otherwise
             back = sum(
                 self._use(each, reading)
                 for each in self._group.measured
@@ -257,7 +262,8 @@ class Before:
     ) -> Iterator[DeviceValue]:
         """The node's devices as before, times the trend, with the pods that had them.
 
-        One whose pods have all ended is as it is now.
+        Of load those that have ended have taken their part along; one that none of them has left is
+        as it is now.
         """
         name, trend = self._snapshot.nodes[node].metadata.name, self._trend(reading, baseline)
         now = {each.device: each for each in reading.devices if each.node == node}
@@ -270,17 +276,20 @@ class Before:
             if uids and not users and device in now:
                 yield now[device]
                 continue
-            yield DeviceValue(node, device, min(value * trend, most), index, users)
+            part = len(users) / len(uids) if uids and reading.capacity is not None else 1.0
+            yield DeviceValue(node, device, min(value * part * trend, most), index, users)
 
-    def _pods_of(self, reading: Reading) -> Reading | None:
-        """The reading of pods that this one is the sum of, or itself; None where there is none."""
-        if reading.request.subject == "pod":
-            return reading
-        name, window = pods_reading(reading.name), reading.request.window
-        for each in self._snapshot.readings.entries:
-            if each.name == name and each.request.window == window:
-                return each if usable(each, self._snapshot) else None
-        return None
+
+def _peak(baseline: Baseline | None, key: str, node: str) -> float:
+    """What share of its value then the node reads otherwise; key: of it, or of its pods."""
+    of_nodes = "node" + key.removeprefix("node").removeprefix("pod")
+    return 1.0 if baseline is None else baseline.peaks.get(of_nodes, {}).get(node, 1.0)
+
+
+def _used(each: Settled, pods: Reading) -> float | None:
+    """What the pod used before its move, when its node was in no peak."""
+    used = each.move.usage.get(pods.name)
+    return None if used is None else used * _peak(each.baseline, pods.request.key, each.move.source)
 
 
 def without(

@@ -183,9 +183,7 @@ class Trends:
 
     def _there(self, since: Baseline) -> BoolArray:
         """(nodes,) which were there then."""
-        made = (node.metadata.creationTimestamp for node in self._snapshot.nodes)
-        old = (each is None or each <= since.at for each in made)
-        return np.fromiter(old, dtype=np.bool_, count=len(self._snapshot.nodes))
+        return self._snapshot.node_made <= since.at.timestamp()
 
     def _of(self, then: Baseline) -> SelectedTotals:
         """What was kept of the selected nodes before that batch."""

@@ -8,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import PastMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.churn import by_itself, ended, pods_then
+from rescheduler.policies.base import NodeMatch
 from tests.cluster import NOW, deployment, node, pod, snapshot
-from tests.planning.measure.laboratory import HOT, Laboratory
+from tests.planning.measure.laboratory import EVEN, HOT, NODES, Laboratory
 
 LATER = NOW + timedelta(hours=1)
 
@@ -185,19 +187,48 @@ def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trend", "came", "gone", "expected"),
+    ("trend", "came", "gone", "fewer", "expected"),
     [
-        (1.0, 0.0, 0.0, 4.0),
-        (0.5, 0.0, 1.0, 2.0),  # both fall: what ended is part of what all show
-        (0.5, 0.0, 3.0, 1.0),
-        (1.5, 1.0, 0.0, 6.0),
-        (1.5, 3.0, 0.0, 7.0),
-        (0.5, 1.0, 0.0, 3.0),  # they differ: both happened
-        (1.5, 0.0, 1.0, 5.0),
-        (1.0, 1.0, 1.0, 4.0),
+        (1.0, 0.0, 0.0, 0.0, 4.0),
+        (0.5, 0.0, 1.0, 0.0, 1.5),  # what stays falls as elsewhere
+        (0.5, 0.0, 1.0, 0.5, 3.0),  # elsewhere pods have ended, too, and what stays is as it was
+        (0.5, 0.0, 1.0, 0.75, 3.0),
+        (0.5, 0.0, 1.0, 0.25, 2.25),
+        (0.5, 1.0, 0.0, -0.5, 3.0),  # more pods are no reason for a fall
+        (1.5, 1.0, 0.0, 0.0, 7.0),
+        (1.5, 1.0, 0.0, -0.5, 5.0),
+        (1.5, 1.0, 0.0, -0.75, 5.0),
+        (1.5, 0.0, 1.0, 0.5, 4.5),
     ],
 )
 def test_the_change_of_others_and_of_its_own_pods(
-    trend: float, came: float, gone: float, expected: float
+    trend: float, came: float, gone: float, fewer: float, expected: float
 ) -> None:
-    assert by_itself(4.0, trend, came, gone) == pytest.approx(expected)
+    assert by_itself(4.0, trend, came, gone, fewer) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_end_on_the_source_while_load_falls_everywhere(sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    end(lab, "pod-default-p0-3", "pod-default-p0-4")
+    lab.scale = 0.9
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.1)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_of_other_nodes_than_the_policy_selects_do_not_matter(sticks: bool) -> None:
+    own = EVEN.model_copy(update={"nodes": NodeMatch(labels=Selector(matchLabels={"pool": "gpu"}))})
+    lab = Laboratory(policies=[own], sticks=sticks, web=True)
+    move = lab.move("pod-default-p0-0", "n12")
+    for number in range(NODES):
+        come(lab, f"web-{number}", f"web{number}", 0.0)
+    end(lab, "pod-default-p0-3")
+    lab.scale = 1.05
+    truth = lab.truth([move], own)
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.1)

@@ -265,6 +265,30 @@ def test_a_device_whose_pods_have_all_ended_is_as_it_is_now(ended: bool) -> None
     ]
 
 
+@pytest.mark.parametrize(("load", "expected"), [(True, 0.5), (False, 1.0)])
+def test_pods_that_ended_take_their_part_of_a_shared_device_along(
+    load: bool, expected: float
+) -> None:
+    """Of its load, and not of a sign of it."""
+
+    def seen(snapshot: Snapshot) -> Snapshot:
+        (found,) = snapshot.readings.entries
+        capacity = np.full(4, 8.0) if load else None
+        return replace(snapshot, readings=Readings((replace(found, capacity=capacity),)))
+
+    before = seen(broken("g1", "old", 1.0, 0, 1))
+    baseline = baseline_of(before, History(), [drain(1.0)], "p", [SICK])
+    after = replace(seen(broken("g2", "new", 0.5)), taken=LATER)
+    after = replace(after, pods=after.pods[:1])
+    made = past("g2", source="g1", replacement="new", gains={"sick": 1.0})
+    history = History(moves=[made], baselines=[baseline])
+    found = groups(history, after, {"sick": SICK}, Limits())
+    (reading,) = without(after, found, history, SelectedNodes.of(SICK, after)).readings.entries
+    (device,) = (each for each in reading.devices if each.device == "GPU-0")
+    assert device.value == pytest.approx(expected)
+    assert device.pods == (0,)
+
+
 @pytest.mark.parametrize("now", [0.0, 1.0])
 def test_the_drain_of_a_broken_device_brings_what_it_promised(now: float) -> None:
     before = broken("g1", "old", 1.0, 0)
