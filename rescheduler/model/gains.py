@@ -47,7 +47,7 @@ class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     nodes: those with values in the baseline that it selects. count, digest: how many nodes it
     selects in all, and the sum of numbers that stand for their names. there: all nodes.
-    placed: pods on those that it selects.
+    placed: pods on those that it selects, and the number of these nodes.
     """
 
     totals: dict[str, tuple[float, int]] = {}
@@ -55,7 +55,7 @@ class SelectedTotals(msgspec.Struct, omit_defaults=True, kw_only=True):
     count: int = 0
     digest: int = 0
     there: int = 0
-    placed: int = 0
+    placed: tuple[int, int] = (0, 0)
 
 
 class NodePods(msgspec.Struct, array_like=True, frozen=True):
@@ -88,7 +88,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     expected to be where it would go; of policies whose terms keep charges.
     freed: policy to the nodes that its moves leave for these to be free of pods in the end.
     pods: reading of pods to node to what they used there, of the nodes that this batch leaves and
-    most likely reaches. placed: pods on all nodes.
+    most likely reaches. placed: pods on all nodes, and the number of these.
     peaks: reading of nodes to the share of its value that a node which this batch leaves reads
     otherwise, where that is less and the past is known.
     devices: node to what its devices add: identity, number, value, and UIDs of its pods.
@@ -105,7 +105,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     charges: dict[str, dict[str, tuple[float, float]]] = {}
     freed: dict[str, list[str]] = {}
     pods: dict[str, dict[str, NodePods]] = {}
-    placed: int = 0
+    placed: tuple[int, int] = (0, 0)
     peaks: dict[str, dict[str, float]] = {}
     devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
 

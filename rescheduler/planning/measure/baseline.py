@@ -63,7 +63,8 @@ def baseline_of(
     found.selected = {each.key: _named(each, named, snapshot) for each in selections}
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     left = {name: own[name] for name in dict.fromkeys(m.source for m in moves) if name in own}
-    found.placed, needed = int(snapshot.pods_on.sum()), _keys(wanted)
+    found.placed = int(snapshot.pods_on.sum()), len(snapshot.nodes)
+    needed = _keys(wanted)
     for reading in snapshot.readings.entries:
         key = reading.request.key
         if not usable(reading, snapshot) or key in found.totals:
@@ -186,7 +187,7 @@ def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot
         count=int(selected.chosen.sum()),
         digest=selected.digest(snapshot, np.ones(there, dtype=np.bool_)),
         there=there,
-        placed=int(snapshot.pods_on[selected.chosen].sum()),
+        placed=(int(snapshot.pods_on[selected.chosen].sum()), int(selected.chosen.sum())),
     )
 
 

@@ -89,27 +89,28 @@ def fewer_elsewhere(
     selected: SelectedNodes,
     snapshot: Snapshot,
 ) -> float:
-    """Of the pods on the selected nodes then, the share by which they are fewer; below 0: more.
+    """By what share a selected node has fewer pods than then, in the mean; below 0: it has more.
 
-    besides: indices of nodes that do not count. pods: what these had then, as far as it is known.
+    Younger nodes do not count, as they do not for how load has changed. besides: indices of nodes
+    that do not count. pods: what these had then, as far as it is known.
     """
-    theirs = selected.chosen.copy()
+    theirs = selected.chosen & (snapshot.node_made <= then.at.timestamp())
     names = {node: snapshot.nodes[node].metadata.name for node in besides}
     out = [node for node, name in names.items() if name in pods and theirs[node]]
     theirs[out] = False
     totals = then if selected.key == EVERY_NODE else then.selected.get(selected.key)
-    before = 0 if totals is None else totals.placed
-    before -= sum(pods[names[node]].pods for node in out)
-    if before <= 0:
+    placed, nodes = (0, 0) if totals is None else totals.placed
+    placed, nodes = placed - sum(pods[names[node]].pods for node in out), nodes - len(out)
+    if placed <= 0 or nodes <= 0 or not theirs.any():
         return 0.0
-    return 1.0 - int(snapshot.pods_on[theirs].sum()) / before
+    return 1.0 - float(snapshot.pods_on[theirs].mean()) * nodes / placed
 
 
 def by_itself(then: float, trend: float, came: float, gone: float, fewer: float) -> float:
     """What load would be now that nobody moves: of the pods that stayed, and those that came.
 
-    trend: how the load of other nodes has changed. fewer: the share by which their pods are fewer,
-    which is part of that; what is left of it is how pods that stay change.
+    trend: how the load of another node has changed in the mean. fewer: the share by which it has
+    fewer pods, which is part of that; what is left of it is how pods that stay change.
     """
     stay = trend + min(max(fewer, 0.0), 1.0 - trend) if trend < 1 else trend
     stay = trend - min(max(-fewer, 0.0), trend - 1.0) if trend > 1 else stay

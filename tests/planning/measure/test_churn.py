@@ -227,8 +227,47 @@ def test_pods_of_other_nodes_than_the_policy_selects_do_not_matter(sticks: bool)
     for number in range(NODES):
         come(lab, f"web-{number}", f"web{number}", 0.0)
     end(lab, "pod-default-p0-3")
-    lab.scale = 1.05
+    lab.scale = 0.95
     truth = lab.truth([move], own)
     lab.wait()
     lab.measure()
     assert gain(move) == pytest.approx(truth, abs=0.1)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+@pytest.mark.parametrize("count", [1, 4])
+@pytest.mark.parametrize("hot", [False, True])
+def test_nodes_that_are_removed_are_no_change_of_the_others(
+    sticks: bool, count: int, hot: bool
+) -> None:
+    """Cold ones, whose pods go to others, or hot ones, whose pods end."""
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    gone = {f"n{(HOT if hot else NODES) - 1 - number}" for number in range(count)}
+    lab.nodes = [each for each in lab.nodes if each.metadata.name not in gone]
+    there = [each for each in lab.pods if each.node in gone]
+    end(lab, *(each.metadata.uid for each in there))
+    for number, each in enumerate(() if hot else there):
+        come(lab, f"again-{number}", f"n{int(each.node[1:]) - 8}", 1.0)
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.05)
+
+
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_new_nodes_take_over_are_no_fall_of_load(sticks: bool) -> None:
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    made = node("new", labels={"pool": "gpu"})
+    made.metadata.creationTimestamp = lab.now + timedelta(minutes=1)
+    lab.nodes.append(made)
+    lab.base["new"] = 1.2
+    ended = [f"pod-default-p{number}-5" for number in range(1, 5)]
+    end(lab, *ended)
+    for number in range(16):
+        come(lab, f"again-{number}", "new", 1.0 if number < 4 else 0.0, number % HOT)
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.05)
