@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, SelectedTotals
+from rescheduler.model.gains import Baseline, DeviceThen, SelectedTotals
 from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.measure.by_node import by_node, fresh, pods_of, usable
+from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.churn import pods_then
-from rescheduler.planning.measure.level import device_level, peaks, with_past
+from rescheduler.planning.measure.level import Past
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
@@ -64,7 +64,6 @@ def baseline_of(
     pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
     left = {name: own[name] for name in dict.fromkeys(m.source for m in moves) if name in own}
     found.placed = int(snapshot.pods_on.sum()), len(snapshot.nodes)
-    needed = _keys(wanted)
     for reading in snapshot.readings.entries:
         key = reading.request.key
         if not usable(reading, snapshot) or key in found.totals:
@@ -75,14 +74,13 @@ def baseline_of(
             continue
         _add(found, key, values, selections, named)
         found.absent.update(_absent(reading, known, snapshot))
-        past, of_pods = with_past(key, snapshot.readings.entries), pods_of(reading, snapshot)
-        in_peak = peaks(past, of_pods, left, named, snapshot) if key in needed else {}
+        past = Past(key, wanted, named.values(), snapshot)
+        in_peak = past.peaks(left, values)
         found.peaks |= {key: in_peak} if in_peak else {}
         if reading.devices:
-            found.devices[key] = _devices(past, of_pods, snapshot, touched)
+            found.devices[key] = _devices(reading, past, snapshot, touched, left)
         if reading.request.subject == "pod":
-            if key in needed:
-                found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
+            found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
                 found.peers.setdefault(workload, {})[key] = mean
     found.charges = _charges(wanted, snapshot, moves)
@@ -105,10 +103,6 @@ def _add(
         if (known & each.chosen).any():
             found.selected[each.key].totals[key] = _total(values[known & each.chosen])
     found.nodes[key] = {n: _short(float(values[node])) for n, node in named.items() if known[node]}
-
-
-def _keys(policies: Sequence[Policy]) -> set[str]:
-    return {request.key for each in policies for request in each.requests()}
 
 
 def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
@@ -215,16 +209,17 @@ def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, f
 
 
 def _devices(
-    reading: Reading, pods: Reading | None, snapshot: Snapshot, touched: dict[str, int]
-) -> dict[str, list[tuple[str, str, float, list[str]]]]:
+    reading: Reading, past: Past, snapshot: Snapshot, touched: dict[str, int], left: dict[str, int]
+) -> dict[str, list[DeviceThen]]:
     names = {node: name for name, node in touched.items()}
-    answer: dict[str, list[tuple[str, str, float, list[str]]]] = {}
+    answer: dict[str, list[DeviceThen]] = {}
     for each in sorted(reading.devices, key=lambda device: -device.value):
         kept = answer.setdefault(names[each.node], []) if each.node in names else None
         if kept is not None and len(kept) < _MOST_DEVICES:
+            value = past.device(each) if names[each.node] in left else each.value
             users = [snapshot.pods[pod].metadata.uid for pod in each.pods]
-            value = _short(device_level(each, reading, pods, snapshot))
-            kept.append((each.device, each.index, value, users))
+            used = [_short(use) for use in each.used]
+            kept.append(DeviceThen(each.device, each.index, _short(value), users, used))
     return answer
 
 

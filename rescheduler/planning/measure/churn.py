@@ -39,13 +39,16 @@ def pods_then(
 ) -> dict[str, NodePods]:
     """What the pods of each node use now, besides those with these UIDs.
 
-    values: (pods,) of a reading, NaN is absent. nodes: index of each by name.
+    values: (pods,) of a reading, NaN is absent. nodes: index of each by name. A pod that has not
+    started yet comes later.
     """
     names = {index: name for name, index in nodes.items()}
     wanted = np.isin(snapshot.pod_node, np.array(list(names), dtype=np.int32))
     there: dict[int, list[int]] = defaultdict(list)
     for pod in np.flatnonzero(wanted).tolist():
-        if snapshot.pods[pod].metadata.uid not in but:
+        found = snapshot.pods[pod]
+        starting = found.status.phase == "Pending" and found.status.startTime is None
+        if found.metadata.uid not in but and not starting:
             there[int(snapshot.pod_node[pod])].append(pod)
     return {names[node]: _kept(pods, values, snapshot) for node, pods in there.items()}
 

@@ -147,10 +147,10 @@ class Before:
             if each.source == node and used is not None:
                 left += used
                 back += 0.0 if each.lost else self._use(each, pods)
-        unit, kept = self._unit(reading, node), baseline.pods.get(pods.request.key, {})
+        unit = self._unit(reading, node)
         came = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)])) / unit
         gone = self._ended(node, pods, baseline) * _peak(baseline, key, name) / unit
-        fewer = fewer_elsewhere(baseline, kept, self._group.nodes, self._selected, self._snapshot)
+        fewer = self._fewer(reading, baseline)
         return by_itself(before - left / unit, trend, came, gone, fewer) + back / unit
 
     def _ended(self, node: int, pods: Reading, baseline: Baseline) -> float:
@@ -260,24 +260,40 @@ class Before:
     def _devices(
         self, node: int, reading: Reading, baseline: Baseline, most: float
     ) -> Iterator[DeviceValue]:
-        """The node's devices as before, times the trend, with the pods that had them.
+        """The node's devices as before, changed like others, with the pods that had them.
 
-        Of load those that have ended have taken their part along; one that none of them has left is
-        as it is now.
+        Of load those that have ended have taken their part along, and those that came bring theirs;
+        one that none of its pods has left is as it is now.
         """
         name, trend = self._snapshot.nodes[node].metadata.name, self._trend(reading, baseline)
         now = {each.device: each for each in reading.devices if each.node == node}
+        new = {*self._arrivals(node, baseline).tolist()}
         replaced = {each.move.podUid: each.replacement for each in self._group.measured}
         there = {**self._snapshot.pod_index, **replaced}
-        for device, index, value, uids in baseline.devices.get(reading.request.key, {}).get(
-            name, []
-        ):
-            users = tuple(there[uid] for uid in uids if uid in there)
-            if uids and not users and device in now:
-                yield now[device]
+        for then in baseline.devices.get(reading.request.key, {}).get(name, []):
+            users = tuple(there[uid] for uid in then.pods if uid in there)
+            if then.pods and not users and then.device in now:
+                yield now[then.device]
                 continue
-            part = len(users) / len(uids) if uids and reading.capacity is not None else 1.0
-            yield DeviceValue(node, device, min(value * part * trend, most), index, users)
+            value = then.value * trend
+            if reading.capacity is not None:
+                gone = sum(use for uid, use in then.parts().items() if uid not in there)
+                came = _brought(now.get(then.device), new)
+                fewer = self._fewer(reading, baseline)
+                value = by_itself(then.value, trend, came, min(gone, then.value), fewer)
+            yield DeviceValue(node, then.device, min(value, most), then.index, users)
+
+    def _fewer(self, reading: Reading, baseline: Baseline) -> float:
+        pods = pods_of(reading, self._snapshot)
+        kept = {} if pods is None else baseline.pods.get(pods.request.key, {})
+        return fewer_elsewhere(baseline, kept, self._group.nodes, self._selected, self._snapshot)
+
+
+def _brought(device: DeviceValue | None, new: set[int]) -> float:
+    """What these pods add to the device, as far as that is reported."""
+    if device is None:
+        return 0.0
+    return sum(use for pod, use in zip(device.pods, device.used, strict=False) if pod in new)
 
 
 def _peak(baseline: Baseline | None, key: str, node: str) -> float:

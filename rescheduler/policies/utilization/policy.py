@@ -82,9 +82,9 @@ class Utilization(Policy):
     its pods to the cost.
 
     With `stableFor`, a pod is moved only if the load that its move lowers most has been too high
-    for that long, and what the move has brought is measured against the mean of that time. Without
-    it, a peak that passes by itself counts as a gain: give it a few times `window`. Sources:
-    descheduler's deviation thresholds; koordinator's estimator.
+    for that long, and what the move has brought is measured against what the node reads otherwise.
+    Without it, a peak that passes by itself counts as a gain: give it a few times `window`.
+    Sources: descheduler's deviation thresholds; koordinator's estimator.
     """
 
     summary: ClassVar[str] = (

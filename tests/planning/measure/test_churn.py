@@ -12,8 +12,10 @@ from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.objects import Pod
 from rescheduler.model.history import PastMove
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.churn import by_itself, ended, pods_then
 from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.planning.measure.laboratory import EVEN, HOT, NODES, Laboratory
 
@@ -145,6 +147,42 @@ def test_of_nodes_that_it_does_not_reach_no_pods_are_kept() -> None:
     assert set(kept.pods["pod.cpu/300"]) == {"n0", "n12"}
 
 
+def test_a_pod_that_starts_right_then_has_not_ended() -> None:
+    lab = Laboratory()
+    small(lab, 20)
+    starting = [f"start-{number}" for number in range(5)]
+    for name in starting:
+        come(lab, name, "n0", 0.1)
+        old = structs.replace(lab.pods[-1].metadata, creationTimestamp=lab.now - timedelta(hours=1))
+        waits = structs.replace(lab.pods[-1].status, phase="Pending", startTime=None)
+        lab.pods[-1] = structs.replace(lab.pods[-1], metadata=old, status=waits)
+        lab.use[lab.pods[-1].metadata.uid] = 0.0
+    move = lab.move("pod-default-p0-0", "n12")
+    for number in range(-5, 0):
+        runs = structs.replace(
+            lab.pods[number].status, phase="Running", startTime=lab.now + timedelta(seconds=9)
+        )
+        lab.pods[number] = structs.replace(lab.pods[number], status=runs)
+        lab.use[lab.pods[number].metadata.uid] = 0.1
+    truth = lab.truth([move])
+    lab.wait()
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.02)
+
+
+def test_pods_are_kept_also_for_policies_that_a_later_batch_is_for() -> None:
+    memory = EVEN.model_copy(
+        update={"name": "other", "targets": Targets(memory=PressedTarget(high=0.7, low=0.6))}
+    )
+    lab = Laboratory(policies=[EVEN, memory], sticks=True)
+    first = lab.move("pod-default-p0-0", "n12")
+    planned = lab._planned("pod-default-p0-1", "n13", {"n13": 1.0}, lab.snapshot())
+    planned = structs.replace(planned, gains={"other": 1.0})
+    kept = baseline_of(lab.snapshot(), lab.history, [planned], "p", lab.policies)
+    assert first.gains
+    assert set(kept.pods) == {"pod.cpu/300", "pod.memory/300"}
+
+
 def on_one_node(count: int) -> Snapshot:
     made = [pod(f"p{number}", "n0") for number in range(count)]
     return snapshot([node("n0")], made, controllers=deployment("web"))
@@ -266,7 +304,7 @@ def test_pods_that_new_nodes_take_over_are_no_fall_of_load(sticks: bool) -> None
     ended = [f"pod-default-p{number}-5" for number in range(1, 5)]
     end(lab, *ended)
     for number in range(16):
-        come(lab, f"again-{number}", "new", 1.0 if number < 4 else 0.0, number % HOT)
+        come(lab, f"again-{number}", "new", 1.0 if number < 4 else 0.0, 1 + number % 11)
     truth = lab.truth([move])
     lab.wait()
     lab.measure()

@@ -265,28 +265,59 @@ def test_a_device_whose_pods_have_all_ended_is_as_it_is_now(ended: bool) -> None
     ]
 
 
-@pytest.mark.parametrize(("load", "expected"), [(True, 0.5), (False, 1.0)])
+@pytest.mark.parametrize(
+    ("load", "used", "expected"),
+    [(True, (), 0.5), (True, (0.9, 0.1), 0.9), (True, (0.2, 0.8), 0.2), (False, (), 1.0)],
+)
 def test_pods_that_ended_take_their_part_of_a_shared_device_along(
-    load: bool, expected: float
+    load: bool, used: tuple[float, ...], expected: float
 ) -> None:
     """Of its load, and not of a sign of it."""
+    device = shared(load, [0, 1], used, ended=True)
+    assert device.value == pytest.approx(expected)
+    assert device.pods == (0,)
+
+
+def test_a_pod_that_came_to_a_shared_device_brings_its_load() -> None:
+    device = shared(True, [0, 1], (0.3, 0.3), ended=False, came=0.3)
+    assert device.value == pytest.approx(0.9)
+
+
+def shared(
+    load: bool, users: list[int], used: tuple[float, ...], *, ended: bool, came: float = 0.0
+) -> DeviceValue:
+    """The broken device as it would be without the move of train-0 from it.
+
+    load: whether its value is a load. used: what each user adds to it. ended: whether train-1 has
+    ended since. came: what a pod that came to it since adds.
+    """
 
     def seen(snapshot: Snapshot) -> Snapshot:
         (found,) = snapshot.readings.entries
         capacity = np.full(4, 8.0) if load else None
         return replace(snapshot, readings=Readings((replace(found, capacity=capacity),)))
 
-    before = seen(broken("g1", "old", 1.0, 0, 1))
+    def with_users(snapshot: Snapshot, users: list[int], used: tuple[float, ...]) -> Snapshot:
+        (found,) = snapshot.readings.entries
+        first = replace(found.devices[0], pods=tuple(users), used=used)
+        return replace(snapshot, readings=Readings((replace(found, devices=(first,)),)))
+
+    value = sum(used) or 1.0
+    before = with_users(seen(broken("g1", "old", value, 0)), users, used)
     baseline = baseline_of(before, History(), [drain(1.0)], "p", [SICK])
     after = replace(seen(broken("g2", "new", 0.5)), taken=LATER)
-    after = replace(after, pods=after.pods[:1])
+    pods = after.pods[: 1 if ended else 2]
+    if came:
+        new = pod("late", "g1", owner=after.controllers[0])
+        new.metadata = structs.replace(new.metadata, creationTimestamp=NOW + timedelta(minutes=1))
+        pods = [*pods, new]
+        after = with_users(after, [len(pods) - 1], (came,))
+    after = replace(after, pods=pods)
     made = past("g2", source="g1", replacement="new", gains={"sick": 1.0})
     history = History(moves=[made], baselines=[baseline])
     found = groups(history, after, {"sick": SICK}, Limits())
     (reading,) = without(after, found, history, SelectedNodes.of(SICK, after)).readings.entries
-    (device,) = (each for each in reading.devices if each.device == "GPU-0")
-    assert device.value == pytest.approx(expected)
-    assert device.pods == (0,)
+    return next(each for each in reading.devices if each.device == "GPU-0")
 
 
 @pytest.mark.parametrize("now", [0.0, 1.0])
