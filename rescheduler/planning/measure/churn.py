@@ -12,8 +12,9 @@ import numpy as np
 
 from rescheduler.model.gains import Baseline, NodePods
 from rescheduler.model.history import mark
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.readings import FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.measure.by_node import fresh
 from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _MOST_LARGEST = 8
@@ -83,6 +84,16 @@ def ended(
     fewer = count - sum(key not in then.largest for key in old)
     share = min(max(fewer / count, 0.0), 1.0) if count > 0 else 0.0
     return sum(gone.values()) + max(rest, 0.0) * share
+
+
+def unseen(pods: IntArray, reading: Reading, snapshot: Snapshot) -> float:
+    """What these pods use that the window has not seen yet.
+
+    As much of what they replaced may still be in the window of their node. reading: of pods.
+    """
+    ages = snapshot.taken.timestamp() - snapshot.pod_came[pods] - reading.ages[pods]
+    seen = np.clip(ages / reading.request.window, 0.0, 1.0)
+    return float(np.nansum(fresh(reading)[pods] * (1.0 / np.where(seen > 0, seen, np.nan) - 1.0)))
 
 
 def fewer_elsewhere(

@@ -25,7 +25,7 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_of, usable
-from rescheduler.planning.measure.churn import arrivals, by_itself, ended, fewer_elsewhere
+from rescheduler.planning.measure.churn import arrivals, by_itself, ended, fewer_elsewhere, unseen
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
@@ -148,8 +148,11 @@ class Before:
                 left += used
                 back += 0.0 if each.lost else self._use(each, pods)
         unit = self._unit(reading, node)
-        came = float(np.nansum(fresh(pods)[self._arrivals(node, baseline)])) / unit
-        gone = self._ended(node, pods, baseline) * _peak(baseline, key, name) / unit
+        new = self._arrivals(node, baseline)
+        came = float(np.nansum(fresh(pods)[new])) / unit
+        ended_there = self._ended(node, pods, baseline) * _peak(baseline, key, name)
+        in_window = unseen(new, pods, self._snapshot) if reading is not pods else 0.0
+        gone = max(ended_there - in_window, 0.0) / unit
         fewer = self._fewer(reading, baseline)
         return by_itself(before - left / unit, trend, came, gone, fewer) + back / unit
 

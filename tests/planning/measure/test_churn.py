@@ -117,6 +117,25 @@ def test_a_pod_that_is_made_anew_on_its_node_changes_nothing(workload: int) -> N
     assert gain(move) == pytest.approx(truth, abs=0.02)
 
 
+@pytest.mark.parametrize("sticks", [False, True])
+def test_pods_that_were_made_anew_right_before_are_in_the_window_in_part(sticks: bool) -> None:
+    """A minute before, of a window of five: the rest of it shows the pods before them."""
+    lab = Laboratory(sticks=sticks)
+    move = lab.move("pod-default-p0-0", "n12")
+    truth = lab.truth([move])
+    lab.wait()
+    for number in range(3, 6):
+        end(lab, f"pod-default-p0-{number}")
+        come(lab, f"again-{number}", "n0", 0.2, number)
+        old = structs.replace(
+            lab.pods[-1].metadata, creationTimestamp=lab.now - timedelta(seconds=70)
+        )
+        lab.pods[-1] = structs.replace(lab.pods[-1], metadata=old)
+        lab.base["n0"] += 0.8
+    lab.measure()
+    assert gain(move) == pytest.approx(truth, abs=0.2)
+
+
 def test_what_was_moved_itself_has_not_ended() -> None:
     lab = Laboratory()
     first = lab.move("pod-default-p0-0", "n12")
