@@ -75,25 +75,6 @@ class NodePods(msgspec.Struct, array_like=True, frozen=True):
         return len(self.largest) + self.count
 
 
-class DeviceThen(msgspec.Struct, array_like=True, frozen=True):
-    """A device of a node: its identity, number and value, and the UIDs of the pods that had it.
-
-    used: what each of these added to the value; empty where nobody reports that.
-    """
-
-    device: str
-    index: str
-    value: float
-    pods: list[str]
-    used: list[float] = []
-
-    def parts(self) -> dict[str, float]:
-        """Pod to its part of the value; where nobody reports it, an equal one."""
-        each = self.value / max(len(self.pods), 1)
-        known = self.used if len(self.used) == len(self.pods) else [each] * len(self.pods)
-        return dict(zip(self.pods, known, strict=True))
-
-
 class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The readings right before the evictions of one batch, of the nodes that it may touch.
 
@@ -110,7 +91,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     most likely reaches. placed: pods on all nodes, and the number of these.
     peaks: reading of nodes to the share of its value that a node which this batch leaves reads
     otherwise, where that is less and the past is known.
-    devices: node to what its devices add.
+    devices: node to what its devices add: identity, number, value, and UIDs of its pods.
+    uses: the same to what each of a device's pods adds, by its identity, where that is reported.
     """
 
     plan: str
@@ -126,7 +108,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
     pods: dict[str, dict[str, NodePods]] = {}
     placed: tuple[int, int] = (0, 0)
     peaks: dict[str, dict[str, float]] = {}
-    devices: dict[str, dict[str, list[DeviceThen]]] = {}
+    devices: dict[str, dict[str, list[tuple[str, str, float, list[str]]]]] = {}
+    uses: dict[str, dict[str, dict[str, list[float]]]] = {}
 
     def keep(self, nodes: set[str], own: set[str]) -> None:
         """Keep the values of these nodes only; the totals stay those of all.
@@ -144,6 +127,9 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
         for devices in self.devices.values():
             for name in devices.keys() - nodes:
                 del devices[name]
+        for uses in self.uses.values():
+            for name in uses.keys() - nodes:
+                del uses[name]
 
 
 class Pair(msgspec.Struct, array_like=True, frozen=True):

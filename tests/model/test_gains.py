@@ -13,6 +13,7 @@ from rescheduler.model.gains import (
     MOST_POLICIES,
     Baseline,
     GainRecord,
+    NodePods,
     Pair,
 )
 from rescheduler.model.history import History
@@ -207,3 +208,22 @@ def test_pairs_of_an_earlier_version_are_of_one_move_each() -> None:
     old = b'{"policy":"p","pairs":[[1.0,0.5],[2.0,1.0]]}'
     made = msgspec.json.decode(old, type=GainRecord)
     assert made.pairs == [Pair(1.0, 0.5, 1), Pair(2.0, 1.0, 1)]
+
+
+def test_of_nodes_that_are_not_kept_nothing_is() -> None:
+    kept = Baseline(
+        plan="p",
+        batch=1,
+        at=NOW,
+        nodes={"node.gpu/300": {"n1": 0.5, "n2": 0.6}},
+        pods={"pod.gpu/300": {"n1": NodePods({"a": 0.5}), "n2": NodePods({})}},
+        devices={"node.gpu/300": {"n1": [("GPU-0", "0", 0.5, ["u"])], "n2": []}},
+        uses={"node.gpu/300": {"n1": {"GPU-0": [0.5]}, "n2": {}}},
+    )
+    kept.keep({"n1"}, {"n1"})
+    assert kept.nodes == {"node.gpu/300": {"n1": 0.5}}
+    assert list(kept.pods["pod.gpu/300"]) == ["n1"]
+    assert list(kept.devices["node.gpu/300"]) == list(kept.uses["node.gpu/300"]) == ["n1"]
+    kept.keep({"n1"}, set())
+    assert kept.pods == {"pod.gpu/300": {}}
+    assert kept.nodes == {"node.gpu/300": {"n1": 0.5}}

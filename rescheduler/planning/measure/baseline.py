@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, DeviceThen, SelectedTotals
+from rescheduler.model.gains import Baseline, SelectedTotals
 from rescheduler.model.history import COMPARED_NODES, History
 from rescheduler.model.plan import PlannedMove
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading
+from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray, Reading
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.churn import pods_then
@@ -77,8 +77,12 @@ def baseline_of(
         past = Past(key, wanted, named.values(), snapshot)
         in_peak = past.peaks(left, values)
         found.peaks |= {key: in_peak} if in_peak else {}
-        if reading.devices:
-            found.devices[key] = _devices(reading, past, snapshot, touched, left)
+        for name, device, value, users in _devices(reading, past, snapshot, touched, left):
+            kept = (device.device, device.index, value, users)
+            found.devices.setdefault(key, {}).setdefault(name, []).append(kept)
+            if device.used:
+                uses = found.uses.setdefault(key, {}).setdefault(name, {})
+                uses[device.device] = [_short(use) for use in device.used]
         if reading.request.subject == "pod":
             found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
@@ -210,17 +214,17 @@ def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, f
 
 def _devices(
     reading: Reading, past: Past, snapshot: Snapshot, touched: dict[str, int], left: dict[str, int]
-) -> dict[str, list[DeviceThen]]:
+) -> Iterator[tuple[str, DeviceValue, float, list[str]]]:
+    """Node, device, value and UIDs of the pods of each device that is kept."""
     names = {node: name for name, node in touched.items()}
-    answer: dict[str, list[DeviceThen]] = {}
+    count = dict.fromkeys(touched, 0)
     for each in sorted(reading.devices, key=lambda device: -device.value):
-        kept = answer.setdefault(names[each.node], []) if each.node in names else None
-        if kept is not None and len(kept) < _MOST_DEVICES:
-            value = past.device(each) if names[each.node] in left else each.value
-            users = [snapshot.pods[pod].metadata.uid for pod in each.pods]
-            used = [_short(use) for use in each.used]
-            kept.append(DeviceThen(each.device, each.index, _short(value), users, used))
-    return answer
+        name = names.get(each.node)
+        if name is None or count[name] >= _MOST_DEVICES:
+            continue
+        count[name] += 1
+        value = past.device(each) if name in left else each.value
+        yield name, each, _short(value), [snapshot.pods[pod].metadata.uid for pod in each.pods]
 
 
 def _short(value: float, digits: int = _DIGITS) -> float:

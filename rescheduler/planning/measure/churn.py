@@ -5,7 +5,7 @@ move, and is taken out of what the node would use without it.
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 import numpy as np
@@ -118,6 +118,12 @@ def fewer_elsewhere(
     if placed <= 0 or nodes <= 0 or not theirs.any():
         return 0.0
     return 1.0 - float(snapshot.pods_on[theirs].mean()) * nodes / placed
+
+
+def parts(value: float, pods: Sequence[str], used: Sequence[float]) -> dict[str, float]:
+    """Pod to its part of a device's value: what it adds, or an equal one, if that is not known."""
+    known = used if len(used) == len(pods) else [value / max(len(pods), 1)] * len(pods)
+    return dict(zip(pods, known, strict=True))
 
 
 def by_itself(then: float, trend: float, came: float, gone: float, fewer: float) -> float:

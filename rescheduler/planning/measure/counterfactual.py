@@ -25,7 +25,14 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_of, usable
-from rescheduler.planning.measure.churn import arrivals, by_itself, ended, fewer_elsewhere, unseen
+from rescheduler.planning.measure.churn import (
+    arrivals,
+    by_itself,
+    ended,
+    fewer_elsewhere,
+    parts,
+    unseen,
+)
 from rescheduler.planning.measure.groups import Group, Settled
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
@@ -273,18 +280,21 @@ class Before:
         new = {*self._arrivals(node, baseline).tolist()}
         replaced = {each.move.podUid: each.replacement for each in self._group.measured}
         there = {**self._snapshot.pod_index, **replaced}
-        for then in baseline.devices.get(reading.request.key, {}).get(name, []):
-            users = tuple(there[uid] for uid in then.pods if uid in there)
-            if then.pods and not users and then.device in now:
-                yield now[then.device]
+        key = reading.request.key
+        uses = baseline.uses.get(key, {}).get(name, {})
+        for device, index, before, uids in baseline.devices.get(key, {}).get(name, []):
+            users = tuple(there[uid] for uid in uids if uid in there)
+            if uids and not users and device in now:
+                yield now[device]
                 continue
-            value = then.value * trend
+            value = before * trend
             if reading.capacity is not None:
-                gone = sum(use for uid, use in then.parts().items() if uid not in there)
-                came = _brought(now.get(then.device), new)
+                of_pods = parts(before, uids, uses.get(device, ()))
+                gone = sum(use for uid, use in of_pods.items() if uid not in there)
+                came = _brought(now.get(device), new)
                 fewer = self._fewer(reading, baseline)
-                value = by_itself(then.value, trend, came, min(gone, then.value), fewer)
-            yield DeviceValue(node, then.device, min(value, most), then.index, users)
+                value = by_itself(before, trend, came, min(gone, before), fewer)
+            yield DeviceValue(node, device, min(value, most), index, users)
 
     def _fewer(self, reading: Reading, baseline: Baseline) -> float:
         pods = pods_of(reading, self._snapshot)

@@ -302,4 +302,4 @@ def test_devices_of_nodes_that_are_reached_are_as_they_are_now() -> None:
     samples = tuple(np.linspace(0.1, 0.9, PAST).tolist())
     devices = tuple(DeviceValue(n, "GPU-0", 0.9, range_samples=samples) for n in (0, 12))
     found = kept(lab, devices=devices).devices[KEY]
-    assert {name: device.value for name, (device,) in found.items()} == {"n0": 0.5, "n12": 0.9}
+    assert {name: value for name, ((_, _, value, _),) in found.items()} == {"n0": 0.5, "n12": 0.9}
