@@ -74,7 +74,7 @@ def baseline_of(
             continue
         _add(found, key, values, selections, named)
         found.absent.update(_absent(reading, known, snapshot))
-        past = Past(key, wanted, named.values(), snapshot)
+        past = Past(key, wanted, (others | left).values(), snapshot)
         in_peak = past.peaks(left, values)
         found.peaks |= {key: in_peak} if in_peak else {}
         for name, device, value, users in _devices(reading, past, snapshot, touched, left):

@@ -29,9 +29,9 @@ class Past:
     """
 
     def __init__(
-        self, key: str, wanted: Sequence[Policy], named: Iterable[int], snapshot: Snapshot
+        self, key: str, wanted: Sequence[Policy], moved: Iterable[int], snapshot: Snapshot
     ) -> None:
-        """wanted: the policies that want the moves. named: indices of nodes with moves."""
+        """wanted: the policies that want the moves. moved: nodes that moves leave or touched."""
         self._snapshot = snapshot
         mine = [(r, policy) for policy in wanted for r in policy.requests() if r.key == key]
         shortest = min((request for request, _ in mine), key=lambda each: each.span, default=None)
@@ -45,7 +45,7 @@ class Past:
             others = np.zeros(len(snapshot.nodes), dtype=np.bool_)
             for _, policy in mine:
                 others |= SelectedNodes.of(policy, snapshot).chosen
-            others[list(named)] = False
+            others[list(moved)] = False
             self._drift = _drift(self._samples[:, others])
 
     def peaks(self, nodes: Mapping[str, int], values: FloatArray) -> dict[str, float]:

@@ -251,6 +251,17 @@ def test_what_changed_on_nodes_that_no_policy_selects_hides_no_peak() -> None:
     assert gain(move) == pytest.approx(0.0, abs=0.1)
 
 
+def test_nodes_that_a_pod_may_land_on_show_how_others_changed() -> None:
+    """Before it does no move has touched them, and in a small cluster they are nearly all."""
+    lab = Laboratory(policies=[STABLE])
+    lab.earlier = [lab.loads()]
+    lab.base["n0"] += 1.0
+    lab.base["n1"] += 1.0
+    lab.move("pod-default-p0-0", "n12", expected={f"n{n}": 1 / 20 for n in range(2, 22)})
+    (found,) = lab.history.baselines
+    assert found.peaks[KEY]["n0"] == pytest.approx(7.2 / 8.2, abs=0.015)
+
+
 def test_where_one_policy_knows_no_past_none_is_taken_and_of_two_the_shorter() -> None:
     longer = STABLE.model_copy(update={"name": "long", "stableFor": timedelta(hours=24)})
     plain = EVEN.model_copy(update={"name": "plain"})
