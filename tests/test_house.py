@@ -115,15 +115,15 @@ def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph)
     parts = imports.find_descendants("rescheduler.actions") - data
     importers = {each for part in parts for each in imports.find_modules_that_directly_import(part)}
     assert {each for each in importers if not each.startswith("rescheduler.actions.")} == {
-        "rescheduler.runtime.enforce.live_actor",
+        "rescheduler.runtime.live_actor",
         "rescheduler.runtime.recalling",
-        "rescheduler.runtime.enforce.steering_seen",
+        "rescheduler.runtime.steering_seen",
         # Servers of their own, which follow the table of replacements and act on nothing.
-        "rescheduler.runtime.extender.extender",
-        "rescheduler.runtime.extender.showing",
-        "rescheduler.runtime.steering.admission",
-        "rescheduler.runtime.steering.presented",
-        "rescheduler.runtime.steering.webhook",
+        "rescheduler.runtime.servers.extender.extender",
+        "rescheduler.runtime.servers.extender.showing",
+        "rescheduler.runtime.servers.webhook.admission",
+        "rescheduler.runtime.servers.webhook.presented",
+        "rescheduler.runtime.servers.webhook.webhook",
     }
 
 

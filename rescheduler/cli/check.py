@@ -138,9 +138,9 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
     from rescheduler.planning.plan.steering_notes import steering_notes  # noqa: PLC0415
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
     from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
-    from rescheduler.runtime.enforce.steering_seen import not_set_up  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
+    from rescheduler.runtime.steering_seen import not_set_up  # noqa: PLC0415
 
     connection = connection_of(settings)
     observe = observer(settings, connection, stats=True)

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime
 
+from rescheduler.acting.trail_records import planned, record_all
 from rescheduler.model.errors import (
     PlanDrifted,
     PlanError,
@@ -20,7 +21,6 @@ from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unansw
 from rescheduler.runtime.recalling import cluster_uid
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.runtime.trail_records import planned, record_all
 from rescheduler.runtime.trailing import audited
 
 

@@ -9,6 +9,12 @@ from typing import Protocol
 from msgspec import structs
 
 from rescheduler import __version__
+from rescheduler.acting import run as acting
+from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
+from rescheduler.acting.halting import problem
+from rescheduler.acting.kueue_ready import restarting
+from rescheduler.acting.reconcile import holding
+from rescheduler.acting.trail_records import measured, observed, planned, record_all
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
@@ -24,18 +30,12 @@ from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.planning.search.effort import UNHURRIED, Effort
 from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.runtime.enforce import acting
-from rescheduler.runtime.enforce.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.runtime.enforce.halting import problem
-from rescheduler.runtime.enforce.kueue_ready import restarting
-from rescheduler.runtime.enforce.reconcile import holding
-from rescheduler.runtime.enforce.steering_ready import in_effect
-from rescheduler.runtime.enforce.tainting import sweep_strays
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
-from rescheduler.runtime.trail_records import measured, observed, planned, record_all
 from rescheduler.runtime.trailing import audited
 from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.steering.readiness import in_effect
+from rescheduler.steering.tainting import sweep_strays
 
 Phase = Callable[[str], AbstractContextManager[None]]
 

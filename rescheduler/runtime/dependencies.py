@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from rescheduler.model.dependencies import Address, Dependencies
-from rescheduler.runtime.enforce.live_actor import NAMESPACE
+from rescheduler.runtime.live_actor import NAMESPACE
 from rescheduler.runtime.settings import Settings
 
 _ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")

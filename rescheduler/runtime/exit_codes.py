@@ -7,11 +7,11 @@
 5   everything in a plan that was to be applied had drifted
 """
 
+from rescheduler.acting.run import DONE
 from rescheduler.model.errors import PlanDrifted
 from rescheduler.model.history import UNREADABLE
 from rescheduler.model.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.model.reasons import UNREPLACED
-from rescheduler.runtime.enforce.acting import DONE
 
 FAULT, UNDONE, PROPOSED = 1, 3, 4
 

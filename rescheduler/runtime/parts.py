@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rescheduler.acting.actor import Actor, Recorder, unrecorded
+from rescheduler.acting.halting import problem
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import Plan, PlannedMove
@@ -22,13 +24,11 @@ from rescheduler.policies.files.policy_set import (
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
-from rescheduler.runtime.enforce.actor import Actor, Recorder, unrecorded
-from rescheduler.runtime.enforce.halting import problem
-from rescheduler.runtime.enforce.live_actor import State, live_actor, open_state, open_trail
-from rescheduler.runtime.enforce.steering_seen import not_set_up
+from rescheduler.runtime.live_actor import State, live_actor, open_state, open_trail
 from rescheduler.runtime.observing import Observe, observer
 from rescheduler.runtime.recalling import memory_of, recall
 from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.steering_seen import not_set_up
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues

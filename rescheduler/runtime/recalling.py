@@ -11,7 +11,7 @@ from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import ActionError, ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, NAMESPACE, STATE
+from rescheduler.runtime.live_actor import FINDING_HISTORY, NAMESPACE, STATE
 from rescheduler.sources.kubernetes.client import Connection
 
 

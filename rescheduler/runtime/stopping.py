@@ -23,7 +23,7 @@ LAST_WORDS = 0.5
 Handler = Callable[[int, FrameType | None], object]
 
 _WORK = (
-    ("runtime/enforce", "carrying out moves"),
+    ("acting", "carrying out moves"),
     ("sources", "reading the cluster or its metrics"),
     ("planning", "planning"),
     ("reporting", "writing the report"),

@@ -6,15 +6,15 @@ from typing import TypeVar
 from msgspec import structs
 
 from rescheduler import __version__
+from rescheduler.acting.actor import Recorder
+from rescheduler.acting.halting import problem
+from rescheduler.acting.trail_records import ending, record_all
 from rescheduler.model.errors import ReschedulerError, TrailUnwritable
 from rescheduler.model.plan import Mode, Outcome, Report, plan_in
 from rescheduler.model.plan_digest import checksum
 from rescheduler.model.trail import CycleEnd, CycleStart, Verdict
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.runtime.enforce.actor import Recorder
-from rescheduler.runtime.enforce.halting import problem
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.trail_records import ending, record_all
 
 Reported = TypeVar("Reported", bound=Report)
 

@@ -15,7 +15,7 @@ from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.steering import MOST_NODES, Entry
 from tests.fakes.stage import MAPS, START, Process, Stage
 from tests.fakes.steering import wanted
-from tests.runtime.steering import entries
+from tests.runtime.servers import entries
 
 KEY = ("configmaps", "rescheduler", TABLE)
 SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda each: f"x{each}y")

@@ -20,7 +20,7 @@ from rescheduler.actions.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.steering import Entry
-from rescheduler.runtime.steering.entries import Entries
+from rescheduler.runtime.servers.entries import Entries
 from tests.fakes.quiet_server import QuietServer
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

@@ -15,11 +15,11 @@ import numpy as np
 
 from rescheduler.model.steering import Entry
 from rescheduler.planning.advice import STEPS, Advice
-from rescheduler.runtime.extender.answers import Answers, known_of
-from rescheduler.runtime.extender.extender import answers_by_path
-from rescheduler.runtime.steering import admission
-from rescheduler.runtime.steering.entries import Entries
-from rescheduler.runtime.steering.serving import JsonServer
+from rescheduler.runtime.servers.entries import Entries
+from rescheduler.runtime.servers.extender.answers import Answers, known_of
+from rescheduler.runtime.servers.extender.extender import answers_by_path
+from rescheduler.runtime.servers.serving import JsonServer
+from rescheduler.runtime.servers.webhook import admission
 
 CONTROLLERS = 10_000
 

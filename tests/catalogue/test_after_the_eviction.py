@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting.run import act
 from rescheduler.kube import annotations as names
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.history import History
@@ -13,7 +14,6 @@ from rescheduler.model.plan import Outcome
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.service.cron import parse_cron
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.catalogue.test_loops import PACK

@@ -25,10 +25,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service.cron import parse_cron
-from rescheduler.runtime.service.health import Health
 from rescheduler.runtime.service.service import Service
-from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.cluster import read_cluster

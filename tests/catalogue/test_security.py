@@ -33,7 +33,7 @@ from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.logs import configure, logger
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings, check_url
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.prometheus.access import Access

@@ -10,7 +10,7 @@ import pytest
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.trail import Answer
-from rescheduler.runtime.enforce.live_actor import open_trail
+from rescheduler.runtime.live_actor import open_trail
 from tests.cli.recorded import NOWHERE, call, here
 from tests.reporting.history.samples import START, lines, week
 

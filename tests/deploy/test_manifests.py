@@ -17,7 +17,7 @@ from rescheduler.kube.kueue import RUNNERS
 from rescheduler.kube.steered import HOSTNAME, TEMPLATES, WEIGHT
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.steering import MOST_NODES
-from rescheduler.runtime.enforce.live_actor import FINDING_HISTORY, LEASE, STATE
+from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
 

@@ -19,7 +19,7 @@ from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.runtime.enforce.live_actor import open_state
+from rescheduler.runtime.live_actor import open_state
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget

@@ -22,7 +22,7 @@ from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT
 from tests.e2e.steering import told
 from tests.fakes.steering import wanted
-from tests.runtime.steering import entries
+from tests.runtime.servers import entries
 
 pytestmark = pytest.mark.e2e
 

@@ -15,7 +15,7 @@ import yaml
 from rescheduler.actions.steering_format import SEEN, written
 from rescheduler.kube.steered import steered_affinity
 from rescheduler.model.steering import Entry
-from rescheduler.runtime.steering.certificates import Pair, make_authority, make_certificate
+from rescheduler.runtime.servers.webhook.certificates import Pair, make_authority, make_certificate
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from rescheduler.acting.actor import Actor
 from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
 from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.extender_lease import ExtenderLease
@@ -35,7 +36,6 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload

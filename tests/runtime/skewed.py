@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import yaml
 
+from rescheduler.acting.actor import Actor
 from rescheduler.model.history import History
 from rescheduler.model.plan import Outcome
 from rescheduler.model.problem import Problem
@@ -13,7 +14,6 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
 from tests.cluster import deployment, node, pod, snapshot
 from tests.fakes.stage import Process, Stage
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rescheduler.acting import run as acting
+from rescheduler.acting.actor import Actor
 from rescheduler.kube.objects import Taint
 from rescheduler.kube.tolerations import SOFT_TAINT
 from rescheduler.model.history import History
@@ -18,8 +20,6 @@ from rescheduler.model.soft_taints import Mark, written
 from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce import acting
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import parts_of
 from rescheduler.runtime.settings import Settings

@@ -10,10 +10,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service.cycles import _verdict
-from rescheduler.runtime.service.telemetry import Telemetry
+from tests.runtime.servers.test_telemetry import lines
 from tests.runtime.skewed import parts
-from tests.runtime.test_telemetry import lines
 
 SUCCESS = "rescheduler_cycle_last_success_timestamp_seconds"
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from rescheduler.acting.actor import Actor
 from rescheduler.actions.finding_history_store import FindingHistoryStore
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.snapshot import Snapshot
@@ -13,7 +14,6 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, recalled, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import MAPS, Process, Stage, warm
 from tests.runtime.skewed import SPREAD, hot, parts, skewed

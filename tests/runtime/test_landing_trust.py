@@ -5,19 +5,19 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rescheduler.acting.run import act
 from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.history import History
 from rescheduler.model.plan import Calibration, LandingShare, Outcome, Plan, PlannedMove, Report
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.enforce.acting import act
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.fakes.truth import STATE
+from tests.runtime.servers.test_telemetry import lines
 from tests.runtime.skewed import parts
-from tests.runtime.test_telemetry import lines
 
 LIMITS = Limits(**WIDE, minLandingSample=3, movesPerHour=100)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting.actor import Actor
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import Outcome, Plan
 from rescheduler.model.snapshot import Snapshot
@@ -14,7 +15,6 @@ from rescheduler.planning.limits.selections import recognize
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.planning.limits.test_guards import skew, unready

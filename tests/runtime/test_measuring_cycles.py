@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting.actor import Actor
 from rescheduler.model.errors import LockLost
 from rescheduler.model.gains import Baseline, GainRecord, Pair
 from rescheduler.model.history import History, PastMove
@@ -16,14 +17,13 @@ from rescheduler.model.readings import ReadingRequest
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.fakes.stage import START, Process, Stage
 from tests.fakes.truth import STATE, stored_state
+from tests.runtime.servers.test_telemetry import lines
 from tests.runtime.skewed import parts, skewed, spread
 from tests.runtime.test_cycle import populate
-from tests.runtime.test_telemetry import lines
 
 LONG_AGO = START - timedelta(hours=3)
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from rescheduler.acting.actor import Actor
 from rescheduler.model.plan import Outcome
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.enforce.actor import Actor
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.cluster import pod
 from tests.fakes.stage import Process, Stage

@@ -14,13 +14,13 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.fakes.stage import START, Process, Stage
 from tests.fakes.truth import STATE, stored_state
+from tests.runtime.servers.test_telemetry import lines
 from tests.runtime.skewed import spread
 from tests.runtime.test_cycle import populate
 from tests.runtime.test_measuring_cycles import enforcing
-from tests.runtime.test_telemetry import lines
 
 SETTLED = spread().model_copy(update={"maxSkew": 5})
 """What the first run has; it finds nothing."""

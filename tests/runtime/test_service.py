@@ -30,10 +30,10 @@ from rescheduler.planning.search.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime import stopping
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld
-from rescheduler.runtime.enforce.live_actor import State
+from rescheduler.runtime.live_actor import State
+from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service import cycles as service_cycles
 from rescheduler.runtime.service.service import Service, trigger_of
-from rescheduler.runtime.service.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.apiserver import FakeServer, serving

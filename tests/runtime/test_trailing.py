@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from rescheduler.acting.reconcile import holding
+from rescheduler.acting.run import act
 from rescheduler.actions.trail import Trail
 from rescheduler.actions.trail_file import TrailFile
 from rescheduler.model.errors import PolicyError, TrailUnwritable
@@ -34,8 +36,6 @@ from rescheduler.model.trail import (
 from rescheduler.model.trail_chain import TrailChain
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce.acting import act
-from rescheduler.runtime.enforce.reconcile import holding
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.sources.trail import read_lines
 from tests.fakes.moves import plan_of, planned

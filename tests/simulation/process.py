@@ -16,8 +16,8 @@ from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Mode, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import carry_out, run_cycle
-from rescheduler.runtime.enforce.live_actor import State
 from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.live_actor import State
 from rescheduler.runtime.parts import parts_of, policies_in, state_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
@@ -392,6 +392,6 @@ def stand_ins() -> list[tuple[str, str, Any]]:
     )
     return [
         ("rescheduler.actions.lease", "threading", threads),
-        ("rescheduler.runtime.enforce.live_actor", "Api", SimApi),
+        ("rescheduler.runtime.live_actor", "Api", SimApi),
         ("rescheduler.sources.prometheus.http_api", "_Session", Session),
     ]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting import reconcile, stopping
 from rescheduler.actions.kueue import KueueWorkloads, understood
 from rescheduler.model.gangs import Gangs
 from rescheduler.model.plan import Outcome
 from rescheduler.planning.limits import guards
-from rescheduler.runtime.enforce import reconcile, stopping
 from tests.simulation.crash_points import AT_EVERY_CALL
 from tests.simulation.gangs import GANG, broken, hot, running
 from tests.simulation.kueue import Kueue

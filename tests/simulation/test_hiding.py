@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from rescheduler.runtime.enforce.reconcile import APPLY_DELAY
+from rescheduler.acting.reconcile import APPLY_DELAY
 from tests.simulation.hiding import LOST, turn_odd
 from tests.simulation.matrix import sure
 from tests.simulation.process import Process

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting import attempt
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.soft_taints import SoftTaints
@@ -15,7 +16,6 @@ from rescheduler.model.selection import SelectionRecord
 from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
 from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
-from rescheduler.runtime.enforce import attempt
 from rescheduler.sources.prometheus import measuring
 from tests.actions.state import past
 from tests.simulation.crash_points import play

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 
 import structlog
 
+from rescheduler.acting.run import DONE
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
-from rescheduler.runtime.enforce.acting import DONE
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.service.health import Health
-from rescheduler.runtime.service.past_cycles import PastCycles
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.past_cycles import PastCycles
+from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
 
 _UNHEALTHY = NOTED - {"STR001", "STR002"}

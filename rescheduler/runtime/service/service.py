@@ -23,16 +23,16 @@ from rescheduler.model.errors import (
 )
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import Parts
-from rescheduler.runtime.enforce.live_actor import State
+from rescheduler.runtime.live_actor import State
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.move_history import earlier_cycles
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
+from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.server import Endpoints, pages
+from rescheduler.runtime.servers.telemetry import Telemetry
+from rescheduler.runtime.servers.token import Token
 from rescheduler.runtime.service.cron import Cron, parse_cron
 from rescheduler.runtime.service.cycles import ServiceCycles
-from rescheduler.runtime.service.health import Health
-from rescheduler.runtime.service.server import Endpoints, pages
-from rescheduler.runtime.service.telemetry import Telemetry
-from rescheduler.runtime.service.token import Token
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 

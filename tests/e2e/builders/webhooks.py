@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from rescheduler.runtime.steering.certificates import make_authority, make_certificate
+from rescheduler.runtime.servers.webhook.certificates import make_authority, make_certificate
 from tests.e2e.builders.cluster import Cluster
 
 

@@ -21,7 +21,7 @@ from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
 from rescheduler.reporting.page import render_page
 from rescheduler.reporting.terminal import render_table
-from rescheduler.runtime.service.telemetry import Telemetry
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.picture import picture
 
 POLICY = IdleGPUs(name="idle", match=Match(all=True), stableFor=timedelta(hours=10))

@@ -1,0 +1,1 @@
+"""Acting: carries out a plan, move by move, and records what became of each."""

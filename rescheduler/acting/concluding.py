@@ -1,0 +1,35 @@
+"""What is said of a move once its replacement was seen, or is still awaited."""
+
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from rescheduler.acting.replacements import STAYS
+from rescheduler.model.history import PastMove
+from rescheduler.model.plan import LandingShare, MoveResult
+from rescheduler.model.reasons import CATALOG
+
+
+def chances(landing: Iterable[LandingShare]) -> dict[str, float]:
+    """The probability of each node that the landing names."""
+    return {share.node: share.probability for share in landing}
+
+
+def concluded(result: MoveResult, past: PastMove) -> MoveResult:
+    """The result with where the replacement landed, and how long that took."""
+    said = {"code": past.code, "message": CATALOG[past.code].sentence}
+    if past.state == "evicted" and past.code != STAYS:
+        waits = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
+        said = {"code": result.code, "message": waits}
+    if past.steered is not None and past.steered.missed:
+        said["message"] += " " + CATALOG["STR005"].sentence
+    predicted = None
+    if past.landedOn:
+        predicted = chances(result.landing).get(past.landedOn, 0.0)
+    return structs.replace(
+        result,
+        **said,
+        landedOn=past.landedOn or None,
+        predicted=predicted,
+        readySeconds=past.readySeconds,
+    )

@@ -1,0 +1,51 @@
+"""The intent of an eviction: what is stored before it is sent, and budgets are charged by."""
+
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.concluding import chances
+from rescheduler.acting.replacements import of_controller, selector_of
+from rescheduler.model.calibration import likeliest
+from rescheduler.model.history import IN_FLIGHT_NODES, PastMove, mark
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.steering.steering import steering_of
+
+
+def intent_of(
+    move: PlannedMove,
+    fresh: Snapshot,
+    actor: Actor,
+    *,
+    plan: str,
+    scheduler: str,
+    seen: Snapshot | None,
+) -> PastMove:
+    """The intent to make this move now.
+
+    fresh: what was read right before, with all pods of the controller. plan: its id. scheduler: the
+    version of kube-scheduler. seen: the snapshot by which the move was checked.
+    """
+    return PastMove(
+        plan=plan,
+        podUid=move.pod.uid,
+        namespace=move.pod.namespace,
+        pod=move.pod.name,
+        workload=move.owner.uid,
+        controller=move.owner.controllerUid or move.owner.uid,
+        controllerKind=move.owner.controllerKind or move.owner.kind,
+        source=move.source,
+        at=actor.clock(),
+        fence=actor.ledger.fence,
+        batch=move.batch,
+        policies=sorted(name for name, gain in move.gains.items() if gain > 0),
+        gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
+        landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),
+        unschedulable=move.unschedulable,
+        scheduler=scheduler,
+        usage=dict(move.usage),
+        crashLooping=move.crashLooping,
+        selector=selector_of(move, fresh),
+        steered=steering_of(move, fresh, seen, actor),
+        stops="" if move.stops is None else move.stops.name,
+        stopsUid="" if move.stops is None else move.stops.uid,
+        known=sorted(mark(pod.metadata.uid) for pod in of_controller(move, fresh.pods)),
+    )

@@ -1,0 +1,301 @@
+"""Replacements: which new pod stands for an evicted one, where it landed, and whether it stays.
+
+Nothing in Kubernetes links a replacement to its predecessor: it is a pod of the same controller
+that was not there at the intent; for a StatefulSet it has the same name. Pods are told apart by
+UID, never by times, as API servers and nodes may have different clocks. Each stands for one move.
+
+A slot is free once the evicted pod is gone from the API server, and its replacement has been seen
+Ready for `minReadyTime` with no restart since it was first Ready.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.trail_records import followed, record_all, resolved
+from rescheduler.actions.seen_pod import SeenPod
+from rescheduler.kube.controllers import selector_text
+from rescheduler.kube.objects import Pod
+from rescheduler.kube.pod_state import restarts
+from rescheduler.model.errors import ObjectUnreadable, SourceError
+from rescheduler.model.history import FREED, UNANSWERED, UNREADABLE, History, PastMove, mark
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.steering import tainting
+from rescheduler.steering.steering import arrived, close
+
+STAYS = "ACT019"
+"""The code of a move whose evicted pod does not go."""
+MOST_KNOWN = 5000
+"""Pods of one controller that an intent can remember; one with more is left alone."""
+
+_OVERTIME = timedelta(minutes=5)
+"""So long after its grace period an evicted pod counts as stuck."""
+_STEERED = 0.5
+"""Seconds between two checks while an entry of the table is open: it steers every pod that its
+controller makes."""
+_AT_ONCE = (0.05, 0.1, 0.15, 0.25, 0.45)
+"""The same right after an eviction, as most controllers replace a pod at once."""
+_SLOWER = 1.5
+
+
+def find_replacement(move: PastMove, pods: Iterable[Pod], taken: set[str]) -> Pod | None:
+    """The pod that replaces the one of this move, or None.
+
+    taken: UIDs of pods that stand for other moves.
+    """
+    fitting = [pod for pod in pods if _fits(move, pod, taken)]
+    for pod in fitting:
+        if pod.metadata.uid == move.replacement:
+            return pod
+    return min(fitting, key=lambda pod: pod.metadata.uid, default=None)
+
+
+def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
+    metadata, owner = pod.metadata, pod.controller
+    named = move.controllerKind == "StatefulSet"
+    return (
+        owner is not None
+        # A StatefulSet made anew gives the same names: so LeaderWorkerSet restarts a group.
+        and (owner.kind == "StatefulSet" if named else owner.uid == move.controller)
+        and metadata.namespace == move.namespace
+        and metadata.uid != move.podUid
+        and metadata.uid not in taken
+        and bool(move.known)
+        and mark(metadata.uid) not in move.known
+        and metadata.deletionTimestamp is None
+        and (not named or metadata.name == move.pod)
+    )
+
+
+def of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
+    """The pods of the controller that will make the replacement."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return [pod for pod in pods if pod.controller is not None and pod.controller.uid == uid]
+
+
+def selector_of(move: PlannedMove, fresh: Snapshot) -> str:
+    """The label selector of that controller; "" where there is none, or it is another one."""
+    uid = move.owner.controllerUid or move.owner.uid
+    return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
+
+
+def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
+    """Check once what has become of these evicted moves; whether anything changed.
+
+    Raises:
+        SourceError: the pods cannot be read; where that is one pod alone, only its moves wait.
+    """
+    lists: dict[tuple[str, str, str], list[Pod] | ObjectUnreadable] = {}
+    changed, moves = False, list(moves)
+    for move in sorted(moves, key=lambda move: move.at):
+        # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
+        name = move.pod if move.controllerKind == "StatefulSet" else ""
+        asked = (move.namespace, move.selector, name)
+        if asked not in lists:
+            lists[asked] = _listed(actor, *asked)
+        was, before = _progress(move), (move.replacement, move.landedOn, move.state)
+        code = move.code
+        try:
+            _look(actor, history, move, lists[asked])
+        except ObjectUnreadable as error:
+            _lose_sight(actor, move, error)
+        if move.code != code and UNANSWERED in (move.code, code):
+            actor.record(resolved(move))
+        record_all(actor.record, followed(before, move))
+        changed |= was != _progress(move)
+        changed |= history.learn(move, actor.clock())
+    return close(actor, history.moves) or changed
+
+
+def _listed(actor: Actor, namespace: str, selector: str, name: str) -> list[Pod] | ObjectUnreadable:
+    """The pods, or which one of them cannot be decoded."""
+    try:
+        return actor.pods(namespace, selector, name)
+    except ObjectUnreadable as error:
+        return error
+
+
+def _look(
+    actor: Actor, history: History, move: PastMove, pods: list[Pod] | ObjectUnreadable
+) -> None:
+    """Take in what these pods show of the move. Raises: as `Actor.pod`, or what stands for them."""
+    if isinstance(pods, ObjectUnreadable):
+        raise pods
+    if move.unread and move.asked is not None:
+        there = _left(actor, move, pods)
+        if there is not None and not there.leaving:
+            move.see_no_effect()
+            return  # it was never evicted, so what has come is the replacement of another one
+    taken = {each.replacement for each in history.moves if each is not move}
+    found = find_replacement(move, pods, taken)
+    _see(actor, move, found)
+    left = _left(actor, move, pods)
+    if left is None:
+        move.gone = move.gone or actor.clock()
+        # What can be read again is as any other.
+        if move.code in (STAYS, UNREADABLE, UNANSWERED):
+            move.code = "ACT011" if move.state == "lost" else "ACT001"
+        _close(actor, move, found)
+    elif actor.clock() - move.at >= left.grace + _OVERTIME:
+        move.code = STAYS
+
+
+def _lose_sight(actor: Actor, move: PastMove, error: ObjectUnreadable) -> None:
+    """One pod hides what has become of a move: from when that is late it counts as lost.
+
+    One that was known to be lost stays that, so that no odd pod can hide it.
+    """
+    now = actor.clock()
+    if move.state == "lost" and not move.unread:
+        return
+    if move.state == "evicted" and now - (move.gone or move.at) < actor.limits.readyTimeout:
+        return
+    said = "a move counts as lost, as a pod of its workload cannot be read"
+    actor.warn(said, pod=f"{move.namespace}/{move.pod}", message=error.sentence)
+    move.lose_sight(now)
+
+
+def _progress(move: PastMove) -> tuple[object, ...]:
+    seen = (move.replacement, move.landedOn, move.gone, move.readySince, move.restarts)
+    return (*seen, move.state, move.code)
+
+
+def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> SeenPod | None:
+    """The evicted pod as long as the API server has it, also when it has ended."""
+    if move.gone is not None:
+        return None
+    for pod in pods:
+        if pod.metadata.name == move.pod:
+            return SeenPod.of(pod) if pod.metadata.uid == move.podUid else None
+    # The list has no pods that ended, nor one whose labels were taken away.
+    read = actor.pod(move.namespace, move.pod)
+    return read if read is not None and read.uid == move.podUid else None
+
+
+def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
+    """Keep where the replacement is, and since when it has been Ready without a restart."""
+    if found is None:
+        # The one that was seen is gone or leaving, so another one has to come.
+        move.readySince = None
+        return
+    if found.metadata.uid != move.replacement:
+        arrived(actor, move, found)
+        move.replacement, move.readySince, move.readySeconds = found.metadata.uid, None, None
+    move.landedOn = found.node
+    if not found.ready or not found.node:
+        move.readySince = None
+        return
+    now = actor.clock()
+    if move.readySeconds is None:
+        move.readySeconds = _ready_seconds(move, found, now)
+        move.restarts = restarts(found)
+    if move.readySince is None:
+        move.readySince = now
+
+
+def _ready_seconds(move: PastMove, found: Pod, now: datetime) -> float:
+    """Seconds until it was first Ready, by its node's clock where that agrees with ours."""
+    ready = found.condition("Ready")
+    since = ready.lastTransitionTime if ready is not None else None
+    first = since if since is not None and move.at <= since <= now else now
+    return (first - move.at).total_seconds()
+
+
+def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
+    """Settle a move whose pod is gone, where its replacement stays, restarts or is late."""
+    now, limits = actor.clock(), actor.limits
+    due = (move.gone or now) + limits.readyTimeout
+    seen = found is not None and move.readySeconds is not None
+    restarted = found is not None and seen and restarts(found) != move.restarts
+    since = move.readySince
+    if since is not None and not restarted and now - since >= limits.minReadyTime:
+        move.state, move.settled = "ready", now
+        move.code = FREED if move.freed else "ACT012" if move.boomerang else "ACT001"
+        move.known, move.selector = [], ""
+        return
+    if restarted and found is not None:
+        # It may still settle: after it was counted as lost it is watched from here on.
+        move.restarts, move.readySince = restarts(found), now if found.ready else None
+    # One that is Ready just now either stays so for long enough, or breaks off and is late then.
+    late = since is None and now >= (due + limits.minReadyTime if seen else due)
+    if move.state == "evicted" and (late or restarted):
+        looping = restarted or (found is not None and (found.crash_looping or restarts(found) > 1))
+        move.state, move.settled = "lost", now
+        move.code = "ACT017" if move.no_worse else "ACT018" if looping else "ACT011"
+
+
+def await_replacements(
+    actor: Actor,
+    history: History,
+    moves: list[PastMove],
+    each_time: Callable[[], None] = lambda: None,
+) -> None:
+    """Wait until each of these moves is settled or stuck, we are asked to stop, or lose the lock.
+
+    each_time: is called after each check, and may evict a replacement that does not get placed.
+
+    What cannot be read is asked again until the time is up; only then it is an error, since a
+    replacement that we could not see is not lost.
+
+    Raises:
+        SourceError: the pods could not be read when the time was up.
+        ActionError: the ledger could not be written.
+    """
+    pause = actor.pace.poll
+    longest = actor.limits.readyTimeout + actor.limits.minReadyTime
+    while True:
+        waiting = awaited(moves)
+        if not waiting or actor.stop() or not actor.lease.held:
+            return
+        try:
+            if follow(actor, history, waiting):
+                actor.ledger.write(history)
+            each_time()
+        except SourceError:
+            if all(actor.clock() - move.at >= longest for move in waiting):
+                raise
+        if awaited(moves):
+            actor.sleep(_STEERED if any(map(_steers, waiting)) else pause)
+            pause = min(pause * _SLOWER, actor.pace.poll_most)
+
+
+def await_placed(actor: Actor, history: History) -> None:
+    """Wait until no node is tainted for an earlier replacement, which would change other landings.
+
+    Its deadline ends the wait too; so does whatever ends the run, as whoever calls will see.
+
+    Raises:
+        SourceError: the pods cannot be read.
+        ActionError: the ledger cannot be written, or taints cannot be taken off.
+    """
+    while waiting := [move for move in history.moves if tainting.steers(move)]:
+        if actor.stop() or not actor.lease.held:
+            return
+        if follow(actor, history, waiting):
+            actor.ledger.write(history)
+        if all(move.steered is None or actor.clock() > move.steered.until for move in waiting):
+            close(actor, waiting, every=True)
+        else:
+            actor.sleep(_STEERED)
+
+
+def watch_closely(actor: Actor, history: History, move: PastMove) -> None:
+    """Wait a moment for the replacement of a move that was just made, where it is steered."""
+    for pause in _AT_ONCE:
+        if move.state != "evicted" or not _steers(move):
+            return
+        actor.sleep(pause)
+        try:
+            follow(actor, history, [move])
+        except SourceError:
+            return  # it is asked again with the others of its batch
+
+
+def _steers(move: PastMove) -> bool:
+    return move.steered is not None and move.steered.open
+
+
+def awaited(moves: Iterable[PastMove]) -> list[PastMove]:
+    """The moves whose slot is taken and may still become free by itself soon."""
+    return [move for move in moves if move.state == "evicted" and move.code != STAYS]

@@ -1,0 +1,61 @@
+"""What a pod hangs on, read right before a request; one of which that fails alone is refused."""
+
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.halting import Halted, problem
+from rescheduler.model.errors import ObjectLate, ObjectUnreadable
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+
+UNREAD = "ACT024"
+READ_IN = 4.5
+"""Seconds in which it has to be read, so that the intent can be stored before it is too old."""
+MOST_LATE = 3
+"""Namespaces in a row of which something came late: with this one the API server is slow itself."""
+
+
+class Rereading:
+    """Reads the surroundings of one pod after the other, and knows which of them came late."""
+
+    def __init__(self, actor: Actor) -> None:
+        """actor: whose `reread` is asked."""
+        self._actor = actor
+        self._late: set[str] = set()
+
+    def read(self, namespace: str, name: str) -> Snapshot | Problem:
+        """The pod with what it hangs on; or why it must be left alone (ACT024).
+
+        Raises:
+            Halted: it is late, as it was in other namespaces right before.
+            SourceError: the API server cannot be read.
+        """
+        began = self._actor.steady()
+        try:
+            fresh = self._actor.reread(namespace, name)
+        except ObjectLate as error:
+            return self._count_late(namespace, name, error.message)
+        except ObjectUnreadable as error:
+            return unread(namespace, name, error)
+        late = self.late(namespace, name, self._actor.steady() - began)
+        if late is not None:
+            return late
+        self._late.clear()
+        return fresh
+
+    def late(self, namespace: str, name: str, age: float) -> Problem | None:
+        """Why what was begun to be read so many seconds ago is too old, or None. Raises: Halted."""
+        if age <= READ_IN:
+            return None
+        said = f"It took {age:.1f} s to read, and may take {READ_IN:.1f} s."
+        return self._count_late(namespace, name, said)
+
+    def _count_late(self, namespace: str, name: str, said: str) -> Problem:
+        self._late.add(namespace)
+        if len(self._late) >= MOST_LATE:
+            among = ", ".join(sorted(self._late))
+            raise Halted("ACT016", f"What pods of {among} hang on came late, one after the other.")
+        return problem(UNREAD, f"{namespace}/{name}: {said}")
+
+
+def unread(namespace: str, name: str, error: ObjectUnreadable) -> Problem:
+    """Why this pod is left alone."""
+    return problem(UNREAD, f"{namespace}/{name}: {error.sentence}")

@@ -1,0 +1,258 @@
+"""Acting: carries out a plan, move by move, and reports what became of each.
+
+Before each request, in this order: not asked to stop; no guard holds, and the move still worth it,
+on a fresh snapshot; our own budgets; the pod and what it hangs on as they should be, read again;
+the intent stored; not paused; the lock ours until the request must have ended; what was read no
+older than 5 s. Whatever fails on the way ends with no eviction.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from itertools import groupby
+
+from msgspec import structs
+
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.freeing import FreeingAttempts
+from rescheduler.acting.halting import Halted, problem
+from rescheduler.acting.reconcile import holding
+from rescheduler.acting.replacements import STAYS, await_placed, await_replacements, awaited
+from rescheduler.model.errors import (
+    ActionError,
+    ClocksDiffer,
+    LedgerUnreadable,
+    LockHeld,
+    LockLost,
+    PlanExpired,
+    SourceError,
+)
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.limits.landing_trust import calibration, distrust
+from rescheduler.steering.confirming import misses, unread
+from rescheduler.steering.tainting import sweep_strays
+
+DONE = "ACT013"
+_GUARDED_FOR = timedelta(minutes=1)
+"""So long the guards are believed that did not hold on a snapshot."""
+
+
+def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
+    """Carry out the plan's Enforce moves, batch by batch, and report what became of each.
+
+    The plan stays as it is; the outcome holds it, with notes on what acting has found.
+    fence: of the lease transition in which the plan was made: where it has ended, nothing is done.
+    None takes the lock for this plan.
+    Never raises for what happens while acting: the verdict says why it stopped, and what was
+    evicted until then is in the outcome in any case.
+
+    Raises:
+        PlanExpired: the plan may not be applied any more; nothing was done.
+    """
+    started = actor.clock()
+    results = {move.pod.uid: _untried(move) for move in plan.moves}
+    known, found = None, list[Problem]()
+    try:
+        with holding(actor, fence) as history:
+            # Now that the API server was heard: before, this host's own clock stands in.
+            actor = _with_one_clock(actor)
+            if actor.clock() >= plan.expires:
+                raise PlanExpired(
+                    f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
+                    "make a new plan.",
+                )
+            known = history
+            attempts = FreeingAttempts(plan.id, actor, history, results)
+            try:
+                attempts.free_left()
+                _unguarded(plan)
+                _trusted(history, actor, plan.cluster.version)
+                for number, batch in enumerate(_batches(plan.moves)):
+                    snapshot = _observed(plan, actor)
+                    # Later ones may meet taints of this very run.
+                    found += sweep_strays(actor, snapshot) if number == 0 else []
+                    _carry_out(plan, batch, attempts, actor, snapshot)
+                _locked(actor)
+            finally:
+                attempts.unsteer()
+                found += attempts.still_pending()
+        verdict = problem(DONE)
+    except Halted as halt:
+        verdict = halt.verdict
+    except LockHeld as error:
+        verdict = problem("GRD005", error.message)
+    except LockLost as error:
+        verdict = problem("ACT015", error.message)
+    except ClocksDiffer as error:
+        verdict = problem("GRD007", error.message)
+    except LedgerUnreadable as error:
+        verdict = problem("GRD004", error.message)
+    except (ActionError, SourceError) as error:
+        verdict = problem("ACT016", error.message)
+    learned = plan.calibration
+    if known is not None:
+        learned = calibration(known, actor.limits, plan.cluster.version)
+        found += [*misses(known, plan.id), *unread(known)]
+    return Outcome(
+        started=started,
+        finished=actor.clock(),
+        verdict=verdict,
+        moves=tuple(results[move.pod.uid] for move in plan.moves),
+        calibration=learned,
+        plan=_noted(plan, found),
+    )
+
+
+def _noted(plan: Plan, found: list[Problem]) -> Plan:
+    """The plan with notes on what was found, where it does not say so already."""
+    new = [each for each in found if each not in plan.notes]
+    return structs.replace(plan, notes=[*plan.notes, *new]) if new else plan
+
+
+def _with_one_clock(actor: Actor) -> Actor:
+    """The actor with the API server's time as of now, carried on by the steady clock.
+
+    Requests of one run may be answered by API servers whose clocks differ.
+    """
+    began, steady = actor.clock(), actor.steady()
+    return replace(actor, clock=lambda: began + timedelta(seconds=actor.steady() - steady))
+
+
+def _unguarded(plan: Plan) -> None:
+    """Stop where a guard held already when the plan was made, so that it has no moves."""
+    for guard in plan.guards:
+        raise Halted(guard.code, guard.message)
+
+
+def _locked(actor: Actor) -> None:
+    """Stop where the lock is lost."""
+    if not actor.lease.held:
+        raise Halted("ACT015")
+
+
+def _trusted(history: History, actor: Actor, version: str) -> None:
+    """Stop where replacements landed elsewhere than predicted too often."""
+    problem = distrust(history, actor.limits, version)
+    if problem is not None:
+        raise Halted(problem.code, problem.message)
+
+
+def _untried(move: PlannedMove) -> MoveResult:
+    audit = " Only Audit policies want it, so it is shown and not acted on."
+    message = CATALOG["ACT010"].sentence + (audit if move.mode == "Audit" else "")
+    return MoveResult.of(move, "skipped", Problem(code="ACT010", message=message))
+
+
+def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
+    wanted = sorted((m for m in moves if m.mode == "Enforce"), key=lambda move: move.batch)
+    for _, batch in groupby(wanted, key=lambda move: move.batch):
+        yield list(batch)
+
+
+def _observed(plan: Plan, actor: Actor) -> Snapshot:
+    """A fresh snapshot of the plan's cluster."""
+    reason = actor.stop()
+    if reason:
+        raise Halted("ACT014", reason)
+    _locked(actor)
+    snapshot = actor.observe()
+    if snapshot.cluster.uid != plan.cluster.uid:
+        raise Halted(
+            "ACT016",
+            f"plan {plan.id} was made for cluster {plan.cluster.uid}, not {snapshot.cluster.uid}",
+        )
+    return snapshot
+
+
+def _carry_out(
+    plan: Plan,
+    batch: list[PlannedMove],
+    attempts: FreeingAttempts,
+    actor: Actor,
+    snapshot: Snapshot,
+) -> None:
+    """One batch, on its snapshot: evictions one after the other, then their replacements."""
+    _trusted(attempts.history, actor, snapshot.cluster.version)
+    attempts.begin(snapshot, batch)
+    try:
+        for group, moves in groupby(batch, key=lambda move: move.group):
+            if group:
+                snapshot = _wait(plan, attempts, actor, snapshot)
+                attempts.attempt_group(list(moves))
+                continue
+            for move in moves:
+                snapshot = _wait(plan, attempts, actor, snapshot)
+                if move.room:
+                    attempts.attempt_in_room(move, _of_room(plan, move.room))
+                elif behind := _behind(plan, move):
+                    attempts.attempt_before(move, behind)
+                else:
+                    attempts.attempt(move)
+    finally:
+        # Even a run that breaks off learns what became of what it evicted, if it may wait.
+        entries = [past for _, past in attempts.evicted]
+        try:
+            await_replacements(actor, attempts.history, entries, attempts.free)
+        finally:
+            attempts.conclude()
+    _go_on(entries, actor)
+
+
+def _of_room(plan: Plan, room: str) -> list[PlannedMove]:
+    """The moves of the plan that make room for this gang, in their order."""
+    return [each for each in plan.moves if each.room == room and each.mode == "Enforce"]
+
+
+def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
+    """The moves of the plan that this one makes room for, in their order."""
+    return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
+
+
+def _wait(plan: Plan, attempts: FreeingAttempts, actor: Actor, snapshot: Snapshot) -> Snapshot:
+    """Wait until no node is tainted for an earlier replacement; stop where one is lost.
+
+    Where a guard may hold by now they are asked on a fresh snapshot, which is answered. The batch
+    goes on with its own, where its moves that have not landed yet stand where they will.
+    """
+    await_placed(actor, attempts.history)
+    _none_lost([past for _, past in attempts.evicted])
+    if _outdated(snapshot, attempts, actor):
+        snapshot = _observed(plan, actor)
+        _trusted(attempts.history, actor, snapshot.cluster.version)
+        attempts.guard(snapshot)
+    return snapshot
+
+
+def _outdated(snapshot: Snapshot, attempts: FreeingAttempts, actor: Actor) -> bool:
+    """Whether the guards were asked long ago, or a replacement has become overdue since."""
+    now, timeout = actor.clock(), actor.limits.readyTimeout
+    due = (move.at + timeout for move in attempts.history.moves if move.in_flight)
+    overdue = any(snapshot.taken <= each < now for each in due)
+    return overdue or attempts.guarded is None or now - attempts.guarded > _GUARDED_FOR
+
+
+def _none_lost(entries: list[PastMove]) -> None:
+    lost = [past for past in entries if past.state == "lost" and not past.no_worse]
+    if lost:
+        raise Halted("GRD003", f"{_names(lost)}.")
+
+
+def _names(entries: list[PastMove]) -> str:
+    return ", ".join(f"{past.namespace}/{past.pod}" for past in entries)
+
+
+def _go_on(entries: list[PastMove], actor: Actor) -> None:
+    """Stop unless the slot of every move of the batch is free again."""
+    _locked(actor)
+    _none_lost(entries)
+    for code, found in (
+        (STAYS, [past for past in entries if past.state == "evicted" and past.code == STAYS]),
+        ("ACT014", awaited(entries)),
+    ):
+        if found:
+            said = f"{actor.stop()}; awaited: " if code == "ACT014" else ""
+            raise Halted(code, f"{said}{_names(found)}.")

@@ -1,1 +1,0 @@
-"""Acting on a plan: intents, evictions, awaiting replacements."""

@@ -1,0 +1,149 @@
+"""The HTTP endpoints of the service: probes, metrics, and the last report."""
+
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler
+
+from rescheduler.model.plan import Report
+from rescheduler.reporting.page import render_page
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.listening import Listening
+from rescheduler.runtime.servers.past_cycles import PATH, PastCycles
+from rescheduler.runtime.servers.telemetry import Telemetry
+from rescheduler.runtime.servers.token import Token
+
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Page = tuple[int, str, bytes]
+"""Status, content type, body."""
+
+_READY = "/readyz"
+PROBES = frozenset({"/livez", _READY})
+"""Open to everybody, as the kubelet has no token. Why we are not ready may name pods and addresses,
+and is told to whoever shows it."""
+_SEE_THE_LOG = b"not ready; see the log\n"
+
+MOST_CONNECTIONS = 16
+"""Connections that are served at a time; whoever comes on top of them is hung up on."""
+PATIENCE = 10.0
+"""Seconds for one read from a client, and for a connection once too many are open."""
+
+
+class Endpoints(Listening):
+    """A read-only HTTP server in a thread of its own."""
+
+    def __init__(
+        self, listen: str, pages: Mapping[str, Callable[[], Page]], token: Token | None = None
+    ) -> None:
+        """listen: `host:port`. pages: what answers each path. token: needed for all but probes.
+
+        Raises:
+            SettingsError: the address cannot be used.
+        """
+        super().__init__(
+            listen,
+            _handler(pages, token),
+            most=MOST_CONNECTIONS,
+            patience=PATIENCE,
+            example="127.0.0.1:8080",
+        )
+
+
+def _handler(
+    pages: Mapping[str, Callable[[], Page]], token: Token | None
+) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        server_version = "rescheduler"
+        sys_version = ""
+        timeout = PATIENCE  # a silent client must not hold a thread for ever
+
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            trusted = token is None or token.shown_by(self.headers.get("Authorization"))
+            if not trusted and path not in PROBES:
+                status, kind, body = 401, "text/plain", b"a token is needed\n"
+            else:
+                page = pages.get(path)
+                status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
+                if not trusted and path == _READY and status != 200:
+                    body = _SEE_THE_LOG
+            self.send_response(status)
+            for name, value in _HEADERS.items():
+                self.send_header(name, value)
+            if status == 401:
+                self.send_header("WWW-Authenticate", 'Basic realm="rescheduler"')
+            self.send_header("Content-Type", f"{kind}; charset=utf-8")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, *args: object) -> None:
+            """Probes ask every few seconds; that is not news."""
+
+    return Handler
+
+
+def _answer(page: Callable[[], Page]) -> Page:
+    """The page, or a bare 500 with the reason in the log: no client needs to know our insides."""
+    try:
+        return page()
+    except Exception as error:  # noqa: BLE001 - the edge
+        logger().error("a page cannot be made", error=f"{type(error).__name__}: {error}")
+        return 500, "text/plain", b"the page cannot be made; see the log\n"
+
+
+def text(problem: str) -> Page:
+    """The answer of a probe: 200 while there is no problem, else 503 and the problem."""
+    return (503, "text/plain", f"{problem}\n".encode()) if problem else (200, "text/plain", b"ok\n")
+
+
+def pages(
+    health: Health, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
+) -> Mapping[str, Callable[[], Page]]:
+    """The pages by path. last: the newest plan or outcome. past: the cycles before it."""
+
+    def report() -> Page:
+        newest = last()
+        if newest is None:
+            return 503, "text/plain", b"no cycle has finished yet\n"
+        return 200, "text/html", render_page(newest, earlier=PATH).encode()
+
+    fixed: dict[str, Callable[[], Page]] = {
+        "/livez": lambda: text(health.live()),
+        _READY: lambda: text(health.ready()),
+        "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
+        "/": report,
+    }
+    return _Pages(fixed, past)
+
+
+class _Pages(Mapping[str, Callable[[], Page]]):
+    """The pages that are always there, and those of past cycles."""
+
+    def __init__(self, fixed: Mapping[str, Callable[[], Page]], past: PastCycles) -> None:
+        self._fixed = fixed
+        self._past = past
+
+    def __getitem__(self, path: str) -> Callable[[], Page]:
+        if path in self._fixed:
+            return self._fixed[path]
+        page = self._past.page(path)
+        if page is None:
+            raise KeyError(path)
+        return lambda: (200, "text/html", page())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([*self._fixed, PATH])
+
+    def __len__(self) -> int:
+        return len(self._fixed) + 1

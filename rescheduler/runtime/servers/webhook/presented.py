@@ -1,0 +1,143 @@
+"""Which certificate the webhook presents: one from files, or its own, kept in a Secret."""
+
+import base64
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from rescheduler.actions.stored import StoredObject
+from rescheduler.model.errors import SettingsError
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.webhook.certificates import (
+    RENEWED,
+    Pair,
+    make_authority,
+    make_certificate,
+)
+
+SECRET = "rescheduler-webhook"  # noqa: S105 - a name
+CONFIGURATION = "rescheduler-steering"
+"""The MutatingWebhookConfiguration, whose `caBundle` is the authority's certificate."""
+
+
+class Presented(Protocol):
+    """What to present now; asked again and again."""
+
+    def pair(self) -> Pair:
+        """The certificate and its key.
+
+        Raises:
+            ReschedulerError, ValueError: there is none that can be used.
+        """
+        ...
+
+
+class FromFiles:
+    """A certificate that somebody else renews, such as cert-manager, in files."""
+
+    def __init__(self, certificate: Path, key: Path) -> None:
+        self._certificate, self._key = certificate, key
+
+    def pair(self) -> Pair:
+        """What the files hold now."""
+        try:
+            return Pair(self._certificate.read_bytes(), self._key.read_bytes())
+        except OSError as error:
+            raise SettingsError(
+                f"{error.filename}: {error.strerror}",
+                "name the files of the certificate and its key, or leave both options out.",
+            ) from error
+
+
+class Own:
+    """Our own certificate; its authority outlasts it, so that renewing it asks nobody.
+
+    secret: where both are kept, so that a restart presents the same. configuration: the webhook's,
+    to which the authority is told. names: of the Service.
+    """
+
+    def __init__(
+        self,
+        secret: StoredObject,
+        configuration: StoredObject,
+        names: list[str],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._secret, self._configuration = secret, configuration
+        self._names, self._now = names, now
+
+    def pair(self) -> Pair:
+        """The certificate that is kept, or a new one where none is or it ends soon.
+
+        Raises:
+            ActionError: the Secret or the webhook's configuration cannot be read or written.
+        """
+        authority, serving = self._kept()
+        while serving is None:
+            authority, serving = self._renewed(authority)
+        self._tell(authority)
+        return serving
+
+    def _kept(self) -> tuple[Pair, Pair | None]:
+        found = self._secret.read() or {}
+        data = found.get("data") or {}
+        authority = _pair(data, "ca.crt", "ca.key")
+        serving = _pair(data, "tls.crt", "tls.key")
+        now = self._now()
+        if authority is None or authority.ends - now < RENEWED:
+            return make_authority(now), None
+        if serving is None or serving.ends - now < RENEWED:
+            return authority, None
+        return authority, serving
+
+    def _renewed(self, authority: Pair) -> tuple[Pair, Pair | None]:
+        """Make and keep a certificate; where another process was first, what that keeps."""
+        serving = make_certificate(authority, self._names, self._now())
+        data = {
+            "ca.crt": authority.certificate,
+            "ca.key": authority.key,
+            "tls.crt": serving.certificate,
+            "tls.key": serving.key,
+        }
+        found = self._secret.read()
+        body: dict[str, Any] = found or {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": SECRET},
+            "type": "Opaque",
+        }
+        body["data"] = {key: base64.b64encode(value).decode() for key, value in data.items()}
+        stored = self._secret.replace(body) if found else self._secret.create(body)
+        if stored is None:
+            return self._kept()
+        logger().info("a certificate was made", until=serving.ends.isoformat())
+        return authority, serving
+
+    def _tell(self, authority: Pair) -> None:
+        bundle = base64.b64encode(authority.certificate).decode()
+        found = self._configuration.read()
+        if found is None:
+            raise SettingsError(
+                f"MutatingWebhookConfiguration {CONFIGURATION} does not exist",
+                "apply deploy/kustomize/steering-webhook.",
+            )
+        hooks = found.get("webhooks") or []
+        clients = [each.setdefault("clientConfig", {}) for each in hooks]
+        if any(each.get("caBundle") != bundle for each in clients):
+            for each in clients:
+                each["caBundle"] = bundle
+            self._configuration.replace(found)
+
+
+def _pair(data: dict[str, Any], certificate: str, key: str) -> Pair | None:
+    """The pair in the data of a Secret, or None where there is none that can be read."""
+    try:
+        pair = Pair(
+            base64.b64decode(str(data[certificate]), validate=True),
+            base64.b64decode(str(data[key]), validate=True),
+        )
+        pair.ends, pair.context()
+    except (KeyError, ValueError):
+        return None
+    return pair

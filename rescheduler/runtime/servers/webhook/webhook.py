@@ -1,0 +1,86 @@
+"""`rescheduler webhook`: steers replacements as they are created, until it is stopped."""
+
+from rescheduler.actions.steering_watch import SteeringWatch
+from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.transport import ServerClock
+from rescheduler.model.errors import ReschedulerError, SettingsError
+from rescheduler.runtime.live_actor import NAMESPACE
+from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.entries import Entries
+from rescheduler.runtime.servers.request_metrics import RequestMetrics
+from rescheduler.runtime.servers.serving import JsonServer
+from rescheduler.runtime.servers.webhook import admission
+from rescheduler.runtime.servers.webhook.presented import (
+    CONFIGURATION,
+    SECRET,
+    FromFiles,
+    Own,
+    Presented,
+)
+from rescheduler.runtime.settings import Settings
+from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes.client import Connection, connect
+
+SERVICE = "rescheduler-webhook"
+CHECKED = 60.0
+"""Seconds between two looks whether the certificate has changed or ends soon."""
+
+
+def serve_webhook(settings: Settings) -> int:
+    """Answer until SIGTERM or SIGINT; the exit code.
+
+    Raises:
+        ReschedulerError: it cannot be started with these settings.
+    """
+    stop = Stop()
+    connection = connect(settings.kubeconfig, settings.context)
+    clock = ServerClock()
+    presented = _presented(settings, connection, clock)
+    current = presented.pair()
+    entries = Entries(clock.now)
+    watch = SteeringWatch(connection.api, NAMESPACE, entries.replace, clock)
+    metrics = RequestMetrics("rescheduler_webhook")
+    server = JsonServer(
+        settings.listen,
+        {"/steer": lambda body: admission.answer(entries, body)},
+        healthy=lambda: watch.problem,
+        metrics=metrics.text,
+        observe=metrics.observe,
+        context=current.context(),
+    )
+    stop.on_signals()
+    watch.start()
+    server.start()
+    logger().info("answering", port=server.port)
+    try:
+        while not stop.wait(CHECKED):
+            try:
+                found = presented.pair()
+                if found != current:
+                    server.present(found.context())
+                    current = found
+            except (ReschedulerError, ValueError) as error:
+                logger().error("the certificate was not checked", error=str(error))
+    finally:
+        server.stop()
+        watch.stop()
+    logger().info("stopped", reason=stop.reason())
+    return 0
+
+
+def _presented(settings: Settings, connection: Connection, clock: ServerClock) -> Presented:
+    certificate, key = settings.tls_cert_file, settings.tls_key_file
+    if certificate is not None and key is not None:
+        return FromFiles(certificate, key)
+    if certificate is not None or key is not None:
+        raise SettingsError(
+            "--tls-cert-file and --tls-key-file belong together", "give both, or neither."
+        )
+    secrets = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+    hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    return Own(
+        StoredObject(connection.api, secrets, SECRET, clock=clock, makes_namespace=False),
+        StoredObject(connection.api, hooks, CONFIGURATION, clock=clock, makes_namespace=False),
+        [f"{SERVICE}.{NAMESPACE}.svc", f"{SERVICE}.{NAMESPACE}.svc.cluster.local"],
+        clock.now,
+    )

@@ -1,0 +1,61 @@
+"""A run that ended before its evicted pod was seen to go: the next one misses what it took."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from rescheduler.acting.run import act
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.limits.guards import holding
+from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.schedulers import Schedulers
+from tests.fakes.moves import plan_of, planned
+from tests.fakes.stage import WIDE, Process, Stage, warm
+
+LIMITS = Limits(**WIDE)
+
+
+@dataclass
+class Guarded:
+    """The real guards."""
+
+    snapshot: Snapshot
+    history: History
+
+    def guards(self) -> Sequence[Problem]:
+        eligibility = Eligibility(self.snapshot, LIMITS, self.history)
+        return holding(self.snapshot, (), eligibility, LIMITS, self.history, Schedulers({}))
+
+    def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
+        return move
+
+
+def web(stage: Stage, name: str) -> PlannedMove:
+    made = [
+        stage.world.add_pod(f"{name}-{n}", node, owner=("ReplicaSet", name), app=name)
+        for n, node in enumerate(("n1", "n2"))
+    ]
+    return planned(made[0], batch=1)
+
+
+def test_an_hour_after_a_run_that_was_stopped_its_pod_is_missed() -> None:
+    stage = warm(Stage())
+    stage.world.place = lambda _: ""
+    first, second = web(stage, "one"), web(stage, "two")
+    stopped = Process(stage, "a", limits=LIMITS)
+
+    def stop(_: int, __: str, path: str) -> None:
+        if path.endswith("/eviction"):
+            stopped.stopped = "a signal"
+
+    stopped.after = stop
+    assert act(plan_of(stage.world, [first]), stopped.actor()).moves[0].result == "evicted"
+    stage.seconds += 3600
+    stage.world.tick()
+    actor = replace(Process(stage, "b", limits=LIMITS).actor(), recheck=Guarded)
+    outcome = act(plan_of(stage.world, [second]), actor)
+    assert outcome.verdict.code == "GRD003"
+    assert len(stage.world.accepted) == 1

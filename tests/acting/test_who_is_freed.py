@@ -1,0 +1,206 @@
+"""Which Pending replacements are evicted to be made anew, and which stay as they are."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rescheduler.acting.freeing import FreeingAttempts
+from rescheduler.acting.halting import Halted
+from rescheduler.kube.steered import REQUIRED
+from rescheduler.model.history import History, PastMove, PastSteering
+from rescheduler.policies.limits import Limits
+from tests.fakes.stage import START, WIDE, Process, Stage, warm
+from tests.fakes.steering import TABLE_KEY
+
+NAME = "web-1-r1"
+
+
+@pytest.fixture
+def stage() -> Stage:
+    """A replacement that may run on n5 only waits for it, and its entry has been taken out."""
+    made = warm(Stage())
+    made.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
+    made.world.steers = True
+    made.world.add_pod("there", "n5", owner=("ReplicaSet", "other"), app="o")
+    left = made.world.add_pod(NAME, "", owner=("ReplicaSet", "rs-1"), app="web")
+    expression = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n5"]}
+    terms = {REQUIRED: {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}}
+    left["spec"]["affinity"] = {"nodeAffinity": terms}
+    made.seconds = 600.0
+    return made
+
+
+def pod(stage: Stage) -> dict[str, Any]:
+    return stage.world.objects["pods", "default", NAME]
+
+
+def past(stage: Stage, **more: Any) -> PastMove:
+    told = PastSteering(
+        by="AdmissionPolicy",
+        strength="Require",
+        hostnames=["n5"],
+        until=START + timedelta(seconds=500),
+        open=False,
+    )
+    fields: dict[str, Any] = {
+        "podUid": "uid-web-1",
+        "replacement": pod(stage)["metadata"]["uid"],
+        "steered": told,
+        **more,
+    }
+    return PastMove(
+        plan="earlier",
+        namespace="default",
+        pod="web-1",
+        workload="rs-1",
+        controller="rs-1",
+        controllerKind="ReplicaSet",
+        source="n1",
+        at=START + timedelta(seconds=200),
+        state="evicted",
+        **fields,
+    )
+
+
+def freeing(process: Process, *moves: PastMove, **ports: Any) -> FreeingAttempts:
+    """A run that holds the lock and finds these moves of earlier ones."""
+    process.lease.acquire()
+    history = process.ledger.open()
+    history.moves = list(moves)
+    actor = replace(process.actor(), **ports)
+    return FreeingAttempts("plan", actor, history, {})
+
+
+def freed(stage: Stage, *more: PastMove, **ports: Any) -> tuple[int, list[str]]:
+    """How many evictions are sent, and the warnings."""
+    process = Process(stage, "a")
+    freeing(process, past(stage), *more, **ports).free_left()
+    return sum(path.endswith("/eviction") for _, path in process.sent), process.warned
+
+
+def test_one_that_waits_for_nodes_that_it_was_told_is_freed(stage: Stage) -> None:
+    assert freed(stage) == (1, [])
+
+
+def _nominated(stage: Stage) -> None:
+    """Pods are being preempted for it."""
+    pod(stage)["status"]["nominatedNodeName"] = "n5"
+
+
+def _untold(stage: Stage) -> None:
+    """It names no nodes, so that one made anew would wait just the same."""
+    del pod(stage)["spec"]["affinity"]
+
+
+def _placed(stage: Stage) -> None:
+    pod(stage)["spec"]["nodeName"] = "n5"
+    pod(stage)["status"]["phase"] = "Running"
+
+
+def _untried(stage: Stage) -> None:
+    pod(stage)["status"]["conditions"] = []
+
+
+def _gated(stage: Stage) -> None:
+    pod(stage)["status"]["conditions"][0]["reason"] = "SchedulingGated"
+
+
+def _deleted(stage: Stage) -> None:
+    pod(stage)["metadata"]["deletionTimestamp"] = "2026-11-21T12:30:00Z"
+
+
+def _early(stage: Stage) -> None:
+    stage.seconds = 400.0
+
+
+@pytest.mark.parametrize("now", [_nominated, _untold, _placed, _untried, _gated, _deleted, _early])
+def test_one_whose_wait_has_another_reason_or_end_stays(
+    stage: Stage, now: Callable[[Stage], None]
+) -> None:
+    now(stage)
+    assert freed(stage) == (0, [])
+
+
+@pytest.mark.parametrize(("is_open", "evicted"), [(True, 0), (False, 1)])
+def test_one_whose_successor_another_entry_would_steer_stays(
+    stage: Stage, *, is_open: bool, evicted: int
+) -> None:
+    told = past(stage).steered
+    assert told is not None
+    other = PastSteering(
+        by=told.by,
+        strength="Require",
+        hostnames=["n6"],
+        until=START + timedelta(seconds=900),
+        open=is_open,
+    )
+    moves, warned = freed(stage, past(stage, podUid="uid-web-2", replacement="", steered=other))
+    assert (moves, len(warned)) == (evicted, 1 - evicted)
+
+
+def test_one_stays_while_an_older_table_may_steer_its_successor(stage: Stage) -> None:
+    stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
+    stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
+    moves, warned = freed(stage)
+    assert (moves, len(warned)) == (0, 1)
+
+
+@pytest.mark.parametrize("gone", ["policy", "policy and table", "extender"])
+def test_one_is_freed_where_nothing_is_left_that_steers(stage: Stage, gone: str) -> None:
+    """The component was removed while it was Pending: nobody else would make it anew."""
+    stage.world.steers = False
+    if gone == "policy and table":
+        del stage.world.objects[TABLE_KEY]
+    told = past(stage).steered
+    assert told is not None
+    told.by = "Extender" if gone == "extender" else "AdmissionPolicy"
+    process = Process(stage, "a")
+    freeing(process, past(stage, steered=told)).free_left()
+    assert sum(path.endswith("/eviction") for _, path in process.sent) == 1
+
+
+def test_one_stays_where_the_table_cannot_be_read_and_the_run_goes_on(stage: Stage) -> None:
+    process = Process(stage, "a")
+    process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
+    attempts = freeing(process, past(stage))
+    attempts.free_left()
+    assert not any(path.endswith("/eviction") for _, path in process.sent)
+    (note,) = attempts.still_pending()
+    assert (note.code, NAME in note.message) == ("STR007", True)
+
+
+def test_one_stays_where_a_pod_of_its_controller_cannot_be_decoded(stage: Stage) -> None:
+    """No other waits for it: the run goes on, and says why it is not freed."""
+    left = past(stage)
+    (pod,) = [v for k, v in stage.world.objects.items() if k[0] == "pods" and k[2] == NAME]
+    process = Process(stage, "a")
+    attempts = freeing(process, left)
+    attempts._snapshot = attempts._actor.observe()
+    pod["spec"]["containers"] = "nonsense"
+    attempts.free()
+    assert not any(path.endswith("/eviction") for _, path in process.sent)
+    (note,) = attempts.still_pending()
+    assert (note.code, "ACT023" in note.message, NAME in note.message) == ("STR007", True, True)
+
+
+def test_one_stays_where_the_limits_are_used_up(stage: Stage) -> None:
+    moves, warned = freed(stage, limits=Limits.model_validate({**WIDE, "movesPerHour": 1}))
+    assert (moves, len(warned)) == (0, 1)
+
+
+def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
+    def lost(_number: int, _method: str, path: str) -> str | None:
+        return "lost" if path.endswith("/eviction") else None
+
+    process = Process(stage, "a", before=lost)
+    attempts = freeing(process, past(stage))
+    with pytest.raises(Halted):
+        attempts.free_left()
+    stored: History = Process(stage, "reader").ledger.peek()
+    assert [(each.frees, each.charged) for each in stored.moves] == [
+        ("", True),
+        ("uid-web-1", True),
+    ], "its intent is kept until it is known"

@@ -1,0 +1,129 @@
+"""Who may ask the extender, where it has certificates."""
+
+import ssl
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import urllib3
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from rescheduler.model.errors import SettingsError
+from rescheduler.runtime.servers.extender.securing import secured
+from rescheduler.runtime.servers.serving import JsonServer
+from rescheduler.runtime.servers.webhook.certificates import Pair, make_authority, make_certificate
+from rescheduler.runtime.settings import Settings
+
+NOW = datetime.now(UTC).replace(microsecond=0)
+NAME = "rescheduler-extender.rescheduler.svc"
+
+
+def client(authority: Pair, folder: Path) -> Path:
+    """The certificate of a scheduler and its key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    signer = load_pem_private_key(authority.key, password=None)
+    assert isinstance(signer, ec.EllipticCurvePrivateKey)
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-scheduler")]))
+        .issuer_name(x509.load_pem_x509_certificate(authority.certificate).subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(NOW - timedelta(minutes=5))
+        .not_valid_after(NOW + timedelta(days=1))
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    path = folder / "client.pem"
+    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    path.write_bytes(made.public_bytes(Encoding.PEM) + pem)
+    return path
+
+
+@pytest.fixture
+def authority() -> Pair:
+    return make_authority(NOW)
+
+
+@pytest.fixture
+def settings(authority: Pair, tmp_path: Path) -> Settings:
+    serving = make_certificate(authority, [NAME], NOW)
+    files = {"tls.crt": serving.certificate, "tls.key": serving.key, "ca": authority.certificate}
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    return Settings(
+        tls_cert_file=tmp_path / "tls.crt",
+        tls_key_file=tmp_path / "tls.key",
+        client_ca_file=tmp_path / "ca",
+    )
+
+
+@pytest.fixture
+def server(settings: Settings) -> Iterator[JsonServer]:
+    made = JsonServer("127.0.0.1:0", {"/x": bytes}, healthy=lambda: "", context=secured(settings))
+    made.start()
+    yield made
+    made.stop()
+
+
+def asked(server: JsonServer, authority: Pair, method: str, path: str, own: Path | None) -> int:
+    trusting = ssl.create_default_context(cadata=authority.certificate.decode())
+    if own is not None:
+        trusting.load_cert_chain(own)
+    with urllib3.HTTPSConnectionPool(
+        "127.0.0.1", server.port, ssl_context=trusting, server_hostname=NAME, assert_hostname=NAME,
+        retries=False,
+    ) as pool:  # fmt: skip
+        return pool.request(method, path, body=b"{}" if method == "POST" else None).status
+
+
+def test_only_who_has_a_certificate_of_the_authority_may_ask(
+    server: JsonServer, authority: Pair, tmp_path: Path
+) -> None:
+    assert asked(server, authority, "POST", "/x", client(authority, tmp_path)) == 200
+    assert asked(server, authority, "POST", "/x", None) == 403
+    with pytest.raises((urllib3.exceptions.SSLError, urllib3.exceptions.ProtocolError)):
+        asked(server, authority, "POST", "/x", client(make_authority(NOW), tmp_path))
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/metrics"])
+def test_a_probe_needs_none_nor_do_metrics(server: JsonServer, authority: Pair, path: str) -> None:
+    assert asked(server, authority, "GET", path, None) == 200
+
+
+def test_without_an_authority_anybody_may_ask(settings: Settings, authority: Pair) -> None:
+    given = Settings(tls_cert_file=settings.tls_cert_file, tls_key_file=settings.tls_key_file)
+    server = JsonServer("127.0.0.1:0", {"/x": bytes}, healthy=lambda: "", context=secured(given))
+    server.start()
+    try:
+        assert asked(server, authority, "POST", "/x", None) == 200
+    finally:
+        server.stop()
+
+
+def test_without_certificates_there_is_no_tls() -> None:
+    assert secured(Settings()) is None
+
+
+@pytest.mark.parametrize("given", ["tls_cert_file", "tls_key_file", "client_ca_file"])
+def test_what_is_given_alone_is_refused(settings: Settings, given: str) -> None:
+    with pytest.raises(SettingsError):
+        secured(Settings(**{given: getattr(settings, given)}))
+
+
+@pytest.mark.parametrize("content", [b"", b"no certificate"])
+def test_an_authority_that_is_none_is_refused(settings: Settings, content: bytes) -> None:
+    assert settings.client_ca_file is not None
+    settings.client_ca_file.write_bytes(content)
+    with pytest.raises(SettingsError):
+        secured(settings)

@@ -1,0 +1,43 @@
+"""A server of JSON that is full still answers its probes."""
+
+from http.client import HTTPConnection
+from types import SimpleNamespace
+
+import pytest
+
+from rescheduler.runtime.servers import listening, serving
+from rescheduler.runtime.servers.serving import HASTE, JsonServer
+
+
+def ask(connection: HTTPConnection) -> bytes:
+    connection.request("POST", "/x", body=b"{}")
+    return connection.getresponse().read()
+
+
+def test_connections_that_nobody_uses_make_room_for_a_probe(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(listening, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(serving, "MOST_CONNECTIONS", 3)
+    server = JsonServer("127.0.0.1:0", {"/x": lambda body: body}, healthy=lambda: "")
+    server.start()
+    kept = [HTTPConnection("127.0.0.1", server.port, timeout=20) for _ in range(3)]
+    probe = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        assert [ask(each) for each in kept] == [b"{}"] * 3
+        with pytest.raises(ConnectionError):
+            ask(probe)
+        now += HASTE + 1
+        busy, *idle = kept
+        assert ask(busy) == b"{}"
+        probe.close()
+        probe.request("GET", "/healthz")
+        assert probe.getresponse().read() == b"ok"
+        assert [each.sock.recv(1) for each in idle] == [b"", b""], "they were hung up on"
+        assert ask(busy) == b"{}", "whoever asks stays"
+    finally:
+        for each in (*kept, probe):
+            each.close()
+        server.stop()
+    assert "Traceback" not in capfd.readouterr().err

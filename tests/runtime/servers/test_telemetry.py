@@ -1,0 +1,119 @@
+"""Metrics are there from the start, follow the plans, and never name a pod or a node."""
+
+import re
+from math import isnan
+
+import pytest
+from msgspec import structs
+
+from rescheduler import __version__
+from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Result
+from rescheduler.model.problem import Problem
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.servers.telemetry import Telemetry
+from tests.runtime.skewed import hot, parts, skewed, spread
+
+
+def lines(telemetry: Telemetry) -> dict[str, float]:
+    return {
+        name: float(value)
+        for name, value in (
+            line.rsplit(" ", 1)
+            for line in telemetry.text().decode().splitlines()
+            if not line.startswith("#")
+        )
+    }
+
+
+def test_counters_exist_before_anything_was_counted() -> None:
+    found = lines(Telemetry())
+    assert found['rescheduler_cycles_total{verdict="failed"}'] == 0
+    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 0
+    assert found['rescheduler_guard_holding{guard="GRD001"}'] == 0
+    assert found['rescheduler_cycle_duration_seconds_count{phase="act"}'] == 0
+    assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
+
+
+@pytest.mark.parametrize("mode", ["Audit", "Enforce"])
+def test_mode_is_the_mode_of_the_run_and_nothing_else(mode: Mode) -> None:
+    telemetry = Telemetry(mode)
+    telemetry.observe(run_cycle(parts(policies=lambda: policy_set([spread(), hot()]))))
+    found = lines(telemetry)
+    assert found[f'rescheduler_info{{mode="{mode}",version="{__version__}"}}'] == 1
+    assert [name for name in found if "mode=" in name.replace("policy_mode=", "")] == [
+        f'rescheduler_info{{mode="{mode}",version="{__version__}"}}'
+    ]
+
+
+def test_the_process_is_reported_and_times_of_creation_are_not() -> None:
+    found = lines(Telemetry())
+    assert found["process_resident_memory_bytes"] > 0
+    assert found["process_cpu_seconds_total"] > 0
+    assert found["process_start_time_seconds"] > 0
+    assert not [name for name in found if "_created" in name]
+
+
+def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts(policies=lambda: policy_set([spread(), hot()])))
+    assert isinstance(plan, Plan)
+    telemetry.observe(plan)
+    found = lines(telemetry)
+    assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 2
+    assert not any('policy="hot"' in name and "cost" in name for name in found), "not evaluated"
+    assert isnan(found["rescheduler_score"]), "of a part only it would look like good news"
+    assert found['rescheduler_policy_evaluated{policy="hot"}'] == 0
+    assert found['rescheduler_policy_evaluated{policy="zones"}'] == 1
+    assert found['rescheduler_planned_moves{policy_mode="Enforce"}'] == len(plan.moves) > 0
+    assert found['rescheduler_refused{reason="PAC002"}'] == plan.totals.refused["PAC002"]
+    moves = 'rescheduler_moves_total{outcome="evicted",policy="zones"}'
+    assert found[moves] == 0, "a dry run moves nothing"
+    telemetry.observe(run_cycle(parts(observe=lambda _: skewed(moved=2))))
+    found = lines(telemetry)
+    assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 0
+    assert found["rescheduler_score"] == 100
+    assert 'rescheduler_policy_evaluated{policy="hot"}' not in found
+    assert 'rescheduler_refused{reason="PAC002"}' not in found
+
+
+def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts())
+    assert isinstance(plan, Plan)
+    plan = structs.replace(plan, mode="Enforce", moves=plan.moves * 3)
+
+    def ended(result: Result, code: str) -> MoveResult:
+        return MoveResult.of(plan.moves[0], result, Problem(code=code, message=""))
+
+    outcome = Outcome(
+        started=plan.taken,
+        finished=plan.taken,
+        verdict=Problem(code="GRD006", message="paused"),
+        moves=(ended("evicted", "ACT001"), ended("evicted", "ACT012"), ended("refused", "ACT004")),
+        plan=plan,
+    )
+    telemetry.observe(outcome)
+    found = lines(telemetry)
+    counted = 'rescheduler_moves_total{{outcome="{}",policy="zones"}}'
+    assert found[counted.format("evicted")] == 2
+    assert found[counted.format("refused")] == 1
+    assert found[counted.format("unknown")] == 0
+    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 1
+    assert found["rescheduler_gain_predicted_total"] == 2 * plan.moves[0].gain
+    assert found['rescheduler_guard_holding{guard="GRD006"}'] == 1
+
+
+def test_no_label_names_a_pod_or_a_node() -> None:
+    telemetry = Telemetry()
+    plan = run_cycle(parts())
+    telemetry.observe(plan)
+    values = set(re.findall(r'"([^"]*)"', telemetry.text().decode()))
+    names = {each.metadata.name for each in skewed().pods}
+    names |= {each.metadata.name for each in skewed().nodes}
+    assert not values & names
+    assert not set(re.findall(r"(\w+)=", telemetry.text().decode())) & {
+        "pod",
+        "node",
+        "namespace",
+    }

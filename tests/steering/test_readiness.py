@@ -1,0 +1,120 @@
+"""What steers is asked for before anything is evicted; without it cycles go on without steering."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rescheduler.model.plan import Outcome
+from rescheduler.policies.files.policy_set import PolicySet, policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.steering import Steering
+from rescheduler.runtime.cycle import Parts, run_cycle
+from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.steering.readiness import in_effect
+from tests.fakes.stage import START, Process, Stage, warm
+from tests.fakes.steering import TABLE_KEY
+from tests.runtime.skewed import parts, skewed, spread
+
+ADMISSION = Steering(by="AdmissionPolicy", strength="Prefer")
+
+
+def policies(steering: Steering | None, limits: Steering = Steering()) -> PolicySet:  # noqa: B008
+    one = spread().model_copy(update={"steering": steering})
+    return policy_set([one], Limits(minReplicas=1, steering=limits), ())
+
+
+def ready(stage: Stage) -> None:
+    stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
+    stage.world.steers = True
+
+
+def missing(stage: Stage, what: str) -> Process:
+    """The process, on a stage where that is missing."""
+    ready(stage)
+    process = Process(stage, "one")
+    if what == "table":
+        del stage.world.objects[TABLE_KEY]
+    elif what == "policy":
+        stage.world.steers = False
+    elif what == "fresh parameter":
+        stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
+        stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
+    elif what == "right":
+        process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
+    return process
+
+
+WHAT = ["table", "policy", "fresh parameter", "right"]
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
+    process = missing(warm(Stage()), what)
+    changed, (note,) = in_effect(policies(None, ADMISSION), process.actor())
+    assert note.code == ("STR002" if what in ("policy", "fresh parameter") else "STR001")
+    assert "AdmissionPolicy" in note.message
+    (policy,) = changed.policies
+    assert policy.steering is not None
+    assert (policy.steering.by, policy.onlyIfSteered) == ("None", False)
+
+
+def test_what_requires_steering_counts_on_it() -> None:
+    process = missing(warm(Stage()), "policy")
+    strict = ADMISSION.model_copy(update={"strength": "Require"})
+    changed, _ = in_effect(policies(strict), process.actor())
+    (policy,) = changed.policies
+    assert policy.steering is not None
+    assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
+
+
+@pytest.mark.parametrize("fault", ["no right", "no answer", "none"])
+def test_taints_need_the_right_to_patch_nodes_and_no_table(fault: str) -> None:
+    stage = warm(Stage())
+    stage.world.may_taint = fault != "no right"
+    process = Process(stage, "one")
+    if fault == "no answer":
+        process.before = lambda *_: 503
+    given = policies(None, Steering(by="SoftTaint"))
+    changed, notes = in_effect(given, process.actor())
+    assert [note.code for note in notes] == ([] if fault == "none" else ["STR001"])
+    assert (changed == given) is (fault == "none")
+    if fault == "no right":
+        assert "may not patch nodes" in notes[0].message
+
+
+def test_what_is_there_changes_nothing() -> None:
+    stage = warm(Stage())
+    ready(stage)
+    given = policies(ADMISSION)
+    assert in_effect(given, Process(stage, "one").actor()) == (given, [])
+
+
+def test_who_does_not_steer_is_not_asked() -> None:
+    process = missing(warm(Stage()), "right")
+    given = policies(None)
+    assert in_effect(given, process.actor()) == (given, [])
+    assert process.sent == []
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_a_cycle_without_it_says_so_and_does_not_pass_for_a_success(what: str) -> None:
+    stage = warm(Stage())
+    process = missing(stage, what)
+    stage.world.load(skewed())
+
+    def fresh(_: Any = None) -> Any:
+        return replace(skewed(), taken=START)
+
+    made: Parts = replace(
+        parts(observe=fresh),
+        policies=lambda: policies(ADMISSION),
+        actor=lambda _: replace(process.actor(), observe=fresh),
+    )
+    outcome = run_cycle(made)
+    assert isinstance(outcome, Outcome)
+    code = "STR002" if what in ("policy", "fresh parameter") else "STR001"
+    assert [note.code for note in outcome.plan.notes] == [code]
+    assert all(move.steered is None for move in outcome.plan.moves)
+    assert [move.result for move in outcome.moves] == ["evicted"]
+    assert exit_code(outcome) == 1
