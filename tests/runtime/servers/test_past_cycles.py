@@ -8,8 +8,8 @@ from msgspec import structs
 
 from rescheduler.model.plan import Change, NodeView
 from rescheduler.runtime.move_history import earlier_cycles
-from rescheduler.runtime.servers.past_cycles import KEPT, MOST_BYTES, PastCycles
 from rescheduler.runtime.servers import past_cycles
+from rescheduler.runtime.servers.past_cycles import KEPT, MOST_BYTES, PastCycles
 from rescheduler.runtime.settings import Settings
 from tests.reporting import samples
 from tests.reporting.history.samples import good_week, lines, week

@@ -15,12 +15,12 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.plan import Report
 from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.servers import server
 from rescheduler.runtime.servers.health import Health
 from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.server import Endpoints, Page, pages, text
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.servers.token import Token
-from rescheduler.runtime.servers import server
 from tests.runtime.skewed import parts
 
 
