@@ -13,10 +13,10 @@ from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import Entry, Followed
 from rescheduler.model.trail import Record
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.steering.steering import Steering
 
 
 class Checks(Protocol):
@@ -94,58 +94,6 @@ class Records(Protocol):
         ...
 
 
-class Table(Protocol):
-    """The table of replacements to steer; `SteeringTable` is the real one."""
-
-    def add(self, entries: Sequence[Entry], fence: int) -> Problem | None:
-        """Store these, or say why they do not fit."""
-        ...
-
-    def remove(self, pods: Collection[str], fence: int) -> None:
-        """Take out the entries of these pods, by UID."""
-        ...
-
-    def sweep(self, fence: int, *, surely: bool) -> list[str]:
-        """Take out everything; what was there. surely: also write where nothing seems to be."""
-        ...
-
-    def exists(self) -> bool:
-        """Whether there is a table."""
-        ...
-
-    def version(self) -> str:
-        """The resourceVersion of the table as it is stored now; "" without one."""
-        ...
-
-    def seen(self) -> bool | None:
-        """Whether the API server shows that it reads the table as it is stored now; None: none."""
-        ...
-
-
-class Extender(Protocol):
-    """What an extender shows of itself; `ExtenderLease` is the real one."""
-
-    def read(self) -> Followed | None:
-        """What it shows; None where it never did."""
-        ...
-
-
-class Taints(Protocol):
-    """The soft taints of nodes; `SoftTaints` is the real one."""
-
-    def permitted(self) -> bool:
-        """Whether nodes may be tainted."""
-        ...
-
-    def add(self, node: str, fence: int, until: datetime) -> Problem | None:
-        """Taint the node, or say why that must not be."""
-        ...
-
-    def remove(self, node: str, fence: int, *, begins: bool = False) -> None:
-        """Take our taint off the node."""
-        ...
-
-
 class Workloads(Protocol):
     """The Workloads of Kueue; `KueueWorkloads` is the real one."""
 
@@ -210,9 +158,7 @@ class Actor:
     sleep: seconds, shorter when asked to stop.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
-    steering: the table of replacements to steer; None where there is none to write.
-    taints: of nodes, for replacements that had better not go there; None where none may be set.
-    extender: what the extender shows of itself; None where none can be asked.
+    steering: sends replacements to the nodes that the plan chose; it has a clock of its own.
     kueue: the Workloads of Kueue; None where none may be stopped.
     warn: writes to the log.
     schedulers: the names of those that the plan knew.
@@ -237,12 +183,10 @@ class Actor:
     stop: Callable[[], str]
     limits: Limits
     policies: Sequence[Policy]
+    steering: Steering
     pace: Pace = Pace()
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None
-    steering: Table | None = None
-    taints: Taints | None = None
-    extender: Extender | None = None
     kueue: Workloads | None = None
     warn: Callable[..., None] = unwarned
     schedulers: Collection[str] = ()

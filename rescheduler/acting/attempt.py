@@ -31,7 +31,6 @@ from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
-from rescheduler.steering.steering import close, enter
 
 FRESH = 5.0
 """Seconds that what an eviction hangs on may be old when it is sent."""
@@ -205,7 +204,7 @@ class Attempts:
         """Give the budgets of these intents back: nothing was sent for them."""
         for past in intents:
             past.refuse(code, self._actor.clock())
-        close(self._actor, self.history.moves)
+        self._actor.steering.close(self.history.moves)
         if self._actor.lease.valid_for(self._actor.pace.call):
             self._actor.ledger.write(self.history)
 
@@ -233,7 +232,7 @@ class Attempts:
             self.evicted.append((move, past))
         else:
             self._stays(past, answer)
-            close(self._actor, [past])
+            self._actor.steering.close([past])
 
     def _stays(self, past: PastMove, answer: EvictionAnswer) -> None:
         """Give the budgets of an intent back that was refused; one without an answer stays open."""
@@ -338,7 +337,7 @@ class Attempts:
             # Nothing was sent. Whether they are stored is not known; the next run finds out.
             self.history.moves[:] = before
             raise
-        unsteered = enter(self._actor, self.history, intents)
+        unsteered = self._actor.steering.enter(self.history, intents)
         if unsteered is not None:
             self._withdraw(intents, unsteered.code)
             for move, _ in moves:

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from rescheduler.acting.replacements import STAYS
-from rescheduler.model.history import PastMove
+from rescheduler.model.history import UNREADABLE, History, PastMove
 from rescheduler.model.plan import LandingShare, MoveResult
+from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 
 
@@ -33,3 +34,13 @@ def concluded(result: MoveResult, past: PastMove) -> MoveResult:
         predicted=predicted,
         readySeconds=past.readySeconds,
     )
+
+
+def unread(history: History) -> list[Problem]:
+    """What to note of moves that count as lost because nobody can read what became of them."""
+    known = CATALOG[UNREADABLE]
+    return [
+        Problem(UNREADABLE, f"{known.sentence} It is {past.namespace}/{past.pod}. {known.advice}")
+        for past in history.moves
+        if past.unread and not past.no_effect
+    ]

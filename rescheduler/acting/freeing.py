@@ -8,6 +8,7 @@ gone wrong, so that its workload cools down for longer.
 from rescheduler.acting import trail_records
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.halting import Halted, problem
+from rescheduler.acting.reconcile import settle_freeing
 from rescheduler.acting.rooms import RoomAttempts
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.kube.node_selection import node_affinity
@@ -16,13 +17,10 @@ from rescheduler.model.errors import ActionError, LedgerFull, LockLost, ObjectUn
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Means
 from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.steerable import names_nodes
 from rescheduler.planning.limits.pace import Pace
 from rescheduler.planning.plan.surroundings import Around, refuse_freed
-from rescheduler.steering.confirming import lingering
-from rescheduler.steering.steering import TABLED, close, settle_freeing
 
 
 class FreeingAttempts(RoomAttempts):
@@ -42,7 +40,7 @@ class FreeingAttempts(RoomAttempts):
         Raises:
             LockLost, ActionError: they could not be taken out, or not stored that they were.
         """
-        if close(self._actor, self.history.moves, every=True) and self._actor.lease.held:
+        if self._actor.steering.close(self.history.moves, every=True) and self._actor.lease.held:
             self._actor.ledger.write(self.history)
 
     def free_left(self) -> None:
@@ -123,14 +121,14 @@ class FreeingAttempts(RoomAttempts):
         others = (each for each in self.history.moves if each.podUid != past.podUid)
         if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
             return problem("STR004", "Another entry of its controller is open.")
-        if past.steered is not None and past.steered.by in TABLED:
+        if past.steered is not None:
             return self._lingering(past.steered.by)
         return None
 
-    def _lingering(self, means: Means) -> Problem | None:
+    def _lingering(self, means: str) -> Problem | None:
         """Why the next replacement may be steered as this one was."""
         try:
-            return lingering(self._actor, means)
+            return self._actor.steering.lingering(means)
         except LockLost:
             raise
         except ActionError as error:

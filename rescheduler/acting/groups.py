@@ -13,7 +13,6 @@ from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.steering.steering import enter
 
 _Intents = list[tuple[PlannedMove, PastMove]]
 
@@ -142,10 +141,10 @@ class GroupAttempts(StopAttempts):
             raise
         past.state, past.code, past.settled = "intended", "", None
         if past.steered is not None:
-            past.steered.open = True
+            past.steered.open_entry()
         self._actor.record(trail_records.intent(move, past))
         self._actor.ledger.write(self.history)
-        unsteered = enter(self._actor, self.history, [each for _, each in rest])
+        unsteered = self._actor.steering.enter(self.history, [each for _, each in rest])
         if unsteered is not None:
             self._withdraw([past], unsteered.code)
             self._report(move, "refused", problem(unsteered.code, unsteered.message))

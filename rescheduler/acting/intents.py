@@ -7,7 +7,6 @@ from rescheduler.model.calibration import likeliest
 from rescheduler.model.history import IN_FLIGHT_NODES, PastMove, mark
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.steering.steering import steering_of
 
 
 def intent_of(
@@ -44,7 +43,7 @@ def intent_of(
         usage=dict(move.usage),
         crashLooping=move.crashLooping,
         selector=selector_of(move, fresh),
-        steered=steering_of(move, fresh, seen, actor),
+        steered=actor.steering.intend(move, fresh, seen),
         stops="" if move.stops is None else move.stops.name,
         stopsUid="" if move.stops is None else move.stops.uid,
         known=sorted(mark(pod.metadata.uid) for pod in of_controller(move, fresh.pods)),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.replacements import follow
@@ -11,7 +11,6 @@ from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
-from rescheduler.steering.steering import settle_freeing, sweep
 
 APPLY_DELAY = timedelta(minutes=2)
 """After so long an unanswered eviction that shows no effect was not applied: the API server gives
@@ -64,7 +63,7 @@ def reconcile(actor: Actor, history: History) -> None:
     that this one reaches others. What steered the replacements of a process that ended is swept;
     one whose Pending replacement was evicted has its slot in the move that it freed.
     """
-    changed = sweep(actor, history)
+    changed = actor.steering.sweep(history)
     for move in history.moves:
         changed |= move.begin_rest(actor.clock())
         if move.state == "intended":
@@ -86,6 +85,16 @@ def reconcile(actor: Actor, history: History) -> None:
     changed |= follow(actor, history, open_moves)
     if changed:
         actor.ledger.write(history)
+
+
+def settle_freeing(history: History, move: PastMove, now: datetime) -> None:
+    """The eviction of a Pending replacement was carried out; the move it frees keeps the slot."""
+    move.state, move.code, move.settled = "ready", "ACT001", now
+    move.known, move.selector = [], ""
+    for each in history.moves:
+        if each.podUid == move.frees and each.steered is not None and each.charged:
+            each.steered.free()
+            history.learn(each, now)
 
 
 def _resolve(actor: Actor, move: PastMove) -> bool:

@@ -21,8 +21,6 @@ from rescheduler.model.errors import ObjectUnreadable, SourceError
 from rescheduler.model.history import FREED, UNANSWERED, UNREADABLE, History, PastMove, mark
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.steering import tainting
-from rescheduler.steering.steering import arrived, close
 
 STAYS = "ACT019"
 """The code of a move whose evicted pod does not go."""
@@ -105,7 +103,7 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         record_all(actor.record, followed(before, move))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
-    return close(actor, history.moves) or changed
+    return actor.steering.close(history.moves) or changed
 
 
 def _listed(actor: Actor, namespace: str, selector: str, name: str) -> list[Pod] | ObjectUnreadable:
@@ -180,7 +178,7 @@ def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
         move.readySince = None
         return
     if found.metadata.uid != move.replacement:
-        arrived(actor, move, found)
+        actor.steering.arrived(move, found)
         move.replacement, move.readySince, move.readySeconds = found.metadata.uid, None, None
     move.landedOn = found.node
     if not found.ready or not found.node:
@@ -269,13 +267,13 @@ def await_placed(actor: Actor, history: History) -> None:
         SourceError: the pods cannot be read.
         ActionError: the ledger cannot be written, or taints cannot be taken off.
     """
-    while waiting := [move for move in history.moves if tainting.steers(move)]:
+    while waiting := [move for move in history.moves if actor.steering.holds_others(move)]:
         if actor.stop() or not actor.lease.held:
             return
         if follow(actor, history, waiting):
             actor.ledger.write(history)
         if all(move.steered is None or actor.clock() > move.steered.until for move in waiting):
-            close(actor, waiting, every=True)
+            actor.steering.close(waiting, every=True)
         else:
             actor.sleep(_STEERED)
 

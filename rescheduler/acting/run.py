@@ -8,12 +8,13 @@ older than 5 s. Whatever fails on the way ends with no eviction.
 
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 
 from msgspec import structs
 
 from rescheduler.acting.actor import Actor
+from rescheduler.acting.concluding import unread
 from rescheduler.acting.freeing import FreeingAttempts
 from rescheduler.acting.halting import Halted, problem
 from rescheduler.acting.reconcile import holding
@@ -33,8 +34,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
-from rescheduler.steering.confirming import misses, unread
-from rescheduler.steering.tainting import sweep_strays
+from rescheduler.steering.missed import misses
 
 DONE = "ACT013"
 _GUARDED_FOR = timedelta(minutes=1)
@@ -74,7 +74,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
-                    found += sweep_strays(actor, snapshot) if number == 0 else []
+                    found += actor.steering.sweep_strays(snapshot) if number == 0 else []
                     _carry_out(plan, batch, attempts, actor, snapshot)
                 _locked(actor)
             finally:
@@ -119,7 +119,11 @@ def _with_one_clock(actor: Actor) -> Actor:
     Requests of one run may be answered by API servers whose clocks differ.
     """
     began, steady = actor.clock(), actor.steady()
-    return replace(actor, clock=lambda: began + timedelta(seconds=actor.steady() - steady))
+
+    def clock() -> datetime:
+        return began + timedelta(seconds=actor.steady() - steady)
+
+    return replace(actor, clock=clock, steering=actor.steering.with_clock(clock))
 
 
 def _unguarded(plan: Plan) -> None:

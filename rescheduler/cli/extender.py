@@ -13,7 +13,7 @@ TLS = ("tls_cert_file", "tls_key_file", "client_ca_file")
 def command(settings: Settings) -> int:
     """Answer a kube-scheduler of your own about nodes, as an extender.
 
-    It gives the nodes that a plan chose for a replacement the highest score (steering by Extender),
+    It gives the nodes that a plan chose for a replacement the highest score, for `steering`,
     keeps replacements from all others where the strength is Require, and scores every other pod by
     what the Enforce policies say of pods like it. Without data all nodes are alike to it. The
     cluster is read every minute, or as --every says. Whoever can reach it may use up what the table

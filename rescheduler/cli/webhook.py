@@ -9,7 +9,7 @@ from rescheduler.runtime.settings import Settings
 @click.command()
 @takes("kubeconfig", "context", "listen", "tls_cert_file", "tls_key_file")
 def command(settings: Settings) -> int:
-    """Serve the admission webhook that tells replacements where to go (steering by Webhook).
+    """Serve the admission webhook that tells replacements where to go, for `steering`.
 
     It follows the table of replacements, and adds node affinity to the pods that stand in it as
     they are created. It reads nothing else. Its certificate is its own, kept in the Secret

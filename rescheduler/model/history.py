@@ -13,8 +13,8 @@ import msgspec
 
 from rescheduler.model.calibration import LandingRecord, compare, likeliest
 from rescheduler.model.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
+from rescheduler.model.past_steering import PastSteering
 from rescheduler.model.selection import SelectionRecord
-from rescheduler.model.steering import Means, Strength
 
 MOST_RECORDS = 24
 """Kinds of owners times versions of the scheduler that are remembered; the latest are kept."""
@@ -53,28 +53,6 @@ State = Literal[
     "ready",  # it is gone, and the replacement stays Ready
     "lost",  # evicted, and no replacement was seen that stayed Ready in time
 ]
-
-
-class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """How the replacement of a move was told where to go; the fields of its `Entry` in the table.
-
-    until: when its entry is taken out at the latest, and from when on a replacement that is
-    required to go there may not be Pending any more. open: whether the entry may be in the table.
-    missed: whether the replacement came without the affinity that it was to get. freed: whether it
-    stayed Pending and was evicted, for its controller to make it anew. shunned: the nodes that may
-    bear a taint for it instead of an entry.
-    """
-
-    by: Means
-    strength: Strength
-    hostnames: list[str]
-    shunned: list[str] = []
-    template: str = ""
-    name: str = ""
-    until: datetime
-    open: bool = True
-    missed: bool = False
-    freed: bool = False
 
 
 class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -229,6 +207,24 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         It stays charged, as it was for as long as nobody could see that.
         """
         self.code = UNANSWERED
+
+    def end_steering(self, *, was_steered: bool) -> None:
+        """Its entry was taken out. was_steered: whether its replacement was steered before.
+
+        Otherwise what comes now is not steered, so that what was predicted says nothing of it.
+        """
+        if self.steered is not None:
+            self.steered.close_entry(again=self.state == "refused")
+            self.compared = self.compared or not was_steered
+
+    def arrive_unsteered(self, template: str) -> None:
+        """Its replacement, of that template, came without the affinity that it was to get.
+
+        The table asks for nothing of a pod of another template, so such a one was not missed.
+        """
+        if self.steered is not None:
+            self.compared = True
+            self.steered.missed = template == self.steered.template
 
     @property
     def charged(self) -> bool:

@@ -16,6 +16,7 @@ from rescheduler.kube.controllers import qualified
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
+from rescheduler.model.steering import TAINTING
 from rescheduler.policies.base import Policy
 from rescheduler.policies.steering import Steering
 
@@ -178,7 +179,7 @@ class Limits(Document):
         8,
         ge=0,
         le=32,
-        description="Nodes that `steering` by SoftTaint may taint at a time: those of one move.",
+        description=f"Nodes that `steering` by {TAINTING} may taint at a time: those of one move.",
     )
     planExpiry: Duration = Field(
         timedelta(minutes=30), description="How long a plan may be applied."

@@ -4,21 +4,19 @@ from pydantic import Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
-from rescheduler.model.steering import Means, Strength
+from rescheduler.model.steering import TRAITS, MeansName, Strength
+
+_ABOUT = " ".join(f"{row.name}: {row.about}" for row in TRAITS.values())
+_LIMITED = [row.name for row in TRAITS.values() if not row.requires]
+_ONLY_PREFER = " ".join(f"{name} can only Prefer." for name in _LIMITED)
 
 
 class Steering(Strict):
     """Whether replacements are told where to go, by what, and how strictly."""
 
-    by: Means = Field(
+    by: MeansName = Field(
         "None",
-        description="None: replacements go where the scheduler puts them. AdmissionPolicy: a "
-        "MutatingAdmissionPolicy adds node affinity to them (Kubernetes 1.36 and later, or where "
-        "v1beta1 is served). Webhook: `rescheduler webhook` adds it (1.30 and later). Each needs "
-        "its component of deploy/. Extender: a scheduler of your own asks `rescheduler extender`, "
-        "as that shows; Require only where the scheduler looks at all nodes. SoftTaint: the node "
-        "that a replacement leaves, and others where it had better not go, bear a taint "
-        "PreferNoSchedule until it is placed; one after the other, and never for a gang.",
+        description=f"None: replacements go where the scheduler puts them. {_ABOUT}",
     )
     strength: Strength = Field(
         "Prefer",
@@ -27,11 +25,12 @@ class Steering(Strict):
         "one of them that gains far less than the best, the best alone is preferred instead, if "
         "that still gains more times the share of landings that have come as predicted. A "
         "replacement that stays Pending beyond its deadline is made anew without it, once. "
-        "SoftTaint can only Prefer.",
+        f"{_ONLY_PREFER}",
     )
 
     @model_validator(mode="after")
-    def _taints_only_prefer(self) -> "Steering":
-        if self.by == "SoftTaint" and self.strength == "Require":
-            raise FieldError("SoftTaint can only Prefer", hint="`strength: Prefer`")
+    def _requires_where_it_can(self) -> "Steering":
+        traits = TRAITS.get(self.by)
+        if self.strength == "Require" and traits is not None and not traits.requires:
+            raise FieldError(f"{self.by} can only Prefer", hint="`strength: Prefer`")
         return self

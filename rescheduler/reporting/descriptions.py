@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from rescheduler.model.steering import TAINTING
+
 CHECKSUMS_PROPERTY: dict[str, Any] = {
     "description": "The first digits of the SHA-256 of each part of the file, by which a change is "
     "found; a file that was changed is refused.",
@@ -250,7 +252,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "by": "What tells the replacement where to go.",
         "strength": "Prefer: more points for these nodes. Require: nowhere but there.",
         "nodes": "The acceptable nodes, best first.",
-        "shunned": "Nodes that are tainted until the replacement is placed, with SoftTaint.",
+        "shunned": f"Nodes that are tainted until the replacement is placed, with {TAINTING}.",
     },
     "RestartCost": {
         "readySeconds": "How long a replacement takes to be Ready; null where it is not known.",

@@ -150,7 +150,7 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
 
 
 def _steered(move: PlannedMove) -> str:
-    """`told to go to n3, n7 (Require by Webhook), else n1 50 %, n2 50 %`; "" unsteered."""
+    """`told to go to n3, n7 (Require by NAME), else n1 50 %, n2 50 %`; "" unsteered."""
     told = move.steered
     if told is None:
         return ""

@@ -34,8 +34,6 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
 from rescheduler.runtime.trailing import audited
 from rescheduler.sources.kubernetes.decode import collector_off
-from rescheduler.steering.readiness import in_effect
-from rescheduler.steering.tainting import sweep_strays
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
@@ -114,7 +112,7 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     try:
         with holding(actor) as history:
             fence = actor.ledger.fence
-            policies, notes = in_effect(policies, actor)
+            policies, notes = actor.steering.ready(policies)
             policies, unstopped = restarting(policies, actor)
             notes = [*notes, *unstopped]
             plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
@@ -194,7 +192,7 @@ def propose(
     if actor is None:
         recognize(snapshot, policies, history)
     else:
-        notes = [*notes, *sweep_strays(actor, snapshot)]
+        notes = [*notes, *actor.steering.sweep_strays(snapshot)]
         with parts.phase("measure"):
             _measure(actor, snapshot, policies, history)
     notes = [

@@ -34,8 +34,11 @@ from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
 from rescheduler.runtime.logs import hidden, logger
 from rescheduler.sources.output_file import is_stdout
+from rescheduler.steering.port import Port
+from rescheduler.steering.steering import Steering
 
 NAMESPACE = "rescheduler"
 """Of the lock and the state, wherever we run: were it a setting, two of us could each hold a lock
@@ -137,27 +140,36 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         limits=policies.limits,
         policies=policies.policies,
         record=record,
-        steering=SteeringTable(
-            StoredObject(
-                api,
-                f"/api/v1/namespaces/{NAMESPACE}/configmaps",
-                TABLE,
-                clock=state.clock,
-                makes_namespace=False,
-            ),
-            where=f"{NAMESPACE}/{TABLE}",
-        ),
-        taints=SoftTaints(
-            lambda collection, name: StoredObject(
-                api, collection, name, clock=state.clock, makes_namespace=False
-            )
-        ),
-        extender=extender_lease(api, state.clock),
+        steering=_steering(api, state, sleep, policies.limits),
         kueue=KueueWorkloads(
             lambda method, path, body: call(api, method, path, body, timeout=CALL_TIMEOUT)
         ),
-        warn=lambda said, **values: logger().warning(said, **values),
+        warn=_warn,
     )
+
+
+def _steering(api: Api, state: State, sleep: Callable[[float], None], limits: Limits) -> Steering:
+    maps = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
+
+    def stored(collection: str, name: str) -> StoredObject:
+        return StoredObject(api, collection, name, clock=state.clock, makes_namespace=False)
+
+    port = Port(
+        clock=state.clock.now,
+        sleep=sleep,
+        warn=_warn,
+        fence=lambda: state.ledger.fence,
+        locked=lambda: state.lease.valid_for(CALL_TIMEOUT),
+        tainted_nodes=limits.taintedNodes,
+        table=SteeringTable(stored(maps, TABLE), where=f"{NAMESPACE}/{TABLE}"),
+        taints=SoftTaints(stored),
+        extender=extender_lease(api, state.clock),
+    )
+    return Steering(port)
+
+
+def _warn(said: str, **values: str) -> None:
+    logger().warning(said, **values)
 
 
 def extender_lease(api: Api, clock: ServerClock) -> ExtenderLease:

@@ -1,1 +1,1 @@
-"""Steering: how replacements are steered to the nodes that a plan chose, by each means."""
+"""Steering: sends replacements to the nodes that a plan chose, by a file for each means."""

@@ -10,7 +10,8 @@ import pytest
 from rescheduler.acting.freeing import FreeingAttempts
 from rescheduler.acting.halting import Halted
 from rescheduler.kube.steered import REQUIRED
-from rescheduler.model.history import History, PastMove, PastSteering
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.past_steering import PastSteering
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import START, WIDE, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY

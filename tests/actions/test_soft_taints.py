@@ -38,7 +38,7 @@ def taints(stage: Stage) -> list[dict[str, Any]]:
 
 def ported(stage: Stage, **more: Any) -> SoftTaints:
     process = Process(stage, "a", **more)
-    answer = process.actor().taints
+    answer = process.steering_port().taints
     assert isinstance(answer, SoftTaints)
     return answer
 
@@ -66,7 +66,7 @@ def test_one_that_arrives_after_it_was_taken_off_is_not_stored(stage: Stage) -> 
         return call(method, path, body)
 
     process.call = late  # type: ignore[method-assign]
-    made = process.actor().taints
+    made = process.steering_port().taints
     assert made is not None
     with pytest.raises(ActionError):
         made.add("n1", 7, UNTIL)
@@ -88,7 +88,7 @@ def test_the_last_taint_leaves_no_list(stage: Stage) -> None:
 
 def test_the_same_taint_is_not_written_twice(stage: Stage) -> None:
     process = Process(stage, "a")
-    made = process.actor().taints
+    made = process.steering_port().taints
     assert made is not None
     made.add("n1", 7, UNTIL)
     made.add("n1", 7, UNTIL)
@@ -123,7 +123,7 @@ def test_a_taint_that_somebody_sets_or_takes_meanwhile_is_not_lost(
     if removes:
         ported(stage).add("n1", 7, UNTIL)
     process = meddling(stage, lambda spec: spec["taints"].insert(0, new), 1)
-    made = process.actor().taints
+    made = process.steering_port().taints
     assert made is not None
     if removes:
         made.remove("n1", 7)
@@ -135,7 +135,7 @@ def test_a_taint_that_somebody_sets_or_takes_meanwhile_is_not_lost(
 
 def test_who_always_comes_too_late_gives_up(stage: Stage) -> None:
     process = meddling(stage, lambda spec: spec.update(seen=1), 99)
-    made = process.actor().taints
+    made = process.steering_port().taints
     assert made is not None
     with pytest.raises(ActionError, match="changed 5 times"):
         made.add("n1", 7, UNTIL)

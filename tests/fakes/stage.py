@@ -14,7 +14,13 @@ from urllib.parse import urlencode
 import msgspec
 
 from rescheduler.acting.actor import Actor
-from rescheduler.actions.evict import EvictionAnswer, annotations, eviction, understood
+from rescheduler.actions.evict import (
+    CALL_TIMEOUT,
+    EvictionAnswer,
+    annotations,
+    eviction,
+    understood,
+)
 from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.kueue import KueueWorkloads
@@ -41,6 +47,8 @@ from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
 from rescheduler.sources.kubernetes.transport import Answer as Fetched
 from rescheduler.sources.kubernetes.transport import RequestRefused
+from rescheduler.steering.port import Port
+from rescheduler.steering.steering import Steering
 from tests.cluster import node
 from tests.fakes.manners import copied
 from tests.fakes.world import World
@@ -233,6 +241,20 @@ class Process:
         asked = eviction(move, annotations(move, plan, fence), dry_run=True)
         return understood(self.call("POST", *asked))
 
+    def steering_port(self) -> Port:
+        """What this process steers by."""
+        return Port(
+            clock=self.clock.now,
+            sleep=self.sleep,
+            warn=lambda said, **_: self.warned.append(said),
+            fence=lambda: self.ledger.fence,
+            locked=lambda: self.lease.valid_for(CALL_TIMEOUT),
+            tainted_nodes=self.limits.taintedNodes,
+            table=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
+            taints=SoftTaints(self._stored),
+            extender=ExtenderLease(self._stored(LEASES, EXTENDER), self.clock),
+        )
+
     def actor(self) -> Actor:
         """The ports of this process."""
         self.ledger.keep = self.limits.keep
@@ -257,9 +279,7 @@ class Process:
             stop=lambda: self.stopped,
             limits=self.limits,
             policies=self.policies,
-            steering=SteeringTable(self._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}"),
-            taints=SoftTaints(self._stored),
-            extender=ExtenderLease(self._stored(LEASES, EXTENDER), self.clock),
+            steering=Steering(self.steering_port()),
             kueue=KueueWorkloads(self.call),
             warn=lambda said, **_: self.warned.append(said),
         )

@@ -12,6 +12,7 @@ from rescheduler.acting.run import act
 from rescheduler.actions.extender_lease import NAME, ExtenderLease
 from rescheduler.actions.steering_format import read
 from rescheduler.model.plan import LandingShare
+from rescheduler.model.problem import Problem
 from rescheduler.model.steering import Steered
 from rescheduler.planning.advice import Advice
 from rescheduler.policies.files.policy_set import policy_set
@@ -22,8 +23,7 @@ from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.answers import Answers, known_of
 from rescheduler.runtime.servers.extender.showing import Showing
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.confirming import confirmed
-from rescheduler.steering.readiness import in_effect
+from rescheduler.steering.extender import Extender
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import LEASES, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
@@ -67,11 +67,15 @@ def stage() -> Stage:
     return made
 
 
+def confirmed(process: Process) -> Problem | None:
+    return Extender(process.steering_port()).confirm()
+
+
 def test_one_that_shows_all_is_counted_on(stage: Stage) -> None:
     extending = Extending(stage)
     extending.follow()
     assert extending.showing.problem == ""
-    assert confirmed(Process(stage, "a").actor(), "Extender") is None
+    assert confirmed(Process(stage, "a")) is None
 
 
 def _late(stage: Stage, extending: Extending) -> None:
@@ -134,7 +138,7 @@ def test_what_is_not_shown_is_the_reason(
     stage: Stage, fault: Callable[[Stage, Extending], None], code: str, said: str
 ) -> None:
     fault(stage, Extending(stage))
-    problem = confirmed(Process(stage, "a").actor(), "Extender")
+    problem = confirmed(Process(stage, "a"))
     assert problem is not None
     assert (problem.code, said in problem.message) == (code, True), problem.message
 
@@ -205,17 +209,17 @@ def test_a_declared_weight_that_is_not_predicted_with_is_the_reason(
     )
     limits = Limits(minReplicas=1, steering=Steering(by="Extender"))
     given = policy_set([spread()], limits, (declared,))
-    _, notes = in_effect(given, Process(stage, "a").actor())
+    _, notes = Process(stage, "a").actor().steering.ready(given)
     assert len(notes) == (weight != 2 and harmless)
     assert all("has weight 1, not 2" in note.message for note in notes)
 
 
 def test_it_stops_being_counted_on_half_a_minute_after_it_ended(stage: Stage) -> None:
     Extending(stage).follow()
-    actor = Process(stage, "a").actor()
-    assert confirmed(actor, "Extender") is None
+    process = Process(stage, "a")
+    assert confirmed(process) is None
     stage.seconds += timedelta(seconds=31).total_seconds()
-    assert confirmed(actor, "Extender") is not None
+    assert confirmed(process) is not None
 
 
 def test_nothing_is_evicted_where_the_extender_has_no_data(stage: Stage) -> None:
@@ -239,12 +243,12 @@ def test_of_two_extenders_only_the_first_is_counted_on(stage: Stage) -> None:
     assert second.showing.problem == ""
     first.follow()
     assert "extender-1" in first.showing.problem
-    found = confirmed(Process(stage, "a").actor(), "Extender")
+    found = confirmed(Process(stage, "a"))
     assert found is not None
     assert found.code == "STR002"
     stage.seconds += 31
     first.follow()
     assert first.showing.problem == "", "the other one is gone"
-    assert confirmed(Process(stage, "a").actor(), "Extender") is None
+    assert confirmed(Process(stage, "a")) is None
     second.follow()
     assert "extender-0" in second.showing.problem

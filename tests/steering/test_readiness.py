@@ -11,7 +11,6 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.steering.readiness import in_effect
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import parts, skewed, spread
@@ -51,7 +50,7 @@ WHAT = ["table", "policy", "fresh parameter", "right"]
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
     process = missing(warm(Stage()), what)
-    changed, (note,) = in_effect(policies(None, ADMISSION), process.actor())
+    changed, (note,) = process.actor().steering.ready(policies(None, ADMISSION))
     assert note.code == ("STR002" if what in ("policy", "fresh parameter") else "STR001")
     assert "AdmissionPolicy" in note.message
     (policy,) = changed.policies
@@ -62,7 +61,7 @@ def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
 def test_what_requires_steering_counts_on_it() -> None:
     process = missing(warm(Stage()), "policy")
     strict = ADMISSION.model_copy(update={"strength": "Require"})
-    changed, _ = in_effect(policies(strict), process.actor())
+    changed, _ = process.actor().steering.ready(policies(strict))
     (policy,) = changed.policies
     assert policy.steering is not None
     assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
@@ -76,7 +75,7 @@ def test_taints_need_the_right_to_patch_nodes_and_no_table(fault: str) -> None:
     if fault == "no answer":
         process.before = lambda *_: 503
     given = policies(None, Steering(by="SoftTaint"))
-    changed, notes = in_effect(given, process.actor())
+    changed, notes = process.actor().steering.ready(given)
     assert [note.code for note in notes] == ([] if fault == "none" else ["STR001"])
     assert (changed == given) is (fault == "none")
     if fault == "no right":
@@ -87,13 +86,13 @@ def test_what_is_there_changes_nothing() -> None:
     stage = warm(Stage())
     ready(stage)
     given = policies(ADMISSION)
-    assert in_effect(given, Process(stage, "one").actor()) == (given, [])
+    assert Process(stage, "one").actor().steering.ready(given) == (given, [])
 
 
 def test_who_does_not_steer_is_not_asked() -> None:
     process = missing(warm(Stage()), "right")
     given = policies(None)
-    assert in_effect(given, process.actor()) == (given, [])
+    assert process.actor().steering.ready(given) == (given, [])
     assert process.sent == []
 
 

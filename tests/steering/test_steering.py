@@ -12,10 +12,11 @@ from rescheduler.actions.steering_format import read
 from rescheduler.kube.steered import PREFERRED, REQUIRED
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.steering import Entry, Means, Steered, Strength
+from rescheduler.model.steering import Entry, MeansName, Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.steering.waiting import PENDING
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
@@ -57,7 +58,7 @@ def web(stage: Stage, name: str = "web-1", rs: str = "rs-1", kind: str = "Replic
 
 
 def steered(
-    manifest: Any, strength: Strength = "Require", by: Means = "AdmissionPolicy", **more: Any
+    manifest: Any, strength: Strength = "Require", by: MeansName = "AdmissionPolicy", **more: Any
 ) -> PlannedMove:
     fields: dict[str, Any] = {
         "landing": [LandingShare(node="n5", probability=1.0)],
@@ -318,3 +319,21 @@ def test_two_of_one_controller_are_steered_one_after_the_other(stage: Stage) -> 
     outcome = run(stage, steered(one), steered(two, nodes=["n6", "n7"]), process=process)
     assert [move.landedOn for move in outcome.moves] == ["n5", "n6"]
     assert timedelta(0) < outcome.finished - outcome.started
+
+
+def test_a_run_has_one_clock_for_moves_and_their_deadlines(stage: Stage) -> None:
+    """Requests may be answered by API servers whose clocks differ."""
+    gaps: set[timedelta] = set()
+
+    def look(_number: int, _method: str, path: str) -> None:
+        if "/pods" in path:
+            process.clock.hear(stage.now() + timedelta(seconds=20))
+        if path.endswith("eviction"):
+            (past,) = Process(stage, "reader").ledger.peek().moves
+            assert past.steered is not None
+            gaps.add(past.steered.until - past.at)
+
+    process = Process(stage, "a", before=look)
+    run(stage, steered(web(stage)), process=process)
+    (gap,) = gaps
+    assert gap == timedelta(seconds=30) + PENDING, "the grace period of the pod, and a minute"

@@ -22,7 +22,6 @@ from rescheduler.model.soft_taints import Mark, read, written
 from rescheduler.model.steering import Steered
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.steering.tainting import sweep_strays
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import START, WIDE, Killed, Objecting, Process, Stage, warm
 
@@ -391,10 +390,10 @@ def test_who_has_lost_the_lock_while_it_looked_takes_no_taint_off(stage: Stage) 
     second.lease.acquire(forever=True)
     second.ledger.open()
     until = stage.now() + timedelta(minutes=2)
-    taints = second.actor().taints
+    taints = second.steering_port().taints
     assert taints is not None
     assert taints.add("n1", second.ledger.fence, until) is None
-    assert sweep_strays(first.actor(), seen(first)) == []
+    assert first.actor().steering.sweep_strays(seen(first)) == []
     assert tainted(stage) == ["n1"]
-    assert sweep_strays(second.actor(), seen(second)) == []
+    assert second.actor().steering.sweep_strays(seen(second)) == []
     assert tainted(stage) == []

@@ -13,7 +13,7 @@ import numpy as np
 from rescheduler.model.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.steering import Means
+from rescheduler.model.steering import TRAITS, MeansName
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.steerable import Steerable
 from rescheduler.planning.limits.landing_trust import kept_share
@@ -93,11 +93,12 @@ class Chooser:
         if steering.by == "None" or not gaining.any():
             return None
         nodes, gains = self._ranked(pod, nodes[gaining], gains[gaining], unsteered)
-        if steering.by == "SoftTaint":
-            if whole:
-                # Each has its own taints, and the replacements of a gang come at the same time.
-                return None
-            return self._repelled(pod, nodes, gains, unsteered, helps=helps)
+        traits = TRAITS[steering.by]
+        if whole and not traits.gangs:
+            # The replacements of a gang come at the same time.
+            return None
+        if traits.taints:
+            return self._repelled(pod, steering.by, nodes, gains, unsteered, helps=helps)
         return self._told(pod, steering, nodes, gains, unsteered, helps=helps)
 
     def _told(
@@ -112,11 +113,12 @@ class Chooser:
     ) -> Choice | None:
         """The choice among these nodes, the best first, where a term of the replacement tells."""
         require = steering.strength == "Require"
-        if require and steering.by == "Extender" and self._sampled(pod):
+        extends = TRAITS[steering.by].extends
+        if require and extends and self._sampled(pod):
             # It is asked about the nodes that were sampled, and must leave one: no promise.
             return None
         required = require and len(nodes) >= _LEAST_REQUIRED and not self._planned_alone(pod, nodes)
-        if steering.by == "Extender" and not self._asks(pod, required=required):
+        if extends and not self._asks(pod, required=required):
             return None
         found = [
             self._choice(steering.by, chosen, unsteered, required=required)
@@ -127,7 +129,9 @@ class Chooser:
             return best
         return self._rather_alone(pod, best, nodes, gains, unsteered)
 
-    def _choice(self, by: Means, nodes: IntArray, unsteered: Landing, *, required: bool) -> Choice:
+    def _choice(
+        self, by: MeansName, nodes: IntArray, unsteered: Landing, *, required: bool
+    ) -> Choice:
         """These nodes; where that leads is still to be asked."""
         return Choice(
             by=by,
@@ -155,7 +159,7 @@ class Chooser:
         reached = 0.0 if best is None else self._gain(pod, best)
         if best is None or reached >= self._counted * float(gains[0]):
             return best
-        if best.by == "Extender" and not self._asks(pod, required=False):
+        if TRAITS[best.by].extends and not self._asks(pod, required=False):
             return best
         alone = self._choice(best.by, nodes[:1], unsteered, required=False)
         other = self._best(pod, [alone], unsteered, helps=False)
@@ -285,7 +289,14 @@ class Chooser:
         return answer
 
     def _repelled(
-        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing, *, helps: bool
+        self,
+        pod: int,
+        by: MeansName,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+        *,
+        helps: bool,
     ) -> Choice | None:
         """Taints on the nodes where it would land, one after the other, until it lands well."""
         copy = self._copy
@@ -300,7 +311,7 @@ class Chooser:
             there = [node for node in nodes.tolist() if node in set(landing.nodes.tolist())]
             found.append(
                 Choice(
-                    by="SoftTaint",
+                    by=by,
                     strength="Prefer",
                     nodes=np.array(there[:MOST], dtype=np.int32),
                     steer=steer,

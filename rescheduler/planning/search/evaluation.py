@@ -7,7 +7,7 @@ from rescheduler.model.move import Landing, Shift
 from rescheduler.model.plan import BudgetUse
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.steering import Means, Strength
+from rescheduler.model.steering import MeansName, Strength
 from rescheduler.scheduler.plugin import Steer
 
 NOTHING = 1e-9
@@ -22,7 +22,7 @@ class Choice:
     unsteered, landing: where it is put without and with it.
     """
 
-    by: Means
+    by: MeansName
     strength: Strength
     nodes: IntArray
     steer: Steer

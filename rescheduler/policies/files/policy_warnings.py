@@ -8,6 +8,7 @@ from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.validation import locate, near, value_at
 from rescheduler.model.errors import Place
+from rescheduler.model.steering import TRAITS
 from rescheduler.model.wording import agreed
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -119,7 +120,8 @@ def _unsteered(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         message = "nothing is moved for this policy: neither it nor the Limits have `steering`"
         if policy.steering is not None:
             message = "nothing is moved for this policy: its own `steering` is by None"
-        hint = "set `steering: {by: AdmissionPolicy}` or another, or leave `onlyIfSteered` out."
+        first = next(iter(TRAITS))
+        hint = f"set `steering: {{by: {first}}}` or another, or leave `onlyIfSteered` out."
         yield FieldWarning(("onlyIfSteered",), message, hint=hint)
 
 

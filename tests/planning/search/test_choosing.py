@@ -279,10 +279,22 @@ def test_no_node_is_tainted_to_which_it_goes_all_the_same(monkeypatch: pytest.Mo
     )
     monkeypatch.setattr(SchedulerModel, "landing", lambda *_: there)
     nodes = np.array([8, 5], dtype=np.int32)
-    found = chooser._repelled(pod, nodes, np.array([1.0, 0.5]), unsteered, helps=False)
+    found = chooser._repelled(pod, "SoftTaint", nodes, np.array([1.0, 0.5]), unsteered, helps=False)
     assert found is not None
     assert found.steer.tainted is not None
     assert np.flatnonzero(found.steer.tainted).tolist() == [copy.snapshot.pod_node[pod]]
+
+
+@pytest.mark.parametrize(("by", "gangs"), [("SoftTaint", False), ("AdmissionPolicy", True)])
+def test_no_node_is_tainted_for_a_gang_whose_replacements_come_at_the_same_time(
+    by: str, gangs: bool
+) -> None:
+    world = coming_back(limits=steered(by=by, strength="Prefer"))
+    copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
+    chooser, pods = Evaluator(copy).chooser, range(len(world.snapshot.pods))
+    chosen = [chooser.choose(pod, copy.landing(pod), whole=True) for pod in pods]
+    alone = [chooser.choose(pod, copy.landing(pod), whole=False) for pod in pods]
+    assert (any(chosen), any(alone)) == (gangs, True)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])

@@ -1,0 +1,69 @@
+"""Means that add node affinity to a replacement as it is made, while the API server admits it."""
+
+from collections.abc import Sequence
+
+from rescheduler.kube.node_selection import node_affinity
+from rescheduler.kube.objects import Pod
+from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
+from rescheduler.model.history import PastMove
+from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.problem import Problem
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.steering.entries import NO_TABLE, Entries, no_table
+from rescheduler.steering.means import Means
+from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
+
+
+class Admission(Means):
+    """A means that goes by the table of replacements as a pod is made.
+
+    What is made shows in its affinity whether it was steered. Whether the table is read as it is
+    stored now shows in a dry run of an update of it.
+    """
+
+    writer = Entries
+
+    def ready(self, _declared: Sequence[Scheduler]) -> Problem | None:
+        """There must be a table."""
+        return no_table(self._port)
+
+    def confirm(self) -> Problem | None:
+        """The API server must show that it reads the table as it is stored now."""
+        return seen_in_time(self._port, self._unread)
+
+    def _unread(self) -> Problem | None:
+        if self._port.table is None:
+            return NO_TABLE
+        if self._port.table.seen():
+            return None
+        said = f"kube-apiserver did not show within {PATIENCE:.0f} s that it reads the table"
+        return Problem(code="STR002", message=said)
+
+    def lingering(self) -> Problem | None:
+        """Where nothing reads the table, nothing steers."""
+        problem = self.confirm()
+        if problem is None or self._port.table is None:
+            return problem
+        return None if self._port.table.seen() is None else problem
+
+    def done(self, move: PastMove) -> bool:
+        """Once it is made."""
+        return bool(move.replacement)
+
+    def arrived(self, move: PastMove, steering: PastSteering, replacement: Pod) -> None:
+        """It must bear the affinity; from now on it may be Pending for a while."""
+        steering.put_off(self._port.clock() + PENDING)
+        if not steering.open:
+            return
+        affinity = node_affinity(replacement.spec)
+        required = getattr(affinity, REQUIRED)
+        terms = list((required.nodeSelectorTerms if required is not None else None) or ())
+        terms += [each.preference for each in getattr(affinity, PREFERRED) or ()]
+        named = [
+            set(each.values or ())
+            for term in terms
+            for each in term.matchExpressions or ()
+            if each.key == HOSTNAME and each.operator == "In"
+        ]
+        if not any(set(steering.hostnames) <= values for values in named):
+            move.arrive_unsteered(template_hash(replacement.metadata.labels))

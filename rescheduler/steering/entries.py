@@ -1,0 +1,123 @@
+"""The entries of moves in the table of replacements: when they are made and taken out.
+
+An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
+ledger whoever comes after a crash knows that something may be left in the table. It is taken out
+when:
+- its replacement was steered: it is seen, or where the means works while it is placed, it is;
+- its deadline has come, or nothing was evicted;
+- the run ends.
+"""
+
+from collections.abc import Sequence
+
+from rescheduler.kube.steered import HOSTNAME
+from rescheduler.model.errors import ActionError
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.problem import Problem
+from rescheduler.model.steering import MOST_NODES, Entry
+from rescheduler.steering.means import SteeredMove, Writer, steered_moves
+from rescheduler.steering.missed import missed_before
+from rescheduler.steering.port import Port
+
+NO_TABLE = Problem(code="STR001", message="nothing here writes the table of replacements")
+
+
+def no_table(port: Port) -> Problem | None:
+    """Why nothing can be steered by the table, or None.
+
+    Raises:
+        ActionError: the API server does not answer, or refuses.
+    """
+    if port.table is None:
+        return NO_TABLE
+    if not port.table.exists():
+        return Problem(code="STR001", message="the ConfigMap of the table does not exist")
+    return None
+
+
+class Entries(Writer):
+    """Writes the table of replacements."""
+
+    code = "STR004"
+
+    def enter(self, history: History, moves: Sequence[SteeredMove]) -> Problem | None:
+        """Put entries for these in. Raises: as `Writer`."""
+        if self._port.table is None:
+            return NO_TABLE
+        _join(moves)
+        problem = missed_before(history, moves) or _unfit(history, moves)
+        if problem is not None:
+            return problem
+        return self._port.table.add([_entry(*each) for each in moves], self._port.fence())
+
+    def close(self, moves: Sequence[SteeredMove]) -> None:
+        """Take their entries out. Raises: as `Writer`."""
+        if self._port.table is not None:
+            self._port.table.remove({move.podUid for move, _ in moves}, self._port.fence())
+
+    def sweep(self, moves: Sequence[SteeredMove]) -> None:
+        """Take every entry out. Raises: as `Writer`."""
+        if self._port.table is None:
+            return
+        try:
+            swept = self._port.table.sweep(self._port.fence(), surely=bool(moves))
+        except ActionError:
+            if moves:
+                raise
+            # Nothing of ours is in there; that it cannot be written is said before the cycle plans.
+            return
+        for entry in swept:
+            self._port.warn("swept an entry that steered replacements", entry=entry)
+
+
+def _join(moves: Sequence[SteeredMove]) -> None:
+    """Give those of one controller that are entered together the same nodes: pods are fungible."""
+    alike: dict[tuple[str, ...], list[PastSteering]] = {}
+    for move, steering in moves:
+        key = (move.controller, steering.template, steering.name, steering.strength)
+        alike.setdefault(key, []).append(steering)
+    for same in alike.values():
+        names = list(dict.fromkeys(name for steering in same for name in steering.hostnames))
+        for steering in same:
+            steering.name_nodes(names)
+
+
+def _unfit(history: History, moves: Sequence[SteeredMove]) -> Problem | None:
+    """Why these must not be entered, beside what the table itself says."""
+    own = {move.podUid for move, _ in moves}
+    sets = {move.controller: steering.hostnames for move, steering in moves}
+    for move, steering in steered_moves(history.moves):
+        if not steering.open or move.podUid in own:
+            continue
+        if sets.get(move.controller, steering.hostnames) != steering.hostnames:
+            said = f"the replacement of {move.namespace}/{move.pod}, of the same controller"
+            return Problem(
+                code="STR004", message=f"{said}, shall go elsewhere and is not there yet"
+            )
+    for move, steering in moves:
+        names = steering.hostnames
+        if not all(names):
+            said = f"a node for {move.namespace}/{move.pod} has no label {HOSTNAME} any more"
+            return Problem(code="STR004", message=said)
+        if len(names) > MOST_NODES or (steering.strength == "Require" and len(names) < 2):
+            said = f"{len(names)} nodes are named for {move.namespace}/{move.pod}"
+            return Problem(
+                code="STR003",
+                message=f"{said}: Require takes 2 to {MOST_NODES}, Prefer 1 to {MOST_NODES}",
+            )
+    return None
+
+
+def _entry(move: PastMove, steering: PastSteering) -> Entry:
+    return Entry(
+        owner=move.controller,
+        namespace=move.namespace,
+        template=steering.template,
+        name=steering.name,
+        hostnames=tuple(steering.hostnames),
+        strength=steering.strength,
+        deadline=steering.until,
+        plan=move.plan,
+        pod=move.podUid,
+    )

@@ -1,0 +1,114 @@
+"""Steering by a scheduler extender, which `rescheduler extender` serves."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rescheduler.kube.objects import Pod
+from rescheduler.model.history import PastMove
+from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.problem import Problem
+from rescheduler.model.steering import Followed
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.steering.entries import NO_TABLE, Entries, no_table
+from rescheduler.steering.means import Means, SteeredMove
+from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
+
+SHOWN = timedelta(seconds=30)
+"""An extender that has not shown itself for so long is not there."""
+ASKED = timedelta(hours=1)
+"""A scheduler that has not asked the extender for so long may not do so any more."""
+WEIGHT = 2
+"""With it the extender's 10 points count as much as preferred node affinity of weight 100, which
+landings are predicted with: 10 x 10 x 2 points, as 100 x 2 are by the default weight of the plugin.
+
+Source: pkg/scheduler/schedule_one.go, prioritizeNodes, Kubernetes 1.36.
+"""
+
+
+class Extender(Means):
+    """A scheduler asks the extender, which goes by the table of replacements, as it places a pod.
+
+    It shows in a Lease that it runs, that a scheduler asks it, and which table it has.
+    """
+
+    name = "Extender"
+    writer = Entries
+
+    def ready(self, declared: Sequence[Scheduler]) -> Problem | None:
+        """As declared it must weigh what is predicted; there must be a table, and an extender."""
+        return _outweighed(declared) or no_table(self._port) or self._out_of_use(self._followed())
+
+    def confirm(self) -> Problem | None:
+        """It must be there, a scheduler ask it, and it have the table: in this order."""
+        return seen_in_time(self._port, self._behind)
+
+    def _behind(self) -> Problem | None:
+        if self._port.table is None:
+            return NO_TABLE
+        followed = self._followed()
+        idle = self._out_of_use(followed)
+        if idle is not None:
+            return idle
+        # It shows "" where it has no table, or no data to go by it with.
+        stored = self._port.table.version()
+        if followed is None or not followed.version or followed.version != stored:
+            said = f"the extender did not show within {PATIENCE:.0f} s that it has read the table"
+            said += ", and knows the nodes of the cluster; its log says why"
+            return Problem(code="STR002", message=said)
+        return None
+
+    def _followed(self) -> Followed | None:
+        return None if self._port.extender is None else self._port.extender.read()
+
+    def _out_of_use(self, followed: Followed | None) -> Problem | None:
+        """Why no extender steers, whichever table it has; None where one runs and is asked."""
+        now: datetime = self._port.clock()
+        if followed is None or not -SHOWN <= now - followed.renewed <= SHOWN:
+            last = None if followed is None else followed.renewed
+            ago = "never" if last is None else f"last at {last:%Y-%m-%d %H:%M:%S} UTC"
+            said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
+            return Problem(code="STR001", message=said)
+        if followed.asked is None or now - followed.asked > ASKED:
+            said = "no scheduler has asked the extender within the last hour"
+            return Problem(code="STR001", message=said)
+        return None
+
+    def lingering(self) -> Problem | None:
+        """Where no extender is asked, nothing steers."""
+        problem = self.confirm()
+        if problem is None or self._port.table is None:
+            return problem
+        return None if problem.code == "STR001" else problem
+
+    def done(self, move: PastMove) -> bool:
+        """Once it is placed."""
+        return bool(move.landedOn)
+
+    def arrived(self, _move: PastMove, steering: PastSteering, _replacement: Pod) -> None:
+        """The extender obeys the deadline in the table, which is not put off."""
+        steering.put_off(min(steering.until, self._port.clock() + PENDING))
+
+    def unneeded(self, moves: Sequence[SteeredMove]) -> list[SteeredMove]:
+        """Which pod took which entry only the extender knows: a controller's go with the last."""
+        waiting = {
+            move.controller
+            for move, steering in moves
+            if not (self.done(move) or self.over(move, steering))
+        }
+        return [
+            (move, steering)
+            for move, steering in moves
+            if self.over(move, steering) or (self.done(move) and move.controller not in waiting)
+        ]
+
+
+def _outweighed(declared: Sequence[Scheduler]) -> Problem | None:
+    """Why a declared scheduler does not steer as it is predicted to, where that can be told."""
+    for scheduler in declared:
+        for extender in scheduler.extenders:
+            harmless = extender.urlPrefix in scheduler.harmlessExtenders
+            if extender.prioritizeVerb and harmless and extender.weight != WEIGHT:
+                said = f"its extender {extender.urlPrefix} has weight {extender.weight}"
+                text = f"Scheduler {scheduler.name}: {said}, not {WEIGHT}"
+                return Problem(code="STR001", message=text)
+    return None

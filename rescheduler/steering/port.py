@@ -1,0 +1,91 @@
+"""What steering needs from outside, so that a simulation, or who does not act, can stand in."""
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rescheduler.model.problem import Problem
+from rescheduler.model.steering import Entry, Followed
+
+
+class Table(Protocol):
+    """The table of replacements to steer; `SteeringTable` is the real one."""
+
+    def add(self, entries: Sequence[Entry], fence: int) -> Problem | None:
+        """Store these, or say why they do not fit."""
+        ...
+
+    def remove(self, pods: Collection[str], fence: int) -> None:
+        """Take out the entries of these pods, by UID."""
+        ...
+
+    def sweep(self, fence: int, *, surely: bool) -> list[str]:
+        """Take out everything; what was there. surely: also write where nothing seems to be."""
+        ...
+
+    def exists(self) -> bool:
+        """Whether there is a table."""
+        ...
+
+    def version(self) -> str:
+        """The resourceVersion of the table as it is stored now; "" without one."""
+        ...
+
+    def seen(self) -> bool | None:
+        """Whether the API server shows that it reads the table as it is stored now; None: none."""
+        ...
+
+
+class ExtenderLease(Protocol):
+    """What an extender shows of itself; `ExtenderLease` of actions is the real one."""
+
+    def read(self) -> Followed | None:
+        """What it shows; None where it never did."""
+        ...
+
+
+class Taints(Protocol):
+    """The soft taints of nodes; `SoftTaints` is the real one."""
+
+    def permitted(self) -> bool:
+        """Whether nodes may be tainted."""
+        ...
+
+    def add(self, node: str, fence: int, until: datetime) -> Problem | None:
+        """Taint the node, or say why that must not be."""
+        ...
+
+    def remove(self, node: str, fence: int, *, begins: bool = False) -> None:
+        """Take our taint off the node."""
+        ...
+
+
+def _unwarned(_said: str, **_values: str) -> None:
+    """Stands where nobody reads a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Port:
+    """The hands and eyes of steering. Who has no lock asks nothing but `Means.ready`.
+
+    clock: the API server's time. sleep: seconds, shorter when asked to stop. warn: writes to the
+    log.
+    fence: the number of our lease transition. locked: whether the lock stays ours for as long as
+    one request may take, whatever happens.
+    tainted_nodes: how many nodes may be tainted at a time.
+    table: of replacements to steer; None where there is none to write.
+    taints: of nodes; None where none may be set. account: who taints them, for messages.
+    extender: what it shows of itself; None where none can be asked.
+    """
+
+    clock: Callable[[], datetime]
+    sleep: Callable[[float], None] = lambda _: None
+    warn: Callable[..., None] = _unwarned
+    fence: Callable[[], int] = lambda: 0
+    locked: Callable[[], bool] = lambda: False
+    tainted_nodes: int = 0
+    table: Table | None = None
+    taints: Taints | None = None
+    account: str = "the service account"
+    extender: ExtenderLease | None = None
