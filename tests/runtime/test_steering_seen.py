@@ -1,6 +1,7 @@
 """Who only reads is told what is not set up to steer, as far as it may be seen."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,7 @@ from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.steering_seen import not_set_up
+from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.sources.kubernetes.client import Connection
 from tests.fakes.apiserver import FakeServer, Fault, serving
 from tests.fakes.steering import TABLE_KEY
@@ -89,6 +91,29 @@ def test_what_is_missing_is_told_with_what_to_apply(
     (message,) = told(server, by)
     assert said in message
     assert "Apply the component of deploy/" in message
+
+
+def test_a_declared_weight_that_is_not_predicted_with_is_told_as_in_enforce(
+    server: FakeServer,
+) -> None:
+    url = "http://extender:8888"
+    verbs = {"urlPrefix": url, "prioritizeVerb": "prioritize", "weight": 1, "ignorable": True}
+    configuration = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "extenders": [verbs],
+    }
+    declared = Scheduler.model_validate(
+        {
+            "kind": "Scheduler",
+            "name": "own",
+            "harmlessExtenders": [url],
+            "configuration": configuration,
+        }
+    )
+    wanted = replace(asking("Extender"), schedulers=(declared,))
+    (note,) = not_set_up(Connection(server.client(), "test"), wanted)
+    assert "has weight 1, not 2" in note.message
 
 
 def test_where_nothing_is_deployed_nobody_lacks_the_right_to_taint(server: FakeServer) -> None:

@@ -1,0 +1,291 @@
+"""What every means of steering promises, whichever it is."""
+
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rescheduler.actions.extender_lease import NAME
+from rescheduler.actions.steering_format import read
+from rescheduler.kube.tolerations import SOFT_TAINT
+from rescheduler.model.errors import ActionError, LockLost
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.steering import TRAITS
+from rescheduler.policies.files.policy_set import PolicySet, policy_set
+from rescheduler.policies.limits import Limits
+from rescheduler.policies.steering import Steering as Wanted
+from rescheduler.steering.means import Means
+from rescheduler.steering.port import Port
+from rescheduler.steering.registry import MEANS
+from rescheduler.steering.steering import Steering
+from tests.fakes.stage import Process, Stage
+from tests.fakes.steering import TABLE_KEY
+from tests.runtime.skewed import spread
+from tests.steering.test_confirming import Extending, stage
+
+__all__ = ["stage"]
+
+ALL = pytest.mark.parametrize("means", MEANS, ids=lambda means: means.name)
+NODES = ["n5", "n6"]
+
+
+class Acting:
+    """A process that holds the lock where every means is set up, with one move to steer."""
+
+    def __init__(self, stage: Stage, means: type[Means], name: str = "a") -> None:
+        stage.world.steers = True
+        self.stage = stage
+        self.extending = Extending(stage)
+        self.process = Process(stage, name, before=self._follow)
+        self.process.lease.acquire(forever=True)
+        self.history = self.process.ledger.open()
+        self.steering = Steering(self.process.steering_port())
+        self.extending.follow()
+        taints = TRAITS[means.name].taints
+        how = PastSteering(
+            by=means.name,
+            strength="Prefer",
+            hostnames=[] if taints else NODES,
+            shunned=NODES if taints else [],
+            until=stage.now() + timedelta(minutes=2),
+            open=False,
+        )
+        self.move = PastMove(
+            plan="p",
+            podUid="uid-1",
+            namespace="default",
+            pod="web-1",
+            workload="rs-1",
+            controller="rs-1",
+            source="n1",
+            at=stage.now(),
+            steered=how,
+        )
+        self.how = how
+
+    def _follow(self, _number: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith(NAME):
+            self.extending.follow()
+
+    def enter(self) -> None:
+        self.history.moves = [self.move]
+        self.process.ledger.write(self.history)
+        assert self.steering.enter(self.history, [self.move]) is None
+        assert (self.how.open, written(self.stage)) == (True, True)
+
+    def fail(self) -> None:
+        """From now on nothing can be written to nodes and the table."""
+        self.process.before = lambda _, method, path: (
+            500
+            if method in ("PUT", "PATCH") and ("nodes/" in path or "-steering" in path)
+            else None
+        )
+
+
+def written(stage: Stage) -> bool:
+    """Whether anything steers: an entry of the table, or a taint of ours."""
+    entries = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
+    nodes = [each for key, each in stage.world.objects.items() if key[0] == "nodes"]
+    taints = [taint["key"] for node in nodes for taint in node["spec"].get("taints") or ()]
+    return bool(entries) or SOFT_TAINT.key in taints
+
+
+def wanting(means: type[Means]) -> PolicySet:
+    wanted = Wanted.model_validate({"by": means.name})
+    return policy_set([spread()], Limits(minReplicas=1, steering=wanted), ())
+
+
+def test_each_has_its_traits_and_each_row_its_means() -> None:
+    assert sorted(means.name for means in MEANS) == sorted(TRAITS)
+    for means in MEANS:
+        traits = TRAITS[means.name]
+        assert traits.about.endswith("."), "it stands in the middle of a description"
+        assert bool(traits.since) == bool(traits.before)
+        assert not (means.one_at_a_time and traits.gangs), "a gang comes at the same time"
+
+
+@ALL
+def test_where_it_is_set_up_it_is_ready_and_confirmed(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    assert acting.steering.ready(wanting(means)) == (wanting(means), [])
+    assert acting.steering.not_set_up(wanting(means)) == []
+    acting.enter()
+    made = means(acting.process.steering_port())
+    assert (made.ready(()), made.confirm(), made.lingering()) == (None, None, None)
+
+
+@ALL
+def test_where_nothing_is_set_up_it_says_so_and_enters_nothing(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting = Acting(stage, means)
+    steering = Steering(Port(clock=stage.now, locked=lambda: True, tainted_nodes=8))
+    policies, (note,) = steering.ready(wanting(means))
+    assert {policies.limits.steering_of(each).by for each in policies.policies} == {"None"}
+    assert (note.code, f"steering.by {means.name}:" in note.message) == ("STR001", True)
+    assert steering.not_set_up(wanting(means)) == [note]
+    problem = steering.enter(acting.history, [acting.move])
+    assert problem is not None
+    assert problem.code == "STR001"
+
+
+@ALL
+def test_what_cannot_be_asked_is_not_in_effect_and_not_missing(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting = Acting(stage, means)
+    acting.process.before = lambda *_: 500
+    _, (note,) = acting.steering.ready(wanting(means))
+    assert note.code == "STR001"
+    assert acting.steering.not_set_up(wanting(means)) == []
+
+
+@ALL
+def test_it_steers_until_the_replacement_was_steered(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    acting.move.state = "evicted"
+    assert not acting.steering.close([acting.move])
+    assert written(stage)
+    acting.move.replacement, acting.move.landedOn = "uid-2", "n5"
+    assert acting.steering.close([acting.move])
+    assert (written(stage), acting.how.open, acting.move.compared) == (False, False, False)
+    assert not acting.steering.close([acting.move]), "there is nothing left"
+
+
+@ALL
+@pytest.mark.parametrize("why", ["deadline", "refused", "the run ends"])
+def test_it_steers_no_longer_than_it_must(stage: Stage, means: type[Means], why: str) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    acting.move.state = "evicted"
+    if why == "deadline":
+        acting.steering = acting.steering.with_clock(lambda: acting.how.until)
+    elif why == "refused":
+        acting.move.refuse("ACT004", stage.now())
+    assert acting.steering.close([acting.move], every=why == "the run ends")
+    assert (written(stage), acting.how.open) == (False, False)
+    assert acting.move.compared, "what comes now is not steered, and was not predicted"
+    kept = acting.how.hostnames or acting.how.shunned
+    assert kept == (NODES if why == "refused" else []), "it may be tried once more"
+
+
+@ALL
+def test_what_a_process_that_ended_left_is_swept(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    acting.move.state = "evicted"
+    stage.seconds += 120
+    after = Acting(stage, means, "b")
+    assert after.steering.sweep(History(moves=[acting.move]))
+    assert (written(stage), acting.how.open) == (False, False)
+    assert any(said.startswith(("swept", "sweeping")) for said in after.process.warned)
+    assert not after.steering.sweep(History(moves=[acting.move]))
+
+
+@ALL
+def test_what_was_left_and_cannot_be_swept_is_an_error(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    acting.fail()
+    with pytest.raises(ActionError):
+        acting.steering.sweep(acting.history)
+    assert acting.how.open
+    acting.how.close_entry(again=True)
+    assert not acting.steering.sweep(acting.history), "where nothing was left nothing is needed"
+
+
+@ALL
+def test_where_it_cannot_be_written_nothing_may_be_evicted(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting = Acting(stage, means)
+    acting.fail()
+    acting.history.moves = [acting.move]
+    problem = acting.steering.enter(acting.history, [acting.move])
+    assert problem is not None
+    assert problem.code == means.writer.code
+    assert acting.how.open, "nobody knows whether it was written"
+    acting.move.refuse("ACT010", stage.now())
+    assert not acting.steering.close([acting.move]), "it is tried again later"
+    with pytest.raises(ActionError):
+        acting.steering.close([acting.move], every=True)
+    assert acting.how.open
+
+
+@ALL
+def test_who_has_lost_the_lock_is_told_so(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    stage.seconds += 120
+    Acting(stage, means, "b").enter()
+    port = replace(acting.process.steering_port(), locked=lambda: True)
+    acting.history.moves = [acting.move]
+    steering = Steering(port)
+    with pytest.raises(LockLost):
+        steering.enter(acting.history, [acting.move])
+    acting.move.refuse("ACT010", stage.now())
+    with pytest.raises(LockLost):
+        steering.close([acting.move])
+    assert written(stage), "what the next holder has written stays"
+
+
+TABLED = [means for means in MEANS if not TRAITS[means.name].taints]
+
+
+@pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)
+def test_pods_of_one_controller_that_are_entered_at_once_may_go_to_the_nodes_of_all(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting, other = Acting(stage, means), "uid-3"
+    first, second = acting.move, deepcopy(acting.move)
+    second.podUid = other
+    for move, node in ((first, "n5"), (second, "n6")):
+        assert move.steered is not None
+        move.steered.name_nodes([node])
+    acting.history.moves = [first, second]
+    assert acting.steering.enter(acting.history, [first, second]) is None
+    entries = read(stage.world.objects[TABLE_KEY]["data"])[0]
+    assert {each.pod: each.hostnames for each in entries} == {
+        "uid-1": ("n5", "n6"),
+        other: ("n5", "n6"),
+    }
+
+
+@pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)
+def test_what_has_not_read_that_an_entry_was_taken_out_may_still_go_by_it(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    acting.process.before = lambda *_: None  # the extender does not follow any more
+    stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
+    assert acting.steering.close([acting.move], every=True)
+    problem = acting.steering.lingering(means.name)
+    assert problem is not None
+    assert problem.code == "STR002"
+    stage.world.steers = False
+    stage.seconds += 60
+    assert acting.steering.lingering(means.name) is None, "nothing reads the table any more"
+
+
+@ALL
+def test_what_is_steered_by_something_else_is_not_entered(stage: Stage, means: type[Means]) -> None:
+    acting = Acting(stage, means)
+    others = [each for each in MEANS if each is not means]
+    problem = Steering(acting.process.steering_port(), others).enter(acting.history, [acting.move])
+    assert problem is not None
+    assert (problem.code, problem.message) == ("STR001", f"nothing here steers by {means.name}")
+    assert not written(stage)
+
+
+@ALL
+def test_others_wait_only_for_what_changes_where_they_land(
+    stage: Stage, means: type[Means]
+) -> None:
+    acting = Acting(stage, means)
+    acting.enter()
+    assert acting.steering.holds_others(acting.move) == TRAITS[means.name].taints
+    acting.steering.close([acting.move], every=True)
+    assert not acting.steering.holds_others(acting.move)
