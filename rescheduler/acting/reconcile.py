@@ -11,7 +11,7 @@ from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
 from rescheduler.model.history import History, PastMove
-from rescheduler.steering.steering import settle_freeing, sweep
+from rescheduler.steering.steering import sweep
 
 APPLY_DELAY = timedelta(minutes=2)
 """After so long an unanswered eviction that shows no effect was not applied: the API server gives
@@ -81,7 +81,7 @@ def reconcile(actor: Actor, history: History) -> None:
             changed |= move.let_go(actor.clock())
     for move in history.moves:
         if move.frees and move.state == "evicted":
-            settle_freeing(history, move, actor.clock())
+            history.release(move, actor.clock())
     open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
     changed |= follow(actor, history, open_moves)
     if changed:

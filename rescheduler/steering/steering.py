@@ -8,7 +8,7 @@ lands is held against what was predicted only if it was steered.
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rescheduler.acting.actor import Actor
 from rescheduler.kube.node_selection import node_affinity
@@ -222,16 +222,6 @@ def _closed(move: PastMove, steered: PastSteering) -> None:
     if not _done(move, steered):
         # What comes now is not steered, so that what was predicted says nothing of it.
         move.compared = True
-
-
-def settle_freeing(history: History, move: PastMove, now: datetime) -> None:
-    """The eviction of a Pending replacement was carried out; the move it frees keeps the slot."""
-    move.state, move.code, move.settled = "ready", "ACT001", now
-    move.known, move.selector = [], ""
-    for each in history.moves:
-        if each.podUid == move.frees and each.steered is not None and each.charged:
-            each.steered.freed = True
-            history.learn(each, now)
 
 
 def sweep(actor: Actor, history: History) -> bool:

@@ -279,7 +279,7 @@ def test_no_batch_is_begun_after_a_signal(stage: Stage) -> None:
 def test_a_controller_with_too_many_pods_to_tell_apart_is_left_alone(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rescheduler.acting.attempt.MOST_KNOWN", 2)
+    monkeypatch.setattr("rescheduler.planning.gates.replacement.MOST_KNOWN", 2)
     for name in ("web-2", "web-3"):
         web(stage, name)
     outcome = run(stage, planned(web(stage)))

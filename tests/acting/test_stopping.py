@@ -237,7 +237,7 @@ def test_a_gang_that_takes_too_long_to_read_is_left_alone_by_itself(stage: Stage
             stage.seconds += 6
 
     process.before = slow
-    assert results(run(stage, *moves, process=process)) == [("refused", "ACT021")] * 3
+    assert results(run(stage, *moves, process=process)) == [("refused", "ACT024")] * 3
     assert written(process) == []
     assert not any(past.charged for past in history(stage))
 
