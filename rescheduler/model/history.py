@@ -274,8 +274,9 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     def lose_sight(self, now: datetime) -> None:
         """Its pods cannot be read: it counts as lost until they can."""
-        self.settled = now if self.state != "lost" else self.settled
+        lost = self.state == "lost"
         self._go("lose sight")
+        self.settled = self.settled if lost else now
         self.code = UNREADABLE
 
     def see_no_effect(self) -> None:
