@@ -6,7 +6,8 @@ steered; the gates of right before; the request, sent once; what was answered, s
 fails on the way ends with no eviction.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -286,31 +287,52 @@ class Sender:
         Meanwhile its intent stays stored. What others of the unit were read by before may be old:
         then it is read again.
         """
-        actor = self.actor
         again = unit.request.together or len(unit.moves) > 1
-        try:
-            answer = self._gated(unit, part, again=again, begun=begun)
-            wait = None if answer is None else answer.retry_after
-            if answer is not None and wait is not None and wait <= actor.pace.retry_cap:
-                for one in part:
-                    self._kept(one, answer)
-                actor.sleep(wait)
-                self._keep_interval()
-                self._gates.ready()
-                for one in part:
-                    actor.record(trail_records.intent(one.move, one.past))
-                answer = self._gated(unit, part, again=True, begun=begun)
-        except (Halted, SourceError):
-            self._withdraw(rest)
-            raise
+        answer = self._try(unit, part, rest, again=again, begun=begun)
+        wait = None if answer is None else answer.retry_after
+        if answer is not None and wait is not None and wait <= self.actor.pace.retry_cap:
+            with self._withdrawing(rest):
+                self._wait_for_server(part, answer, wait)
+            answer = self._try(unit, part, rest, again=True, begun=begun)
         if answer is not None:
             self._settle(part, answer)
         return answer
 
+    def _wait_for_server(
+        self, part: Sequence[Intended], answer: EvictionAnswer, wait: float
+    ) -> None:
+        """Wait as long as the API server wants, and look whether we still may act."""
+        for one in part:
+            self._kept(one, answer)
+        self.actor.sleep(wait)
+        self._keep_interval()
+        self._gates.ready()
+        for one in part:
+            self.actor.record(trail_records.intent(one.move, one.past))
+        # Somebody may have paused us, or taken the lock: a write finds out.
+        self.actor.ledger.write(self.history)
+
+    def _try(
+        self,
+        unit: Unit,
+        part: Sequence[Intended],
+        rest: Sequence[Intended],
+        *,
+        again: bool,
+        begun: bool,
+    ) -> EvictionAnswer | None:
+        """Ask the gates of right before, and send once; None where one of them refuses."""
+        with self._withdrawing(rest):
+            found = self._gated(unit, part, again=again, begun=begun)
+        return self._sent(unit, part, found) if isinstance(found, Reading) else found
+
     def _gated(
         self, unit: Unit, part: Sequence[Intended], *, again: bool, begun: bool
-    ) -> EvictionAnswer | None:
-        """Ask the gates of right before, and send; None where one of them refuses."""
+    ) -> Reading | EvictionAnswer | None:
+        """What was read right before, where the request may be sent by it; None: it must not be.
+
+        An answer: nothing has to be requested, as the pod left with its gang.
+        """
         readings: Sequence[Reading] = [one.reading for one in part]
         if again:
             moves = [one.move for one in part]
@@ -324,7 +346,16 @@ class Sender:
             return EvictionAnswer("evicted", "ACT001", _GONE)
         oldest = min(readings, key=lambda reading: reading.began)
         self._gates.at_request(Case(self._context(unit, oldest.move), oldest.found, oldest.began))
-        return self._sent(unit, part, readings[0])
+        return oldest
+
+    @contextmanager
+    def _withdrawing(self, intents: Sequence[Intended]) -> Iterator[None]:
+        """Give the budgets of these back where the run ends before their request."""
+        try:
+            yield
+        except (Halted, SourceError):
+            self._withdraw(intents)
+            raise
 
     def _sent(self, unit: Unit, part: Sequence[Intended], reading: Reading) -> EvictionAnswer:
         """Send one request, once; where it is not answered, find out whether it took effect."""
@@ -367,9 +398,11 @@ class Sender:
             else:
                 self._stays(one.past, answer)
                 close(self.actor, [one.past])
-        for one in part:
-            self.actor.announce(one.move, self.results[one.move.pod.uid], self._plan)
-        self.actor.ledger.write(self.history)
+        try:
+            self.actor.ledger.write(self.history)
+        finally:
+            for one in part:
+                self.actor.announce(one.move, self.results[one.move.pod.uid], self._plan)
 
     def _kept(self, one: Intended, answer: EvictionAnswer) -> None:
         """Write down what was answered."""
