@@ -29,9 +29,18 @@ def named(paths: list[Path]) -> dict[str, tuple[Path]]:
     return {str(path.relative_to(ROOT)): (path,) for path in paths}
 
 
+LARGE = {
+    "rescheduler/acting/send.py": "the one way in which anything is evicted",
+    "rescheduler/model/history.py": "the table of a move's states, and all that reads it",
+}
+"""Modules of over 400 lines, and why each is one thing: cutting one into ancestors is no answer."""
+
+
 @every(named(MODULES))
 def test_a_module_has_one_reason_to_exist(path: Path) -> None:
-    assert lines(path) <= 400, "split it along its reasons to change"
+    named = str(path.relative_to(ROOT))
+    assert lines(path) <= 400 or named in LARGE, "does it do two things?"
+    assert lines(path) > 400 or named not in LARGE, "it needs no reason any more"
     assert path.stem not in FORBIDDEN_NAMES
 
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from rescheduler.acting.replacements import STAYS
-from rescheduler.model.history import UNREADABLE, History, PastMove
+from rescheduler.model.history import STAYS, UNREADABLE, History, PastMove
 from rescheduler.model.plan import LandingShare, MoveResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG

@@ -1,7 +1,6 @@
 """What ends a run before its plan was carried out."""
 
-from rescheduler.model.problem import Problem
-from rescheduler.model.reasons import CATALOG
+from rescheduler.model.reasons import problem
 
 
 class Halted(Exception):
@@ -10,8 +9,3 @@ class Halted(Exception):
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(detail)
         self.verdict = problem(code, detail)
-
-
-def problem(code: str, detail: str = "") -> Problem:
-    """A reason code with its sentence and what it was in this case."""
-    return Problem(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())

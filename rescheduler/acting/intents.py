@@ -2,11 +2,11 @@
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import chances
-from rescheduler.acting.replacements import of_controller, selector_of
 from rescheduler.model.calibration import likeliest
 from rescheduler.model.history import IN_FLIGHT_NODES, PastMove, mark
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.gates.replacement import pods_of_controller, selector_of_controller
 
 
 def intent_of(
@@ -17,12 +17,15 @@ def intent_of(
     plan: str,
     scheduler: str,
     seen: Snapshot | None,
+    releases: PastMove | None = None,
 ) -> PastMove:
     """The intent to make this move now.
 
     fresh: what was read right before, with all pods of the controller. plan: its id. scheduler: the
     version of kube-scheduler. seen: the snapshot by which the move was checked.
+    releases: the move whose Pending replacement is evicted; that one is followed, and not this.
     """
+    followed = releases is None
     return PastMove(
         plan=plan,
         podUid=move.pod.uid,
@@ -42,9 +45,12 @@ def intent_of(
         scheduler=scheduler,
         usage=dict(move.usage),
         crashLooping=move.crashLooping,
-        selector=selector_of(move, fresh),
+        selector=selector_of_controller(move, fresh) if followed else "",
         steered=actor.steering.intend(move, fresh, seen),
         stops="" if move.stops is None else move.stops.name,
         stopsUid="" if move.stops is None else move.stops.uid,
-        known=sorted(mark(pod.metadata.uid) for pod in of_controller(move, fresh.pods)),
+        known=sorted(mark(pod.metadata.uid) for pod in pods_of_controller(move, fresh.pods))
+        if followed
+        else [],
+        frees="" if releases is None else releases.podUid,
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.replacements import follow
@@ -80,21 +80,11 @@ def reconcile(actor: Actor, history: History) -> None:
             changed |= move.let_go(actor.clock())
     for move in history.moves:
         if move.frees and move.state == "evicted":
-            settle_freeing(history, move, actor.clock())
+            history.release(move, actor.clock())
     open_moves = [move for move in history.moves if move.state in ("evicted", "lost")]
     changed |= follow(actor, history, open_moves)
     if changed:
         actor.ledger.write(history)
-
-
-def settle_freeing(history: History, move: PastMove, now: datetime) -> None:
-    """The eviction of a Pending replacement was carried out; the move it frees keeps the slot."""
-    move.state, move.code, move.settled = "ready", "ACT001", now
-    move.known, move.selector = [], ""
-    for each in history.moves:
-        if each.podUid == move.frees and each.steered is not None and each.charged:
-            each.steered.free()
-            history.learn(each, now)
 
 
 def _resolve(actor: Actor, move: PastMove) -> bool:

@@ -14,18 +14,10 @@ from datetime import datetime, timedelta
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.trail_records import followed, record_all, resolved
 from rescheduler.actions.seen_pod import SeenPod
-from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pod_state import restarts
 from rescheduler.model.errors import ObjectUnreadable, SourceError
-from rescheduler.model.history import FREED, UNANSWERED, UNREADABLE, History, PastMove, mark
-from rescheduler.model.plan import PlannedMove
-from rescheduler.model.snapshot import Snapshot
-
-STAYS = "ACT019"
-"""The code of a move whose evicted pod does not go."""
-MOST_KNOWN = 5000
-"""Pods of one controller that an intent can remember; one with more is left alone."""
+from rescheduler.model.history import STAYS, UNANSWERED, History, PastMove, mark
 
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""
@@ -66,36 +58,25 @@ def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
     )
 
 
-def of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
-    """The pods of the controller that will make the replacement."""
-    uid = move.owner.controllerUid or move.owner.uid
-    return [pod for pod in pods if pod.controller is not None and pod.controller.uid == uid]
-
-
-def selector_of(move: PlannedMove, fresh: Snapshot) -> str:
-    """The label selector of that controller; "" where there is none, or it is another one."""
-    uid = move.owner.controllerUid or move.owner.uid
-    return next((selector_text(c) for c in fresh.controllers if c.metadata.uid == uid), "")
-
-
 def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
-    """Check once what has become of these evicted moves; whether anything changed.
+    """Check once what has become of those of these moves that were evicted; whether it changed.
 
     Raises:
         SourceError: the pods cannot be read; where that is one pod alone, only its moves wait.
     """
     lists: dict[tuple[str, str, str], list[Pod] | ObjectUnreadable] = {}
-    changed, moves = False, list(moves)
-    for move in sorted(moves, key=lambda move: move.at):
+    changed = False
+    evicted = [move for move in moves if move.state in ("evicted", "lost")]
+    for move in sorted(evicted, key=lambda move: move.at):
         # A replacement in a StatefulSet has the name of the pod, so no other needs to be read.
         name = move.pod if move.controllerKind == "StatefulSet" else ""
-        asked = (move.namespace, move.selector, name)
-        if asked not in lists:
-            lists[asked] = _listed(actor, *asked)
+        key = (move.namespace, move.selector, name)
+        if key not in lists:
+            lists[key] = _listed(actor, *key)
         was, before = _progress(move), (move.replacement, move.landedOn, move.state)
         code = move.code
         try:
-            _look(actor, history, move, lists[asked])
+            _look(actor, history, move, lists[key])
         except ObjectUnreadable as error:
             _lose_sight(actor, move, error)
         if move.code != code and UNANSWERED in (move.code, code):
@@ -130,13 +111,10 @@ def _look(
     _see(actor, move, found)
     left = _left(actor, move, pods)
     if left is None:
-        move.gone = move.gone or actor.clock()
-        # What can be read again is as any other.
-        if move.code in (STAYS, UNREADABLE, UNANSWERED):
-            move.code = "ACT011" if move.state == "lost" else "ACT001"
+        move.see_gone(actor.clock())
         _close(actor, move, found)
     elif actor.clock() - move.at >= left.grace + _OVERTIME:
-        move.code = STAYS
+        move.see_stay()
 
 
 def _lose_sight(actor: Actor, move: PastMove, error: ObjectUnreadable) -> None:
@@ -175,21 +153,16 @@ def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
     """Keep where the replacement is, and since when it has been Ready without a restart."""
     if found is None:
         # The one that was seen is gone or leaving, so another one has to come.
-        move.readySince = None
+        move.see_not_ready()
         return
     if found.metadata.uid != move.replacement:
         actor.steering.arrived(move, found)
-        move.replacement, move.readySince, move.readySeconds = found.metadata.uid, None, None
-    move.landedOn = found.node
-    if not found.ready or not found.node:
-        move.readySince = None
-        return
-    now = actor.clock()
-    if move.readySeconds is None:
-        move.readySeconds = _ready_seconds(move, found, now)
-        move.restarts = restarts(found)
-    if move.readySince is None:
-        move.readySince = now
+    move.see_replacement(found.metadata.uid, found.node)
+    if found.ready and found.node:
+        now = actor.clock()
+        move.see_ready(now, _ready_seconds(move, found, now), restarts(found))
+    else:
+        move.see_not_ready()
 
 
 def _ready_seconds(move: PastMove, found: Pod, now: datetime) -> float:
@@ -208,19 +181,16 @@ def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
     restarted = found is not None and seen and restarts(found) != move.restarts
     since = move.readySince
     if since is not None and not restarted and now - since >= limits.minReadyTime:
-        move.state, move.settled = "ready", now
-        move.code = FREED if move.freed else "ACT012" if move.boomerang else "ACT001"
-        move.known, move.selector = [], ""
+        move.settle(now)
         return
     if restarted and found is not None:
         # It may still settle: after it was counted as lost it is watched from here on.
-        move.restarts, move.readySince = restarts(found), now if found.ready else None
+        move.see_restart(restarts(found), now if found.ready else None)
     # One that is Ready just now either stays so for long enough, or breaks off and is late then.
     late = since is None and now >= (due + limits.minReadyTime if seen else due)
     if move.state == "evicted" and (late or restarted):
         looping = restarted or (found is not None and (found.crash_looping or restarts(found) > 1))
-        move.state, move.settled = "lost", now
-        move.code = "ACT017" if move.no_worse else "ACT018" if looping else "ACT011"
+        move.lose(now, looping=looping)
 
 
 def await_replacements(

@@ -15,10 +15,12 @@ from msgspec import structs
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import unread
-from rescheduler.acting.freeing import FreeingAttempts
-from rescheduler.acting.halting import Halted, problem
+from rescheduler.acting.halting import Halted
 from rescheduler.acting.reconcile import holding
-from rescheduler.acting.replacements import STAYS, await_placed, await_replacements, awaited
+from rescheduler.acting.releases import Releases
+from rescheduler.acting.replacements import await_placed, await_replacements, awaited
+from rescheduler.acting.send import Sender
+from rescheduler.acting.units import units_of
 from rescheduler.model.errors import (
     ActionError,
     ClocksDiffer,
@@ -28,10 +30,10 @@ from rescheduler.model.errors import (
     PlanExpired,
     SourceError,
 )
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.history import STAYS, History, PastMove
 from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.reasons import CATALOG
+from rescheduler.model.reasons import CATALOG, problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.steering.missed import misses
@@ -66,20 +68,21 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     "make a new plan.",
                 )
             known = history
-            attempts = FreeingAttempts(plan.id, actor, history, results)
+            sender = Sender(plan.id, actor, history, results)
+            releases = Releases(actor, history, sender)
             try:
-                attempts.free_left()
+                releases.release_earlier()
                 _unguarded(plan)
                 _trusted(history, actor, plan.cluster.version)
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
                     found += actor.steering.sweep_strays(snapshot) if number == 0 else []
-                    _carry_out(plan, batch, attempts, actor, snapshot)
+                    _carry_out(plan, batch, sender, releases, snapshot)
                 _locked(actor)
             finally:
-                attempts.unsteer()
-                found += attempts.still_pending()
+                _unsteer(actor, history)
+                found += releases.still_pending()
         verdict = problem(DONE)
     except Halted as halt:
         verdict = halt.verdict
@@ -172,71 +175,61 @@ def _observed(plan: Plan, actor: Actor) -> Snapshot:
     return snapshot
 
 
+def _unsteer(actor: Actor, history: History) -> None:
+    """Take every entry out of the table: the run ends, and nobody would do it later.
+
+    Raises:
+        LockLost, ActionError: they could not be taken out, or not stored that they were.
+    """
+    if actor.steering.close(history.moves, every=True) and actor.lease.held:
+        actor.ledger.write(history)
+
+
 def _carry_out(
     plan: Plan,
     batch: list[PlannedMove],
-    attempts: FreeingAttempts,
-    actor: Actor,
+    sender: Sender,
+    releases: Releases,
     snapshot: Snapshot,
 ) -> None:
-    """One batch, on its snapshot: evictions one after the other, then their replacements."""
-    _trusted(attempts.history, actor, snapshot.cluster.version)
-    attempts.begin(snapshot, batch)
+    """One batch, on its snapshot: its units one after the other, then their replacements."""
+    actor = sender.actor
+    sender.begin(snapshot, batch)
+    wanted = [move for move in plan.moves if move.mode == "Enforce"]
     try:
-        for group, moves in groupby(batch, key=lambda move: move.group):
-            if group:
-                snapshot = _wait(plan, attempts, actor, snapshot)
-                attempts.attempt_group(list(moves))
-                continue
-            for move in moves:
-                snapshot = _wait(plan, attempts, actor, snapshot)
-                if move.room:
-                    attempts.attempt_in_room(move, _of_room(plan, move.room))
-                elif behind := _behind(plan, move):
-                    attempts.attempt_before(move, behind)
-                else:
-                    attempts.attempt(move)
+        for unit in units_of(wanted, batch):
+            snapshot = _wait(plan, sender, snapshot)
+            sender.send(unit)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
-        entries = [past for _, past in attempts.evicted]
+        entries = [past for _, past in sender.evicted]
         try:
-            await_replacements(actor, attempts.history, entries, attempts.free)
+            await_replacements(actor, sender.history, entries, releases.release)
         finally:
-            attempts.conclude()
+            sender.conclude()
     _go_on(entries, actor)
 
 
-def _of_room(plan: Plan, room: str) -> list[PlannedMove]:
-    """The moves of the plan that make room for this gang, in their order."""
-    return [each for each in plan.moves if each.room == room and each.mode == "Enforce"]
-
-
-def _behind(plan: Plan, move: PlannedMove) -> list[PlannedMove]:
-    """The moves of the plan that this one makes room for, in their order."""
-    return [e for e in plan.moves if move.pod.uid in e.after and e.mode == "Enforce"]
-
-
-def _wait(plan: Plan, attempts: FreeingAttempts, actor: Actor, snapshot: Snapshot) -> Snapshot:
+def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
     """Wait until no node is tainted for an earlier replacement; stop where one is lost.
 
     Where a guard may hold by now they are asked on a fresh snapshot, which is answered. The batch
     goes on with its own, where its moves that have not landed yet stand where they will.
     """
-    await_placed(actor, attempts.history)
-    _none_lost([past for _, past in attempts.evicted])
-    if _outdated(snapshot, attempts, actor):
-        snapshot = _observed(plan, actor)
-        _trusted(attempts.history, actor, snapshot.cluster.version)
-        attempts.guard(snapshot)
+    await_placed(sender.actor, sender.history)
+    _none_lost([past for _, past in sender.evicted])
+    if _outdated(snapshot, sender):
+        snapshot = _observed(plan, sender.actor)
+        sender.guard(snapshot)
     return snapshot
 
 
-def _outdated(snapshot: Snapshot, attempts: FreeingAttempts, actor: Actor) -> bool:
+def _outdated(snapshot: Snapshot, sender: Sender) -> bool:
     """Whether the guards were asked long ago, or a replacement has become overdue since."""
-    now, timeout = actor.clock(), actor.limits.readyTimeout
-    due = (move.at + timeout for move in attempts.history.moves if move.in_flight)
-    overdue = any(snapshot.taken <= each < now for each in due)
-    return overdue or attempts.guarded is None or now - attempts.guarded > _GUARDED_FOR
+    now, timeout = sender.actor.clock(), sender.actor.limits.readyTimeout
+    due = (move.at + timeout for move in sender.history.moves if move.in_flight)
+    overdue = any(snapshot.taken <= time < now for time in due)
+    return overdue or sender.guarded is None or now - sender.guarded > _GUARDED_FOR
 
 
 def _none_lost(entries: list[PastMove]) -> None:

@@ -31,8 +31,10 @@ LOOK_BACK = timedelta(hours=48)
 BESIDE = timedelta(hours=1)
 """How long before a batch a move may have been made that its readings do not show whole."""
 
-FREED = "ACT020"
-"""The code of a move whose replacement stayed Pending where it had to go, and was made anew."""
+RELEASED = "ACT020"
+"""The code of a move whose replacement stayed Pending where it had to go, and was made again."""
+STAYS = "ACT019"
+"""The code of a move whose evicted pod does not go."""
 
 UNREADABLE = "ACT023"
 """The code of a move that is counted as lost because its pods cannot be read."""
@@ -53,6 +55,42 @@ State = Literal[
     "ready",  # it is gone, and the replacement stays Ready
     "lost",  # evicted, and no replacement was seen that stayed Ready in time
 ]
+
+Event = Literal[
+    "refuse",  # the API server said no, or nothing was sent
+    "give up waiting",  # no answer came, and the pod shows no effect
+    "evict",  # the API server said yes
+    "see effect",  # no answer came, and the pod is gone after all
+    "see gone",  # the evicted pod is gone from the API server
+    "see stay",  # the evicted pod does not go
+    "see replacement",  # what became of the replacement, as it is seen now
+    "settle",  # the replacement stayed Ready
+    "lose",  # the replacement was not Ready in time
+    "lose sight",  # its pods cannot be read
+    "see no effect",  # they can be read again, and the pod is there as before
+    "complete",  # the eviction of a Pending replacement: the move that it releases goes on
+]
+
+TRANSITIONS: dict[Event, dict[State, State]] = {
+    "refuse": {"intended": "refused"},
+    "give up waiting": {"intended": "refused"},
+    "evict": {"intended": "evicted"},
+    "see effect": {"intended": "evicted", "refused": "evicted"},
+    "see gone": {"evicted": "evicted", "lost": "lost"},
+    "see stay": {"evicted": "evicted", "lost": "lost"},
+    "see replacement": {"evicted": "evicted", "lost": "lost"},
+    "settle": {"evicted": "ready", "lost": "ready"},
+    "lose": {"evicted": "lost"},
+    "lose sight": {"evicted": "lost", "lost": "lost"},
+    "see no effect": {"lost": "lost"},
+    "complete": {"intended": "ready", "evicted": "ready"},
+}
+"""Of each event, from which state it leads to which. What is not here cannot happen: a process that
+starts again, a second one, and a state that was read from the server go through this table too."""
+
+
+class ImpossibleEventError(ValueError):
+    """An event in a state that it cannot happen in: a defect, and nothing is changed."""
 
 
 class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -132,9 +170,17 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     gain: Gain | None = None
     """What it has brought, once that was measured or cannot be any more."""
 
+    def _go(self, event: Event) -> None:
+        """Enter the state that the table says. Raises: ImpossibleEventError."""
+        following = TRANSITIONS[event].get(self.state)
+        if following is None:
+            raise ImpossibleEventError(f"{event}: move {self.podUid} is {self.state}")
+        self.state = following
+
     def refuse(self, code: str, now: datetime) -> None:
         """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
-        self.state, self.code, self.settled = "refused", code, now
+        self._go("refuse")
+        self.code, self.settled = code, now
         self.known, self.selector = [], ""
 
     def break_off(self, code: str, now: datetime) -> None:
@@ -144,6 +190,15 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """
         self.refuse(code, now)
         self.brokeOff, self.settled = True, None
+
+    def stay_unanswered(self) -> None:
+        """No clear answer came: it stays charged, and its workload rests if the pod stays."""
+        self.brokeOff = True
+
+    def evict(self, code: str) -> None:
+        """The API server has evicted the pod."""
+        self._go("evict")
+        self.code = code
 
     def begin_rest(self, now: datetime) -> bool:
         """Let its workload rest from now on, where that has not begun; whether it had not."""
@@ -155,16 +210,14 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def give_back(self, now: datetime) -> None:
         """An unanswered eviction shows no effect: it is charged no more, but watched for a while.
 
-        What its replacement is told by is kept meanwhile.
+        What its replacement is recognized by is kept meanwhile.
         """
-        self.state, self.code, self.settled = "refused", UNANSWERED, now
+        self._go("give up waiting")
+        self.code, self.settled = UNANSWERED, now
 
     @property
     def watched(self) -> bool:
-        """Whether what was given back may have taken effect since it was last looked at.
-
-        One that an earlier version gave back has nothing left that its replacement is told by.
-        """
+        """Whether what was given back may have taken effect since it was last looked at."""
         given_back = (self.state, self.code) == ("refused", UNANSWERED) and self.settled is not None
         return given_back and not self.unwatched and bool(self.known or self.frees)
 
@@ -183,7 +236,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
         It counts from now on, so that no window and no cool-down ends too early.
         """
-        self.state, self.code, self.settled, self.brokeOff = "evicted", "ACT001", None, False
+        self._go("see effect")
+        self.code, self.settled, self.brokeOff = "ACT001", None, False
         self.asked, self.at = self.asked or self.at, now
 
     def charge_unread(self, now: datetime) -> None:
@@ -198,15 +252,78 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     def lose_sight(self, now: datetime) -> None:
         """Its pods cannot be read: it counts as lost until they can."""
-        self.settled = now if self.state != "lost" else self.settled
-        self.state, self.code = "lost", UNREADABLE
+        lost = self.state == "lost"
+        self._go("lose sight")
+        self.settled = self.settled if lost else now
+        self.code = UNREADABLE
 
     def see_no_effect(self) -> None:
         """Its pods could not be read, and its pod is there as before now that it can be.
 
         It stays charged, as it was for as long as nobody could see that.
         """
+        self._go("see no effect")
         self.code = UNANSWERED
+
+    def see_gone(self, now: datetime) -> None:
+        """The evicted pod is gone; what could not be read before is as any other now."""
+        self._go("see gone")
+        self.gone = self.gone or now
+        if self.code in (STAYS, UNREADABLE, UNANSWERED):
+            self.code = "ACT011" if self.state == "lost" else "ACT001"
+
+    def see_stay(self) -> None:
+        """The evicted pod does not go, long after its grace period."""
+        self._go("see stay")
+        self.code = STAYS
+
+    def see_replacement(self, uid: str, node: str) -> None:
+        """Its replacement is this pod, on this node ("": on none yet)."""
+        self._go("see replacement")
+        if uid != self.replacement:
+            self.replacement, self.readySince, self.readySeconds = uid, None, None
+        self.landedOn = node
+
+    def see_not_ready(self) -> None:
+        """The replacement is not Ready, or is gone, so that another one has to come."""
+        self._go("see replacement")
+        self.readySince = None
+
+    def see_ready(self, now: datetime, seconds: float, restarts: int) -> None:
+        """The replacement is Ready; seconds, restarts: when it was so first, and how often then."""
+        self._go("see replacement")
+        if self.readySeconds is None:
+            self.readySeconds, self.restarts = seconds, restarts
+        if self.readySince is None:
+            self.readySince = now
+
+    def see_restart(self, restarts: int, ready_since: datetime | None) -> None:
+        """The replacement has restarted since it was first Ready, and may still settle."""
+        self._go("see replacement")
+        self.restarts, self.readySince = restarts, ready_since
+
+    def settle(self, now: datetime) -> None:
+        """Its replacement has stayed Ready: its slot is free, and it is followed no more."""
+        self._go("settle")
+        self.settled = now
+        self.code = RELEASED if self.freed else "ACT012" if self.boomerang else "ACT001"
+        self.known, self.selector = [], ""
+
+    def lose(self, now: datetime, *, looping: bool) -> None:
+        """Its replacement was not Ready in time, or restarts again and again (looping)."""
+        self._go("lose")
+        self.settled = now
+        self.code = "ACT017" if self.no_worse else "ACT018" if looping else "ACT011"
+
+    def complete(self, now: datetime) -> None:
+        """The eviction of a Pending replacement was carried out; the move it releases goes on."""
+        self._go("complete")
+        self.code, self.settled = "ACT001", now
+        self.known, self.selector = [], ""
+
+    def measure(self, gain: Gain) -> None:
+        """Keep what it has brought, once: after that its baseline is needed no more."""
+        self.gain = gain
 
     def end_steering(self, *, was_steered: bool) -> None:
         """Its entry was taken out. was_steered: whether its replacement was steered before.
@@ -272,7 +389,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     @property
     def freed(self) -> bool:
         """Whether its replacement stayed Pending where it had to go, and was made anew."""
-        return self.code == FREED or (self.steered is not None and self.steered.freed)
+        return self.code == RELEASED or (self.steered is not None and self.steered.freed)
 
     @property
     def boomerang(self) -> bool:
@@ -315,6 +432,21 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: list[Baseline] = []
     gains: list[GainRecord] = []
     selections: list[SelectionRecord] = []
+
+    def carry_out(self, move: PastMove, code: str, now: datetime) -> None:
+        """The eviction of this intent was carried out, with that code."""
+        if move.frees:
+            self.release(move, now)
+        else:
+            move.evict(code)
+
+    def release(self, move: PastMove, now: datetime) -> None:
+        """The Pending replacement of an earlier move was evicted: that one keeps the slot."""
+        move.complete(now)
+        for released in self.moves:
+            if released.podUid == move.frees and released.steered is not None and released.charged:
+                released.steered.free()
+                self.learn(released, now)
 
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.

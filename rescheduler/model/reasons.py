@@ -8,6 +8,8 @@ never reused for another meaning.
 
 from dataclasses import dataclass
 
+from rescheduler.model.problem import Problem
+
 
 @dataclass(frozen=True, slots=True)
 class Reason:
@@ -228,3 +230,8 @@ CATALOG: dict[str, Reason] = {reason.code: reason for reason in _ALL}
 
 UNREPLACED = ("ACT011", "ACT017", "ACT018", "ACT019", "ACT020", "ACT023")
 """Of an evicted pod that did not go, or whose replacement was not Ready, or not to be read."""
+
+
+def problem(code: str, detail: str = "") -> Problem:
+    """A reason code with its sentence, and what it was in this case."""
+    return Problem(code=code, message=f"{CATALOG[code].sentence} {detail}".strip())

@@ -11,7 +11,6 @@ from msgspec import structs
 from rescheduler import __version__
 from rescheduler.acting import run as acting
 from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.acting.halting import problem
 from rescheduler.acting.kueue_ready import restarting
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.trail_records import measured, observed, planned, record_all
@@ -20,6 +19,7 @@ from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.history import History
 from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import problem
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.selections import recognize
 from rescheduler.planning.measure.measuring import measure

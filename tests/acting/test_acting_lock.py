@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from msgspec import structs
 
-from rescheduler.acting.freeing import FreeingAttempts
+from rescheduler.acting.releases import Releases
 from rescheduler.acting.run import act
 from rescheduler.model.snapshot import Snapshot
 from tests.acting.test_run import history, run, web
@@ -60,11 +60,11 @@ def test_a_lock_that_is_lost_while_nothing_is_to_be_evicted_is_the_reason(
 ) -> None:
     process = Process(stage, "a")
 
-    def lose(_: FreeingAttempts) -> None:
+    def lose(_: Releases) -> None:
         process.lease.renew_at = None
         stage.seconds += 100
 
-    monkeypatch.setattr(FreeingAttempts, "free_left", lose)
+    monkeypatch.setattr(Releases, "release_earlier", lose)
     outcome = act(plan_of(stage.world, [], expires=timedelta(hours=1)), process.actor())
     assert outcome.verdict.code == "ACT015"
 

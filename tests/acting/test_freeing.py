@@ -170,7 +170,7 @@ def test_a_pending_one_is_not_freed_where_it_would_not_be_evicted_either(
     assert changed
     assert len(stage.world.accepted) == 1
     assert len(history(stage)) == 1
-    assert "a Pending replacement is not freed yet" in process.warned
+    assert "a Pending replacement is not released yet" in process.warned
 
 
 @pytest.mark.parametrize(("known", "evicted"), [({"packer"}, 1), (set(), 2)])
@@ -246,7 +246,7 @@ def test_it_is_not_freed_where_what_it_hangs_on_cannot_be_read(
     outcome = act(plan_of(stage.world, [steered(web(stage))]), replace(usual, reread=reread))
     assert len(stage.world.accepted) == 1
     assert outcome.verdict.code != "ACT016"
-    assert "a Pending replacement is not freed yet" in process.warned
+    assert "a Pending replacement is not released yet" in process.warned
     (note,) = [note for note in outcome.plan.notes if note.code == "STR007"]
     assert "ACT024" in note.message
     assert "a budget is odd" in note.message

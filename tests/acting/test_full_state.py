@@ -138,7 +138,7 @@ def test_a_pending_replacement_waits_until_there_is_room(
         assert len(stage.world.accepted) == 1
         assert [note.code for note in outcome.plan.notes] == ["STR007"]
         assert "ACT025" in outcome.plan.notes[0].message
-        assert "a Pending replacement is not freed yet" in process.warned
+        assert "a Pending replacement is not released yet" in process.warned
         assert [move.frees for move in process.ledger.peek().moves] == [""]
     stage.world.on_accept = lambda *_: None
     run(stage, "b")

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.freeing import FreeingAttempts
 from rescheduler.acting.halting import Halted
+from rescheduler.acting.releases import Releases
+from rescheduler.acting.send import Sender
 from rescheduler.kube.steered import REQUIRED
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.past_steering import PastSteering
@@ -66,19 +67,19 @@ def past(stage: Stage, **more: Any) -> PastMove:
     )
 
 
-def freeing(process: Process, *moves: PastMove, **ports: Any) -> FreeingAttempts:
+def releases_of(process: Process, *moves: PastMove, **ports: Any) -> Releases:
     """A run that holds the lock and finds these moves of earlier ones."""
     process.lease.acquire()
     history = process.ledger.open()
     history.moves = list(moves)
     actor = replace(process.actor(), **ports)
-    return FreeingAttempts("plan", actor, history, {})
+    return Releases(actor, history, Sender("plan", actor, history, {}))
 
 
 def freed(stage: Stage, *more: PastMove, **ports: Any) -> tuple[int, list[str]]:
     """How many evictions are sent, and the warnings."""
     process = Process(stage, "a")
-    freeing(process, past(stage), *more, **ports).free_left()
+    releases_of(process, past(stage), *more, **ports).release_earlier()
     return sum(path.endswith("/eviction") for _, path in process.sent), process.warned
 
 
@@ -159,17 +160,17 @@ def test_one_is_freed_where_nothing_is_left_that_steers(stage: Stage, gone: str)
     assert told is not None
     told.by = "Extender" if gone == "extender" else "AdmissionPolicy"
     process = Process(stage, "a")
-    freeing(process, past(stage, steered=told)).free_left()
+    releases_of(process, past(stage, steered=told)).release_earlier()
     assert sum(path.endswith("/eviction") for _, path in process.sent) == 1
 
 
 def test_one_stays_where_the_table_cannot_be_read_and_the_run_goes_on(stage: Stage) -> None:
     process = Process(stage, "a")
     process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
-    attempts = freeing(process, past(stage))
-    attempts.free_left()
+    releases = releases_of(process, past(stage))
+    releases.release_earlier()
     assert not any(path.endswith("/eviction") for _, path in process.sent)
-    (note,) = attempts.still_pending()
+    (note,) = releases.still_pending()
     assert (note.code, NAME in note.message) == ("STR007", True)
 
 
@@ -178,12 +179,12 @@ def test_one_stays_where_a_pod_of_its_controller_cannot_be_decoded(stage: Stage)
     left = past(stage)
     (pod,) = [v for k, v in stage.world.objects.items() if k[0] == "pods" and k[2] == NAME]
     process = Process(stage, "a")
-    attempts = freeing(process, left)
-    attempts._snapshot = attempts._actor.observe()
+    releases = releases_of(process, left)
+    releases._sender.look_at(releases._actor.observe())
     pod["spec"]["containers"] = "nonsense"
-    attempts.free()
+    releases.release()
     assert not any(path.endswith("/eviction") for _, path in process.sent)
-    (note,) = attempts.still_pending()
+    (note,) = releases.still_pending()
     assert (note.code, "ACT023" in note.message, NAME in note.message) == ("STR007", True, True)
 
 
@@ -197,9 +198,9 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
         return "lost" if path.endswith("/eviction") else None
 
     process = Process(stage, "a", before=lost)
-    attempts = freeing(process, past(stage))
+    releases = releases_of(process, past(stage))
     with pytest.raises(Halted):
-        attempts.free_left()
+        releases.release_earlier()
     stored: History = Process(stage, "reader").ledger.peek()
     assert [(each.frees, each.charged) for each in stored.moves] == [
         ("", True),

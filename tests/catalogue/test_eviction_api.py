@@ -214,7 +214,7 @@ def test_f30_nothing_is_deleted_and_no_grace_is_cut() -> None:
 
 @pytest.mark.parametrize(
     ("change", "code"),
-    [(nothing, ""), (calm, "DRF004"), (cordon_source, "DRF003"), (gone, "DRF001")],
+    [(nothing, ""), (calm, "DRF004"), (cordon_source, "DRF003"), (gone, "ACT002")],
 )
 def test_f31_a_decision_is_not_executed_after_its_reason_is_gone(change: Any, code: str) -> None:
     """Between plan and request the node cooled down, was cordoned, or the pod left."""

@@ -26,6 +26,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from tests.mutants.places import DoesNotApply, Program
 from tests.mutants.table import ROOT, Fault, faults, killers, sample, write_killers
 
 CPU_SECONDS = 60
@@ -62,6 +63,7 @@ class Copy:
             quiet=2,
             invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH,
         )
+        self.program = Program(folder)
 
     def failed(self, tests: Sequence[str], *, first: bool = True) -> list[str]:
         """The tests that fail; with `first` only the first one.
@@ -106,9 +108,10 @@ class Copy:
 
     def killer(self, fault: Fault, known: str | None) -> str:
         """The test that fails with this fault, "" if none does."""
-        path = self.folder / fault.file
+        file, text = fault.put(self.program)
+        path = self.folder / file
         before = path.read_text()
-        path.write_text(before.replace(fault.old, fault.new))
+        path.write_text(text)
         try:
             found: list[str] = []
             if known:
@@ -141,11 +144,11 @@ def run(wanted: Sequence[Fault], known: dict[str, str], workers: int) -> dict[st
             copies.put(Copy(Path(folder, str(number))))
 
         def ask(fault: Fault) -> tuple[str, str]:
-            if fault.problem:
-                return fault.id, f"DOES NOT APPLY: {fault.problem}"
             copy = copies.get()
             try:
                 return fault.id, copy.killer(fault, known.get(fault.id)) or SURVIVED
+            except DoesNotApply as error:
+                return fault.id, f"DOES NOT APPLY: {error}"
             except subprocess.TimeoutExpired:
                 return fault.id, f"NOT ENDED after {CPU_SECONDS} s of work or {TIMEOUT:.0f} s"
             except RuntimeError as error:

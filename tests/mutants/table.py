@@ -2,8 +2,12 @@
 
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
+
+from tests.mutants.operators import OPERATORS, Change, mutated
+from tests.mutants.places import Program
 
 ROOT = Path(__file__).parents[2]
 FAULTS = Path(__file__).parent / "faults"
@@ -12,19 +16,27 @@ KILLED = Path(__file__).parent / "killed.tsv"
 
 
 class Fault(NamedTuple):
-    """A text of one file that another is put in place of. tests: modules or node ids."""
+    """A change of one place of the program. at: its name; tests: modules or node ids."""
 
     id: str
-    file: str
-    old: str
-    new: str
+    at: str
+    change: Change
     tests: tuple[str, ...]
 
-    @property
-    def problem(self) -> str:
-        """Why it cannot be put in place, or ""."""
-        found = (ROOT / self.file).read_text().count(self.old) if self.old else 0
-        return "" if found == 1 else f"its text occurs {found} times in {self.file}"
+    def put(self, program: Program) -> tuple[str, str]:
+        """The file that it is in, and the text of that with it.
+
+        Raises:
+            DoesNotApply: there is no such place, or nothing in it that can be so changed.
+        """
+        place = program.place(self.at)
+        return place.file, mutated(place, self.change)
+
+
+@cache
+def program() -> Program:
+    """The places of this checkout."""
+    return Program(ROOT)
 
 
 def faults() -> list[Fault]:
@@ -34,8 +46,16 @@ def faults() -> list[Fault]:
         area = tomllib.loads(path.read_text())
         for each in area["fault"]:
             tests = tuple(each.get("tests", area["tests"]))
-            found.append(Fault(each["id"], each["file"], each["old"], each["new"], tests))
+            found.append(Fault(each["id"], each["at"], _change(each), tests))
     return found
+
+
+def _change(fault: dict[str, str]) -> Change:
+    used = [name for name in OPERATORS if name in fault]
+    if len(used) != 1:
+        raise ValueError(f"fault {fault['id']} has {len(used)} operators; it needs one")
+    options = {key: fault[key] for key in ("by", "before", "after") if key in fault}
+    return Change(used[0], fault[used[0]], **options)
 
 
 def sample(among: list[Fault], size: int, start: int = 0) -> list[Fault]:
@@ -55,5 +75,5 @@ def killers() -> dict[str, str]:
 
 
 def write_killers(found: Iterable[tuple[str, str]]) -> None:
-    """Write the list anew."""
+    """Write the list again."""
     KILLED.write_text("".join(f"{fault}\t{test}\n" for fault, test in found))

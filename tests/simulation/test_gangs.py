@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting import reconcile, stopping
+from rescheduler.acting import gates, reconcile
 from rescheduler.actions.kueue import KueueWorkloads, understood
 from rescheduler.model.gangs import Gangs
 from rescheduler.model.plan import Outcome
@@ -109,7 +109,7 @@ def careless(self: KueueWorkloads, workload: Any) -> Any:
 
 MUTANTS: dict[str, tuple[Callable[[Run, Kueue], None], list[tuple[Any, str, Any]]]] = {
     "I04": (calm, [(KueueWorkloads, "restart", careless)]),
-    "I05": (budgeted, [(stopping.StopAttempts, "_all_changed", never)]),
+    "I05": (budgeted, [(gates.Gates, "_still_allowed", never)]),
     "I12": (never_admitted, [(guards, "_unreplaced", none)]),
     "I17": (calm, [(Gangs, "of", never)]),
     "I21": (killed, [(reconcile, "was_stopped", unfound)]),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting import attempt
+from rescheduler.acting.gates import Gates
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.soft_taints import SoftTaints
@@ -184,7 +184,7 @@ def short_memory(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I19", paused)
 def no_gate(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(attempt.Attempts, "_may_send", never)
+    patch.setattr(Gates, "ready", never)
 
 
 @mutant("I36", edited)

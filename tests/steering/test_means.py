@@ -146,7 +146,7 @@ def test_what_cannot_be_asked_is_not_in_effect_and_not_missing(
 def test_it_steers_until_the_replacement_was_steered(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
     acting.enter()
-    acting.move.state = "evicted"
+    acting.move.evict("ACT001")
     assert not acting.steering.close([acting.move])
     assert written(stage)
     acting.move.replacement, acting.move.landedOn = "uid-2", "n5"
@@ -160,11 +160,12 @@ def test_it_steers_until_the_replacement_was_steered(stage: Stage, means: type[M
 def test_it_steers_no_longer_than_it_must(stage: Stage, means: type[Means], why: str) -> None:
     acting = Acting(stage, means)
     acting.enter()
-    acting.move.state = "evicted"
+    if why == "refused":
+        acting.move.refuse("ACT004", stage.now())
+    else:
+        acting.move.evict("ACT001")
     if why == "deadline":
         acting.steering = acting.steering.with_clock(lambda: acting.how.until)
-    elif why == "refused":
-        acting.move.refuse("ACT004", stage.now())
     assert acting.steering.close([acting.move], every=why == "the run ends")
     assert (written(stage), acting.how.open) == (False, False)
     assert acting.move.compared, "what comes now is not steered, and was not predicted"
@@ -176,7 +177,7 @@ def test_it_steers_no_longer_than_it_must(stage: Stage, means: type[Means], why:
 def test_what_a_process_that_ended_left_is_swept(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
     acting.enter()
-    acting.move.state = "evicted"
+    acting.move.evict("ACT001")
     stage.seconds += 120
     after = Acting(stage, means, "b")
     assert after.steering.sweep(History(moves=[acting.move]))

@@ -102,9 +102,8 @@ def _enter(
     Moves from before a demotion do not count any more: they led to it.
     """
     for each in group.moves:
-        each.move.gain = Gain(at=at, problem=each.lost)
-        if each.removed and all(map(each.frees, each.move.gains)):
-            each.move.gain.problem = ""
+        kept = each.removed and all(map(each.frees, each.move.gains))
+        each.move.measure(Gain(at=at, problem="" if kept else each.lost))
     for name, whole in outcome.items():
         wanted = [each.move for each in group.measured if each.move.gains.get(name, 0.0) > 0]
         if isinstance(whole, GroupGain):

@@ -9,7 +9,9 @@ from msgspec import structs
 from rescheduler.model.history import PastMove
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import problem
 from rescheduler.model.wording import counted
+from rescheduler.planning.gates.drift import drift
 from rescheduler.planning.plan.decision import guards_on
 from rescheduler.planning.references import landing_shares, steered_ref, stop_ref
 from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
@@ -94,9 +96,9 @@ class Recheck:
         pods: list[int] = []
         for move in moves:
             pod = copy.snapshot.pod_index.get(move.pod.uid)
-            drift = _drift(move, copy, pod)
-            if drift is not None or pod is None:
-                return drift or _gone(move)
+            changed = _drift(move, copy, pod)
+            if changed is not None or pod is None:
+                return changed or problem("ACT002")
             pods.append(pod)
             self._evaluator.chooser.planned[pod] = self._planned(move)
         if moves[0].room and len(pods) > 1:
@@ -111,9 +113,9 @@ class Recheck:
             self._as_now(move, evaluation)
             for move, evaluation in zip(moves, evaluated.moves, strict=True)
         ]
-        problem = next((each for each in fresh if isinstance(each, Problem)), None)
-        if problem is not None:
-            return problem
+        changed = next((each for each in fresh if isinstance(each, Problem)), None)
+        if changed is not None:
+            return changed
         for evaluation in evaluated.moves:
             self._evaluated[copy.snapshot.pods[evaluation.pod].metadata.uid] = evaluation
         return [each for each in fresh if isinstance(each, PlannedMove)]
@@ -170,38 +172,20 @@ class Recheck:
         self._copy.commit(JointEvaluation((evaluation.pod,), (landed_there,)))
 
 
-def _gone(move: PlannedMove) -> Problem:
-    return Problem(
-        code="DRF001", message=f"pod {move.pod.namespace}/{move.pod.name} (its UID) is gone"
-    )
-
-
 def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | None:
     """What has changed about the pod or its nodes since the plan, or None."""
     if pod is None:
-        return _gone(move)
-    fresh = copy.snapshot.pods[pod]
-    if fresh.node != move.source:
-        return Problem(
-            code="DRF001",
-            message=f"it is on {fresh.node or 'no node'}, and was planned on {move.source}",
-        )
-    owner = fresh.controller
+        return problem("ACT002")
+    found = copy.snapshot.pods[pod]
+    if changed := drift(move, found):
+        return changed
+    owner = found.controller
     if owner is None or owner.uid != move.owner.controllerUid:
-        return Problem(code="DRF001", message="it has another controller than when it was planned")
+        return problem("DRF006", "It has another controller than when it was planned.")
     if move.group and stop_ref(copy.snapshot, pod) != move.stops:
-        return Problem(
-            code="DRF006", message="another Workload of Kueue runs its gang now, or none"
-        )
-    if move.crashLooping:
-        if not fresh.crash_looping:
-            return Problem(
-                code="DRF001", message="it does not crash-loop any more, or not just now"
-            )
-    elif fresh.status.phase != "Running" or not fresh.ready:
-        return Problem(code="DRF001", message="it is no longer Running and Ready")
-    if problem := _changed_nodes(move, copy):
-        return Problem(code="DRF003", message=problem)
+        return problem("DRF006", "Another Workload of Kueue runs its gang now, or none.")
+    if said := _changed_nodes(move, copy):
+        return Problem(code="DRF003", message=said)
     return None
 
 

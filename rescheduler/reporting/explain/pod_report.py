@@ -3,6 +3,7 @@
 from rich.text import Text
 
 from rescheduler.model.explanation import Check, GangView, PodExplanation, PolicyView
+from rescheduler.model.gates import GATES
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice
 from rescheduler.reporting.columns import Column, Grid
@@ -42,6 +43,8 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
     screen.line()
     draw_policies(screen, seen.policies, gains=True)
     _checks(screen, seen.eligibility)
+    if seen.verdict.fate == "moves":
+        _gates(screen)
     _filters(screen, seen)
     _scores(screen, seen)
     _steps(screen, seen)
@@ -126,6 +129,15 @@ def _checks(screen: Screen, checks: list[Check]) -> None:
         if some:
             listed = ", ".join(f"{check.code} {_title(check)}".replace(" ", KEPT) for check in some)
             screen.paragraph(Text(listed, style="dim"), first=Text(f"  {sign}"), indent=5)
+    screen.line()
+
+
+def _gates(screen: Screen) -> None:
+    """What must hold while it is evicted, whatever the plan says."""
+    screen.line(Text.assemble(("Before its eviction ", "bold"), "must hold, in this order:"))
+    named = (gate.name for gate in GATES if "move" in gate.purposes)
+    listed = ", ".join(name.replace(" ", KEPT) for name in named)
+    screen.paragraph(Text(listed, style="dim"), indent=5)
     screen.line()
 
 

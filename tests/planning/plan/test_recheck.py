@@ -111,7 +111,7 @@ def evict_sibling(plan: str, most: int = 2) -> Change:
 
 CASES: list[tuple[str, Change]] = [
     ("", nothing),
-    ("DRF001", gone),
+    ("ACT002", gone),
     ("DRF001", lambda w, m: pods(w, m, node="n9")),
     ("DRF001", lambda w, m: pods(w, m, status=type(w.snapshot.pods[0].status)(phase="Running"))),
     ("DRF003", cordon_source),

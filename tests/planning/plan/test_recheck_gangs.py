@@ -56,7 +56,7 @@ def joined(fresh: Snapshot) -> None:
     ("change", "code"),
     [
         (not_ready, "DRF001"),
-        (lambda fresh: fresh.pods.pop(), "DRF001"),
+        (lambda fresh: fresh.pods.pop(), "ACT002"),
         (joined, "ELG027"),
         (lambda fresh: fresh.budgets.append(budget("b", "ring", allowed=2, healthy=3)), "BUD002"),
         (

@@ -225,7 +225,7 @@ def test_a_move_that_makes_room_is_judged_together_with_the_one_it_is_for() -> N
     pods = [each for each in before.pods if not each.metadata.name.startswith("ssd")]
     gone = recheck(replace(before, pods=pods), made, 0, History())
     assert isinstance(gone, Problem), "what it would make room for is gone"
-    assert gone.code == "DRF001"
+    assert gone.code == "ACT002"
 
 
 def test_a_later_move_is_not_made_where_the_room_was_not_made() -> None:

@@ -1,72 +1,50 @@
-"""Whether what a pod hangs on still allows its eviction, read again right before the request.
+"""Whether what a pod depends on still allows its eviction, read again right before the request.
 
 The rules are those of planning, asked on fresh objects; what only a comparison with the batch's
 snapshot shows is asked here.
 """
 
-from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from msgspec import structs
 
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
 from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.readings import Readings
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.needed_pods import NeededPods
+from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.limits.budgets import Budgets
-from rescheduler.policies.limits import Limits
 
 
-@dataclass(frozen=True, slots=True)
-class Around:
-    """A pod's surroundings before and now.
-
-    before: the snapshot of the batch. now: what was read right before the request: the pods of the
-    pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
-    more; where Kueue is to stop its gang also all Workloads, and their queues.
-    plan: the id of the plan that is carried out; its own moves start no cool-down.
-    group: UIDs of the pods of the gang that is moved with it as a whole.
-    broken: whether one of them went already. What follows from that is no reason to stop: the
-    others are as good as gone, and their budgets are the API server's to hold.
-    schedulers: the names of those that the plan knew.
-    """
-
-    before: Snapshot
-    now: Snapshot
-    limits: Limits
-    history: History
-    plan: str
-    group: frozenset[str] = frozenset()
-    broken: bool = False
-    schedulers: Collection[str] = ()
+def still_allowed(context: PodContext) -> Problem | None:
+    """Why the pod, which is there as planned, must not be evicted now."""
+    return refuse_changed(context) if context.releases is None else refuse_released(context)
 
 
-def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
+def refuse_changed(context: PodContext) -> Problem | None:
     """Why the pod, which is there as planned, must not be evicted now: DRF005-DRF007 or ELG."""
-    refusal = _refuse_owners(move, around) or _refuse_namespace(move, around)
+    refusal = _refuse_owners(context) or _refuse_namespace(context)
     if refusal is not None:
         return refusal
-    merged = _merged(move, around)
-    pod, history = merged.pod_index[move.pod.uid], around.history
-    if around.group:
-        group = around.group
-        others = [past for past in history.moves if past.brokeOff or past.podUid not in group]
-        history = structs.replace(history, moves=others)
-    whole = bool(around.group)
-    eligibility = Eligibility(merged, around.limits, history, plan=around.plan)
-    refusal = eligibility.refusal(pod, whole=whole) or _refuse_needed(merged.pods[pod], around)
+    merged = _merged(context)
+    pod, history = merged.pod_index[context.move.pod.uid], context.history
+    own = context.group | {context.move.pod.uid}
+    others = [past for past in history.moves if past.brokeOff or past.podUid not in own]
+    history = structs.replace(history, moves=others)
+    whole = bool(context.group)
+    eligibility = Eligibility(merged, context.limits, history, plan=context.plan)
+    refusal = eligibility.refusal(pod, whole=whole) or _refuse_needed(merged.pods[pod], context)
     if refusal is not None:
         return Problem("DRF005", refusal.message) if refusal.code == "ELG020" else refusal
-    if around.broken:
+    if context.broken:
         return None
-    budgets = Budgets(merged, around.limits, history)
-    for uid in sorted(around.group - {move.pod.uid}):
+    budgets = Budgets(merged, context.limits, history)
+    for uid in sorted(context.group - {context.move.pod.uid}):
         budgets.spend(merged.pod_index[uid], whole=True)
     exhausted = budgets.exhausted(pod, whole=whole)
     if exhausted is not None:
@@ -74,7 +52,7 @@ def refuse_changed(move: PlannedMove, around: Around) -> Problem | None:
     return None
 
 
-def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
+def refuse_released(context: PodContext) -> Problem | None:
     """Why this pod, which waits for a node and was read just now, must not be evicted: DRF or ELG.
 
     It is none of the Ready ones, so it is not asked what those have to spare; nor does the API
@@ -82,29 +60,29 @@ def refuse_freed(move: PlannedMove, around: Around) -> Problem | None:
 
     Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
     """
-    merged = _merged(move, around)
-    pod = merged.pod_index[move.pod.uid]
-    eligibility = Eligibility(merged, around.limits, around.history, plan=around.plan)
+    merged = _merged(context)
+    pod = merged.pod_index[context.move.pod.uid]
+    eligibility = Eligibility(merged, context.limits, context.history, plan=context.plan)
     return (
-        _refuse_owners(move, around)
+        _refuse_owners(context)
         or eligibility.protection(pod)
-        or _refuse_needed(merged.pods[pod], around)
+        or _refuse_needed(merged.pods[pod], context)
     )
 
 
-def _refuse_needed(pod: Pod, around: Around) -> Problem | None:
+def _refuse_needed(pod: Pod, context: PodContext) -> Problem | None:
     """ELG019 by all pods of the batch: what names a scheduler, or runs us, is not read again."""
-    return NeededPods(around.before, around.schedulers).refusal(pod)
+    return NeededPods(context.before, context.schedulers).refusal(pod)
 
 
-def _merged(move: PlannedMove, around: Around) -> Snapshot:
+def _merged(context: PodContext) -> Snapshot:
     """What was read, with what is not read again as it was in the batch: nodes, volumes, quotas."""
-    before, now = around.before, around.now
+    before, now = context.before, context.now
     fresh = {node.metadata.name: node for node in now.nodes}
     nodes = [
         fresh.get(node.metadata.name, node)
         for node in before.nodes
-        if node.metadata.name != move.source or move.source in fresh
+        if node.metadata.name != context.move.source or context.move.source in fresh
     ]
     queues = now if now.gang_objects else before  # there is one Workload at least, or none is read
     groups = [each for each in before.gang_objects if each.group != KUEUE]
@@ -112,10 +90,10 @@ def _merged(move: PlannedMove, around: Around) -> Snapshot:
     return replace(
         before,
         taken=now.taken,
-        pods=_pods(move, around),
+        pods=_pods(context),
         nodes=nodes,
-        controllers=_controllers(move, around),
-        owners=_owners(around),
+        controllers=_controllers(context),
+        owners=_owners(context),
         namespaces=now.namespaces,
         budgets=now.budgets,
         autoscalers=now.autoscalers,
@@ -129,31 +107,31 @@ def _merged(move: PlannedMove, around: Around) -> Snapshot:
     )
 
 
-def _pods(move: PlannedMove, around: Around) -> list[Pod]:
+def _pods(context: PodContext) -> list[Pod]:
     """The pods that were read, with the others of the pod's gang as they were in the batch.
 
     Of a gang that is broken up all pods count as they were then, and none that has come since; but
     what people have written into its pods meanwhile counts.
     """
-    before, now = around.before, around.now
+    before, now = context.before, context.now
     fresh = {pod.metadata.uid: pod for pod in now.pods}
     gone = [
         before.pods[index]
-        for index in _members(move, around)
+        for index in _members(context)
         if before.pods[index].metadata.uid not in fresh
-        and (around.group or not _of_controller(move, before.pods[index]))
+        and (context.group or not _of_controller(context.move, before.pods[index]))
     ]
-    if not around.broken:
+    if not context.broken:
         return [*now.pods, *gone]
     kept = [_unbroken(pod, before) for pod in now.pods if pod.metadata.uid in before.pod_index]
     return [*kept, *gone]
 
 
-def _members(move: PlannedMove, around: Around) -> list[int]:
+def _members(context: PodContext) -> list[int]:
     """All pods of the pod's gang in the batch's snapshot, and those that are moved with it."""
-    before = around.before
-    found = {before.pod_index[uid] for uid in around.group if uid in before.pod_index}
-    own = before.pod_index.get(move.pod.uid)
+    before = context.before
+    found = {before.pod_index[uid] for uid in context.group if uid in before.pod_index}
+    own = before.pod_index.get(context.move.pod.uid)
     gang = None if own is None else before.gangs.of(own)
     if gang is not None:
         found.update(before.gangs.facts(gang).members.tolist())
@@ -171,51 +149,56 @@ def _of_controller(move: PlannedMove, pod: Pod) -> bool:
     return pod.controller is not None and pod.controller.uid == move.owner.controllerUid
 
 
-def _controllers(move: PlannedMove, around: Around) -> list[Controller]:
+def _controllers(context: PodContext) -> list[Controller]:
     """The controllers that were read, and those of the other pods of its gang as they were.
 
     Of a gang that is broken up all have their earlier counts. That of the pod was read: where it is
     not there any more it is gone.
     """
-    before = {each.metadata.uid: each for each in around.before.controllers}
-    fresh = {each.metadata.uid: each for each in around.now.controllers}
-    if around.broken:
+    before = {each.metadata.uid: each for each in context.before.controllers}
+    fresh = {each.metadata.uid: each for each in context.now.controllers}
+    if context.broken:
         fresh = {
             uid: structs.replace(each, status=before[uid].status) if uid in before else each
             for uid, each in fresh.items()
         }
-    pods = (around.before.pods[index] for index in _members(move, around))
-    makers = {owner.uid for pod in pods if (owner := pod.controller)} - {move.owner.controllerUid}
+    pods = (context.before.pods[index] for index in _members(context))
+    makers = {owner.uid for pod in pods if (owner := pod.controller)} - {
+        context.move.owner.controllerUid
+    }
     others = [before[uid] for uid in sorted(makers - fresh.keys()) if uid in before]
     return [*fresh.values(), *others]
 
 
-def _owners(around: Around) -> list[Owner]:
+def _owners(context: PodContext) -> list[Owner]:
     """What was read above the controllers; of pods that were not read again as it was then.
 
     What is above those that were read, and is not there any more, is gone.
     """
-    now = around.now
+    now = context.now
     fresh = {each.metadata.uid for each in now.owners}
     asked = {
         each.metadata.controller.uid
         for each in (*now.controllers, *now.owners)
         if each.metadata.controller is not None
     }
-    others = [each for each in around.before.owners if each.metadata.uid not in fresh | asked]
+    others = [each for each in context.before.owners if each.metadata.uid not in fresh | asked]
     return [*now.owners, *others]
 
 
-def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
+def _refuse_owners(context: PodContext) -> Problem | None:
     """DRF006: whether the owners are the same, as they were, and not paused."""
-    now = around.now
-    found = int(now.pod_workload[now.pod_index[move.pod.uid]])
+    now = context.now
+    found = int(now.pod_workload[now.pod_index[context.move.pod.uid]])
     if found < 0:
         return Problem("DRF006", "it has no owner any more")
     workload = now.workloads[found]
-    if (workload.controller_uid, workload.uid) != (move.owner.controllerUid, move.owner.uid):
+    if (workload.controller_uid, workload.uid) != (
+        context.move.owner.controllerUid,
+        context.move.owner.uid,
+    ):
         return Problem("DRF006", f"its owner is another {workload.kind} {workload.name} now")
-    known: tuple[Owner, ...] = (*around.before.controllers, *around.before.owners)
+    known: tuple[Owner, ...] = (*context.before.controllers, *context.before.owners)
     before = {each.metadata.uid: each.metadata.generation for each in known}
     # A pod above others has its state, and is no object that people change.
     above = [each for each in now.owners if each.kind != "Pod"]
@@ -230,10 +213,10 @@ def _refuse_owners(move: PlannedMove, around: Around) -> Problem | None:
     return None
 
 
-def _refuse_namespace(move: PlannedMove, around: Around) -> Problem | None:
+def _refuse_namespace(context: PodContext) -> Problem | None:
     """DRF007: whether the namespace stands and is not being deleted."""
-    name = move.pod.namespace
-    for each in around.now.namespaces:
+    name = context.move.pod.namespace
+    for each in context.now.namespaces:
         if each.metadata.name == name:
             if each.metadata.deletionTimestamp is None:
                 return None

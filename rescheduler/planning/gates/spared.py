@@ -1,20 +1,20 @@
 """Whether a gang can still spare a pod, read right before its eviction."""
 
-from collections.abc import Sequence
-
-from rescheduler.kube.objects import Pod
 from rescheduler.model.gangs import Gangs
-from rescheduler.model.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.gates.context import PodContext
 
 
-def not_spared(move: PlannedMove, least: int, pods: Sequence[Pod]) -> Problem | None:
+def spared_by_gang(context: PodContext) -> Problem | None:
     """Why the gang of this pod cannot spare it, by the pods of its namespace as they are now.
 
     Only marks on the pods themselves count: a gang that is known by its controller spares none.
     """
+    least, pods = context.move.gangMinimum, context.namespace_pods
+    if least is None or pods is None:
+        return None
     gangs = Gangs(pods, [], [])
-    own = next((n for n, pod in enumerate(pods) if pod.metadata.uid == move.pod.uid), None)
+    own = next((n for n, pod in enumerate(pods) if pod.metadata.uid == context.move.pod.uid), None)
     gang = None if own is None else gangs.of(own)
     if gang is None:
         return Problem(code="DRF001", message="it is in no gang any more")

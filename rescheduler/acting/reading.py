@@ -1,41 +1,50 @@
-"""What a pod hangs on, read right before a request; one of which that fails alone is refused."""
+"""What a pod depends on, read right before a request; one of which that fails alone is refused."""
+
+from collections.abc import Callable
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.halting import Halted, problem
+from rescheduler.acting.halting import Halted
 from rescheduler.model.errors import ObjectLate, ObjectUnreadable
 from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import problem
 from rescheduler.model.snapshot import Snapshot
 
-UNREAD = "ACT024"
 READ_IN = 4.5
 """Seconds in which it has to be read, so that the intent can be stored before it is too old."""
 MOST_LATE = 3
 """Namespaces in a row of which something came late: with this one the API server is slow itself."""
 
 
-class Rereading:
-    """Reads the surroundings of one pod after the other, and knows which of them came late."""
+class Reader:
+    """Reads what one pod after the other depends on, and knows which of them came late."""
 
-    def __init__(self, actor: Actor) -> None:
-        """actor: whose `reread` is asked."""
-        self._actor = actor
+    def __init__(self, actor: Actor, ready: Callable[[], None]) -> None:
+        """actor: what reads. ready: is asked before each read; raises Halted."""
+        self.actor = actor
+        self.ready = ready
         self._late: set[str] = set()
 
+    def now(self) -> float:
+        """Seconds on the steady clock."""
+        return self.actor.steady()
+
     def read(self, namespace: str, name: str) -> Snapshot | Problem:
-        """The pod with what it hangs on; or why it must be left alone (ACT024).
+        """The pod with what it depends on; or why it must be left alone (ACT024).
 
         Raises:
-            Halted: it is late, as it was in other namespaces right before.
+            Halted: nothing may be evicted; or it is late, as it was in other namespaces right
+                before.
             SourceError: the API server cannot be read.
         """
-        began = self._actor.steady()
+        self.ready()
+        began = self.now()
         try:
-            fresh = self._actor.reread(namespace, name)
+            fresh = self.actor.reread(namespace, name)
         except ObjectLate as error:
             return self._count_late(namespace, name, error.message)
         except ObjectUnreadable as error:
             return unread(namespace, name, error)
-        late = self.late(namespace, name, self._actor.steady() - began)
+        late = self.late(namespace, name, self.now() - began)
         if late is not None:
             return late
         self._late.clear()
@@ -52,10 +61,12 @@ class Rereading:
         self._late.add(namespace)
         if len(self._late) >= MOST_LATE:
             among = ", ".join(sorted(self._late))
-            raise Halted("ACT016", f"What pods of {among} hang on came late, one after the other.")
-        return problem(UNREAD, f"{namespace}/{name}: {said}")
+            raise Halted(
+                "ACT016", f"What pods of {among} depend on came late, one after the other."
+            )
+        return problem("ACT024", f"{namespace}/{name}: {said}")
 
 
 def unread(namespace: str, name: str, error: ObjectUnreadable) -> Problem:
     """Why this pod is left alone."""
-    return problem(UNREAD, f"{namespace}/{name}: {error.sentence}")
+    return problem("ACT024", f"{namespace}/{name}: {error.sentence}")

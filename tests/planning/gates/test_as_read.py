@@ -12,7 +12,8 @@ from rescheduler.model.history import History
 from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.plan.surroundings import Around, refuse_changed, refuse_freed
+from rescheduler.planning.gates.as_read import refuse_changed, refuse_released
+from rescheduler.planning.gates.context import PodContext
 from rescheduler.policies.limits import Limits
 from tests.cluster import controller, deployment, node, pod, snapshot
 
@@ -59,10 +60,21 @@ def move(around: Snapshot) -> PlannedMove:
     )
 
 
+def context(earlier: Snapshot, now: Snapshot) -> PodContext:
+    return PodContext(
+        move=move(earlier),
+        before=earlier,
+        read=now,
+        limits=Limits(),
+        history=History(),
+        plan="p",
+        at=earlier.taken,
+    )
+
+
 def verdict(now: Snapshot) -> str:
     earlier = before()
-    around = Around(earlier, now, Limits(), History(), "p")
-    refusal = refuse_changed(move(earlier), around)
+    refusal = refuse_changed(context(earlier, now))
     return refusal.code if refusal else ""
 
 
@@ -83,11 +95,11 @@ def test_a_pod_whose_controller_is_gone_stays_also_in_a_gang(labels: dict[str, s
     pods = [pod(f"web-{n}", f"n{n}", owner=owner, labels=own) for n in (1, 2)]
     earlier = snapshot([node("n1"), node("n2"), node("n3")], pods, controllers=[owner])
     limits = Limits.model_validate({"gangs": "Whole"})
-    around = Around(earlier, replace(earlier, controllers=[]), limits, History(), "p")
+    found = replace(context(earlier, replace(earlier, controllers=[])), limits=limits)
     group = frozenset(each.metadata.uid for each in pods)
     refusals = (
-        refuse_freed(move(earlier), around),
-        refuse_changed(move(earlier), replace(around, group=group)),
+        refuse_released(found),
+        refuse_changed(replace(found, group=group)),
     )
     assert [refusal.code for refusal in refusals if refusal] == ["ELG015", "ELG015"]
 
@@ -101,16 +113,14 @@ def test_a_pod_whose_controller_is_gone_stays_also_in_a_gang(labels: dict[str, s
         ("another", {"packer"}, ""),
     ],
 )
-@pytest.mark.parametrize("refuse", [refuse_changed, refuse_freed])
+@pytest.mark.parametrize("refuse", [refuse_changed, refuse_released])
 def test_who_names_a_scheduler_is_not_read_again_and_keeps_it_all_the_same(
-    refuse: Callable[[PlannedMove, Around], Problem | None], label: str, known: set[str], code: str
+    refuse: Callable[[PodContext], Problem | None], label: str, known: set[str], code: str
 ) -> None:
     earlier = before()
     asking = pod("job-1", "n2", namespace="jobs")
     asking.spec.schedulerName = "packer"
     seen = replace(earlier, pods=[*earlier.pods, asking])
     earlier.pods[0].metadata.labels = {"app": "web", "component": label}
-    refusal = refuse(
-        move(earlier), Around(seen, earlier, Limits(), History(), "p", schedulers=known)
-    )
+    refusal = refuse(replace(context(earlier, earlier), before=seen, schedulers=known))
     assert (refusal.code if refusal else "") == code

@@ -1,0 +1,232 @@
+"""The gates while acting: what must hold is looked at here, in the order of `model/gates`.
+
+What follows from what was read is worked out in `planning/gates`; here is what asks the API server.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rescheduler.acting.actor import Actor, Checks
+from rescheduler.acting.halting import Halted
+from rescheduler.acting.reading import Reader, unread
+from rescheduler.acting.replacements import follow
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
+from rescheduler.model.gates import Gate, gates_at
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.gates.context import PodContext
+from rescheduler.planning.gates.spared import spared_by_gang
+from rescheduler.planning.gates.table import PURE
+from rescheduler.planning.limits.landing_trust import distrust
+
+FRESH = 5.0
+"""Seconds that what an eviction depends on may be old when it is requested."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the gates of one moment look at.
+
+    context: the move, and what was read of it. found: what was read now, or why it cannot be.
+    began: when reading it began, in seconds on the steady clock.
+    made: the moves of this batch that were made already.
+    """
+
+    context: PodContext
+    found: Snapshot | Problem | None = None
+    began: float = 0.0
+    made: Sequence[PastMove] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A fresh snapshot, and the checks of moves against it."""
+
+    snapshot: Snapshot
+    checks: Checks
+
+
+_AnyTime = Callable[[], Problem | None]
+_OfBatch = Callable[[Batch], Problem | None]
+_OfCase = Callable[[Case], PlannedMove | Problem | None]
+
+
+class Gates:
+    """Asks the gates, each at its moment; keeps what the API server refused in this run."""
+
+    def __init__(self, plan: str, actor: Actor, history: History) -> None:
+        """plan: its id."""
+        self._plan = plan
+        self._actor = actor
+        self._history = history
+        self.reader = Reader(actor, self.ready)
+        self.barred: dict[tuple[str, str], Problem] = {}
+        self._checks: Checks | None = None
+        self._any_time: Mapping[str, _AnyTime] = {
+            "running": self._running,
+            "not paused": self._not_paused,
+            "lock": self._lock,
+        }
+        self._of_batch: Mapping[str, _OfBatch] = {
+            "landings trusted": self._landings_trusted,
+            "guards": self._guards,
+        }
+        self._of_case: Mapping[str, _OfCase] = {
+            "steered no more": self._steered_no_more,
+            "worth it": self._worth_it,
+            "readable": self._readable,
+            "spared by its gang": self._spared_by_gang,
+            "still allowed": self._still_allowed,
+            "read in time": self._read_in_time,
+            "dry run": self._dry_run,
+            "fresh": self._fresh,
+        }
+
+    def ready(self) -> None:
+        """Ask those that hold at any time. Raises: Halted."""
+        for gate in gates_at("any time", "move"):
+            _passed(gate, self._any_time[gate.name]())
+
+    def begin(self, batch: Batch) -> None:
+        """Begin a batch, whose moves are checked against it. Raises: Halted, as `guard`."""
+        self._checks = batch.checks
+        self.guard(batch)
+
+    def guard(self, batch: Batch) -> None:
+        """Ask those of a fresh snapshot. Raises: Halted."""
+        for gate in gates_at("batch", "move"):
+            _passed(gate, self._of_batch[gate.name](batch))
+
+    def at_plan(self, case: Case) -> PlannedMove | Problem:
+        """The move as it stands on the batch's snapshot; or why it must not be made."""
+        return self._ask(gates_at("plan", case.context.purpose), case)
+
+    def at_read(self, case: Case) -> PlannedMove | Problem:
+        """The move where what was read lets it be made; or why not. Raises: as the reads."""
+        read = case.found if isinstance(case.found, Snapshot) else None
+        case = replace(case, context=replace(case.context, read=read))
+        return self._ask(gates_at("read", case.context.purpose), case)
+
+    def at_request(self, case: Case) -> None:
+        """Right before the request. Raises: Halted."""
+        self.ready()
+        self._ask(gates_at("request", case.context.purpose), case)
+
+    def bar(self, move: PlannedMove, answer: EvictionAnswer) -> None:
+        """Ask no more for what was refused to all of a namespace, or of a budget."""
+        found = Problem(code=answer.code, message=answer.message)
+        if answer.code == "ACT007":
+            self.barred[move.pod.namespace, ""] = found
+        elif answer.code == "ACT004" and move.budget is not None:
+            self.barred[move.pod.namespace, move.budget.name] = found
+
+    def _ask(self, gates: Sequence[Gate], case: Case) -> PlannedMove | Problem:
+        """The first refusal, or the move as the last gate left it."""
+        for gate in gates:
+            own = self._of_case.get(gate.name)
+            found = PURE[gate.name](case.context) if own is None else own(case)
+            if isinstance(found, PlannedMove):
+                case = replace(case, context=replace(case.context, move=found))
+            elif (refusal := _passed(gate, found)) is not None:
+                return refusal
+        return case.context.move
+
+    def _running(self) -> Problem | None:
+        reason = self._actor.stop()
+        return Problem("ACT014", reason) if reason else None
+
+    def _not_paused(self) -> Problem | None:
+        return Problem("GRD006", "") if self._actor.ledger.paused else None
+
+    def _lock(self) -> Problem | None:
+        if self._actor.lease.valid_for(self._actor.pace.call):
+            return None
+        return Problem("ACT015", "The lease is not sure to outlast an eviction.")
+
+    def _landings_trusted(self, batch: Batch) -> Problem | None:
+        version = batch.snapshot.cluster.version
+        return distrust(self._history, self._actor.limits, version)
+
+    def _guards(self, batch: Batch) -> Problem | None:
+        return next(iter(batch.checks.guards()), None)
+
+    def _steered_no_more(self, case: Case) -> Problem | None:
+        past = case.context.releases
+        if past is None or past.steered is None:
+            return None
+        try:
+            return self._actor.steering.lingering(past.steered.by)
+        except LockLost:
+            raise
+        except ActionError as error:
+            return problem("STR004", error.sentence)
+
+    def _worth_it(self, case: Case) -> PlannedMove | Problem:
+        if self._checks is None:
+            raise ValueError("no batch was begun")
+        return self._checks.check(case.context.move, case.made)
+
+    def _readable(self, case: Case) -> Problem | None:
+        return case.found if isinstance(case.found, Problem) else None
+
+    def _spared_by_gang(self, case: Case) -> Problem | None:
+        move = case.context.move
+        if move.gangMinimum is None:
+            return None
+        try:
+            pods = self._actor.pods(move.pod.namespace, "", "")
+        except ObjectUnreadable as error:
+            return unread(move.pod.namespace, move.pod.name, error)
+        return spared_by_gang(replace(case.context, namespace_pods=pods))
+
+    def _still_allowed(self, case: Case) -> Problem | None:
+        """By `planning/gates`, once it is known whether a lost move still holds its slot."""
+        context, history = case.context, self._history
+        # One that was lost holds its slot from when its replacement is Ready until it stays so.
+        uid = context.move.owner.uid
+        lost = [m for m in history.moves if m.state == "lost" and m.workload == uid and m.known]
+        if lost and not context.broken and follow(self._actor, history, lost):
+            self._actor.ledger.write(history)
+        return PURE["still allowed"](context)
+
+    def _read_in_time(self, case: Case) -> Problem | None:
+        pod = case.context.move.pod
+        return self.reader.late(pod.namespace, pod.name, self._actor.steady() - case.began)
+
+    def _dry_run(self, case: Case) -> Problem | None:
+        """Why the API server would not evict this pod now, or gives no clear answer.
+
+        A dry run takes nothing from a budget, so that one which allows a single eviction passes
+        all dependents: see kubernetes/kubernetes#79812. As nothing was requested in earnest, no
+        eviction is in doubt, and others are tried.
+        """
+        move = case.context.move
+        answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
+        if answer.result == "evicted":
+            return None
+        if answer.result == "unknown":
+            return problem("ACT008", f"A dry run was not answered: {answer.message}")
+        self.bar(move, answer)
+        return Problem(code=answer.code, message=answer.message)
+
+    def _fresh(self, case: Case) -> Problem | None:
+        """The kill switch was read later, with the intent that was written since."""
+        age, pod = self._actor.steady() - case.began, case.context.move.pod
+        if age <= FRESH:
+            return None
+        return Problem(
+            "ACT016",
+            f"What pod {pod.namespace}/{pod.name} depends on was read {age:.1f} s ago, and at most "
+            f"{FRESH:.0f} s may pass until its eviction: the API server is slow.",
+        )
+
+
+def _passed(gate: Gate, found: Problem | None) -> Problem | None:
+    """The refusal of a gate, if it refuses. Raises: Halted, where that ends the run."""
+    if found is not None and gate.halts:
+        raise Halted(found.code, found.message)
+    return found

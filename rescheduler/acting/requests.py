@@ -1,0 +1,236 @@
+"""How a unit is requested: pod by pod through the Eviction API, or a gang through Kueue at once.
+
+Nothing here decides: what is read is judged by the gates, and what is answered by who sends.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Protocol
+
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.reading import Reader
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.seen_pod import older, was_evicted
+from rescheduler.kube.kueue import was_stopped
+from rescheduler.model.errors import SourceError
+from rescheduler.model.plan import PlannedMove
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG, problem
+from rescheduler.model.restarting import RESTARTED, StopRef
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.gates.workload import workload_of
+from rescheduler.planning.plan.any_order import in_any_order
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the eviction of a move depends on, as it was read; or why it cannot be read.
+
+    began: when reading it began, in seconds on the steady clock.
+    """
+
+    move: PlannedMove
+    found: Snapshot | Problem
+    began: float
+
+
+class Request(Protocol):
+    """How the moves of a unit are requested."""
+
+    together: bool
+    """Whether one request is for all of them."""
+
+    def ordered(self, moves: Sequence[PlannedMove], seen: Snapshot) -> Sequence[PlannedMove]:
+        """The moves with what is predicted of them, where this decides who comes first."""
+        ...
+
+    def read(
+        self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot, *, again: bool
+    ) -> Iterator[Reading]:
+        """What each of them depends on, read now. again: whether the intents are stored.
+
+        Raises: as `Reader.read`.
+        """
+        ...
+
+    def send(
+        self, actor: Actor, plan: str, moves: Sequence[PlannedMove], read: Snapshot
+    ) -> EvictionAnswer:
+        """Send one request, once."""
+        ...
+
+    def effect(self, actor: Actor, move: PlannedMove, at: datetime) -> str:
+        """What an unanswered request of that time did, or ""; raises SourceError."""
+        ...
+
+
+class Evictions:
+    """Each pod by a request of its own to the Eviction API."""
+
+    together = False
+
+    def ordered(self, moves: Sequence[PlannedMove], _seen: Snapshot) -> Sequence[PlannedMove]:
+        """As they are: each replacement is made when its pod was evicted."""
+        return moves
+
+    def read(
+        self, reader: Reader, moves: Sequence[PlannedMove], _seen: Snapshot, *, again: bool
+    ) -> Iterator[Reading]:
+        """One after the other."""
+        del again  # what a pod depends on is the same before and after the intent
+        for move in moves:
+            began = reader.now()
+            yield Reading(move, reader.read(move.pod.namespace, move.pod.name), began)
+
+    def send(
+        self, actor: Actor, plan: str, moves: Sequence[PlannedMove], _read: Snapshot
+    ) -> EvictionAnswer:
+        """Evict the one pod of these."""
+        (move,) = moves
+        return actor.evict(move, plan, actor.ledger.fence)
+
+    def effect(self, actor: Actor, move: PlannedMove, at: datetime) -> str:
+        """By the UID of the pod."""
+        found = actor.pod(move.pod.namespace, move.pod.name)
+        evicted = was_evicted(found, move.pod.uid) and not older(found, move.pod.uid, at)
+        return CATALOG["ACT001"].sentence if evicted else ""
+
+
+class Restart:
+    """All pods of a gang by one request: Kueue stops them, and starts them again by itself.
+
+    No PodDisruptionBudget is asked by anybody but us, so everything is read again right before it,
+    and must allow all pods at once. All Workloads are listed before the intents: Kueue keeps those
+    that have finished, so that it may take long. The gang's own, and its queues, are read again
+    after them. Whether an unanswered request took effect shows by the Workload's UID.
+    """
+
+    together = True
+
+    def __init__(self, stops: StopRef) -> None:
+        """stops: the Workload of the gang."""
+        self._stops = stops
+        self._listed: Snapshot | None = None
+
+    def ordered(self, moves: Sequence[PlannedMove], seen: Snapshot) -> Sequence[PlannedMove]:
+        """All pods are started at once, so nobody knows which comes first."""
+        return in_any_order(moves, seen)
+
+    def read(
+        self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot, *, again: bool
+    ) -> Iterator[Reading]:
+        """What all of them depend on, in one snapshot."""
+        first, began = moves[0], reader.now()
+        if reader.actor.kueue is None:
+            yield Reading(first, problem("ACT021", "Nothing here stops Workloads."), began)
+            return
+        reader.ready()
+        try:
+            queues = self._read_queues(reader.actor, moves, again=again)
+        except SourceError as error:
+            said = f"What Kueue decides by cannot be read: {error.message}."
+            yield Reading(first, problem("ACT021", said), began)
+            return
+        # Listing everything may take long; what follows the intents must be new.
+        began = began if again else reader.now()
+        around = self._read_pods(reader, moves, seen)
+        if isinstance(around, Reading):
+            yield replace(around, began=began)
+            return
+        fresh = _with_queues(around, queues)
+        if again:
+            # The nodes of all its pods were read again with the Workload.
+            sources = {move.source for move in moves}
+            others = [node for node in fresh.nodes if node.metadata.name not in sources]
+            fresh = replace(fresh, nodes=[*others, *queues.nodes])
+        for move in moves:
+            yield Reading(move, fresh, began)
+
+    def _read_queues(self, actor: Actor, moves: Sequence[PlannedMove], *, again: bool) -> Snapshot:
+        """All Workloads and queues; again: the gang's own, and what tells whether others wait."""
+        if self._listed is None or not again:
+            self._listed = actor.queues()
+            return self._listed
+        key = (moves[0].pod.namespace, self._stops.name)
+        now = actor.workload(*key, sorted({move.source for move in moves}))
+        return replace(_renewed(self._listed, now, key), nodes=now.nodes)
+
+    def _read_pods(
+        self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot
+    ) -> Snapshot | Reading:
+        """What all these pods depend on, read once for each of their controllers; or why not.
+
+        seen: of the batch, whose nodes stand for those that are not read again.
+        """
+        first = {move.owner.controllerUid: move for move in reversed(moves)}
+        read: list[Snapshot] = []
+        for move in first.values():
+            fresh = reader.read(move.pod.namespace, move.pod.name)
+            if isinstance(fresh, Problem):
+                return Reading(move, fresh, 0.0)
+            read.append(fresh)
+        pods = {pod.metadata.uid: pod for one in read for pod in one.pods}
+        nodes = {node.metadata.name: node for node in seen.nodes}
+        for move, one in zip(first.values(), read, strict=True):
+            nodes.pop(move.source, None)
+            nodes.update({node.metadata.name: node for node in one.nodes})
+        controllers = {c.metadata.uid: c for one in read for c in one.controllers}
+        owners = {owner.metadata.uid: owner for one in read for owner in one.owners}
+        return replace(
+            read[0],
+            pods=list(pods.values()),
+            nodes=list(nodes.values()),
+            controllers=list(controllers.values()),
+            owners=list(owners.values()),
+            undecodable=[bad for one in read for bad in one.undecodable],
+        )
+
+    def send(
+        self, actor: Actor, _plan: str, moves: Sequence[PlannedMove], read: Snapshot
+    ) -> EvictionAnswer:
+        """Delete the Workload as it was read."""
+        workload = workload_of(read, moves[0].pod.namespace, self._stops)
+        if actor.kueue is None or workload is None:
+            raise ValueError("a gate has let through what cannot be stopped")
+        return actor.kueue.restart(workload)
+
+    def effect(self, actor: Actor, move: PlannedMove, _at: datetime) -> str:
+        """By the UID of the Workload."""
+        if actor.kueue is None:
+            return ""
+        found = actor.kueue.read(move.pod.namespace, self._stops.name)
+        return RESTARTED if was_stopped(found, self._stops.uid) else ""
+
+
+def _with_queues(fresh: Snapshot, queues: Snapshot) -> Snapshot:
+    """What was read around pods, with what Kueue decides by."""
+    return replace(
+        fresh,
+        gang_objects=queues.gang_objects,
+        cluster_queues=queues.cluster_queues,
+        local_queues=queues.local_queues,
+        undecodable=[*fresh.undecodable, *queues.undecodable],
+        unread=queues.unread,
+    )
+
+
+def _renewed(listed: Snapshot, now: Snapshot, workload: tuple[str, str]) -> Snapshot:
+    """What was listed, with this Workload and its queues as they are now.
+
+    now: the Workload, where it still is, the LocalQueues of its namespace, and all ClusterQueues.
+    """
+    namespace = workload[0]
+    others = (
+        found
+        for found in listed.gang_objects
+        if (found.metadata.namespace, found.metadata.name) != workload
+    )
+    elsewhere = (queue for queue in listed.local_queues if queue.metadata.namespace != namespace)
+    return replace(
+        listed,
+        gang_objects=[*others, *now.gang_objects],
+        cluster_queues=now.cluster_queues,
+        local_queues=[*elsewhere, *now.local_queues],
+        undecodable=[*listed.undecodable, *now.undecodable],
+    )

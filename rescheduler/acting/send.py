@@ -1,0 +1,488 @@
+"""Sending: the one way in which anything is evicted.
+
+Of each unit, whatever it is: the gates of our own state and of the batch's snapshot; what its pods
+depend on, read again; the intents stored, from when on budgets are charged; its replacements
+steered; the gates of right before; the request, sent once; what was answered, stored. Whatever
+fails on the way ends with no eviction.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rescheduler.acting import trail_records
+from rescheduler.acting.actor import Actor
+from rescheduler.acting.concluding import concluded
+from rescheduler.acting.gates import Batch, Case, Gates
+from rescheduler.acting.halting import Halted
+from rescheduler.acting.intents import intent_of
+from rescheduler.acting.replacements import follow, watch_closely
+from rescheduler.acting.requests import Reading
+from rescheduler.acting.units import Unit, name_of
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.seen_pod import SeenPod, was_evicted
+from rescheduler.kube.pod_state import ended
+from rescheduler.model.calibration import scheduler_version
+from rescheduler.model.errors import ActionError, LedgerFull, SourceError
+from rescheduler.model.gates import Purpose, gates_at
+from rescheduler.model.history import History, PastMove
+from rescheduler.model.plan import MoveResult, PlannedMove, Result
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import CATALOG, problem
+from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.gates.context import PodContext
+from rescheduler.planning.measure.baseline import baseline_of
+from rescheduler.policies.terms import NO_ROOM
+
+_GONE = f"{CATALOG['ACT001'].sentence} It was gone once its gang was broken up."
+
+
+@dataclass(frozen=True, slots=True)
+class Intended:
+    """A move whose intent is stored, with what was read of it before."""
+
+    move: PlannedMove
+    past: PastMove
+    reading: Reading
+
+
+class Sender:
+    """Sends the units of one plan, and keeps the history of them."""
+
+    def __init__(
+        self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
+    ) -> None:
+        """plan: its id. history: as loaded in this lease transition; it is written through here.
+
+        results: what has become of each move, by the UID of its pod; kept up to date here.
+        """
+        self.history = history
+        self.results = results
+        self.evicted: list[tuple[PlannedMove, PastMove]] = []
+        """What was evicted of this batch, each move with the landing as it was predicted then."""
+        self.guarded: datetime | None = None
+        """When guards were asked last; None before they were."""
+        self._plan = plan
+        self.actor = actor
+        self._gates = Gates(plan, actor, history)
+        self._seen: Snapshot | None = None
+        self._last: datetime | None = None
+        self._given_up: set[str] = set()
+
+    def look_at(self, snapshot: Snapshot) -> None:
+        """Let what is sent from now on be judged by this snapshot."""
+        self._seen = snapshot
+
+    def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
+        """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
+        self.look_at(snapshot)
+        self._gates.begin(self._batch(snapshot))
+        policies = self.actor.policies
+        self.history.begin(baseline_of(snapshot, self.history, batch, self._plan, policies))
+
+    def guard(self, snapshot: Snapshot) -> None:
+        """Ask the guards on this snapshot. Raises: Halted where one holds."""
+        self._gates.guard(self._batch(snapshot))
+
+    def conclude(self) -> None:
+        """Record where the replacements of this batch have landed, and report it as events."""
+        for move, past in self.evicted:
+            uid = move.pod.uid
+            self.results[uid] = concluded(self.results[uid], past)
+            self.actor.announce(move, self.results[uid], self._plan)
+        self.evicted = []
+        self.history.trim_baselines()
+
+    def send(self, unit: Unit) -> Problem | None:
+        """Try one unit, and keep what came of it; why nothing of it was requested, or None.
+
+        Raises:
+            Halted: the run must end; the results say what became of each move.
+            ActionError, SourceError: a fault that ends the run; intents may stay open, and are
+                closed by UID in the next run.
+        """
+        if unit.moves[0].pod.uid in self._given_up:
+            return None
+        try:
+            return self._tried(unit)
+        finally:
+            if unit.rest and self.results[unit.moves[-1].pod.uid].result != "evicted":
+                self._give_up(unit)
+
+    def _tried(self, unit: Unit) -> Problem | None:
+        self._keep_interval()
+        # Where the others of the batch have landed decides where these can.
+        follow(self.actor, self.history, [past for _, past in self.evicted if not past.landedOn])
+        moves = self._planned(unit)
+        found = moves if isinstance(moves, Problem) else self._all_possible(unit) or moves
+        if isinstance(found, Problem):
+            self._refuse(unit.moves, found)
+            if unit.dependents:
+                self._refuse(unit.rest, found)
+                self._given_up.update(move.pod.uid for move in unit.rest)
+            return found
+        read = self._read(unit, unit.request.ordered(found, self._snapshot()), again=False)
+        intents = read if isinstance(read, Problem) else self._intend(unit, read)
+        if isinstance(intents, Problem):
+            self._refuse(unit.moves, intents)
+            return intents
+        self._request_all(unit, intents)
+        return None
+
+    def _planned(self, unit: Unit) -> list[PlannedMove] | Problem:
+        """The moves as they stand on the batch's snapshot; or why one must not be made."""
+        ready: list[PlannedMove] = []
+        made = [past for _, past in self.evicted]
+        for number, move in enumerate(unit.moves):
+            context = self._context(unit, move, earlier=unit.moves[:number])
+            found = self._gates.at_plan(Case(context, made=made))
+            if isinstance(found, Problem):
+                return unit.about(move, found)
+            ready.append(found)
+        return ready
+
+    def _all_possible(self, unit: Unit) -> Problem | None:
+        """Why one of the dependents must not be evicted now."""
+        order = unit.order
+        for move in unit.dependents:
+            earlier = order[: order.index(move)]
+            found = self._gates.at_plan(Case(self._context(unit, move, "dependent", earlier)))
+            if isinstance(found, Problem):
+                return unit.about(move, found)
+        if not unit.dependents:
+            return None
+        read = self._read(unit, unit.dependents, again=False, purpose="dependent")
+        return read if isinstance(read, Problem) else None
+
+    def _read(
+        self,
+        unit: Unit,
+        moves: Sequence[PlannedMove],
+        *,
+        again: bool,
+        broken: bool = False,
+        purpose: Purpose = "move",
+    ) -> list[Reading] | Problem:
+        """What these moves depend on, read now; or why one of them must not be made.
+
+        again: whether their intents are stored. broken: whether one of their unit was evicted. A
+        pod that is gone by itself then left with its gang.
+        """
+        read: list[Reading] = []
+        for reading in unit.request.read(self._gates.reader, moves, self._snapshot(), again=again):
+            read.append(reading)
+            if broken and _went(reading):
+                continue
+            context = replace(self._context(unit, reading.move, purpose), broken=broken)
+            found = self._gates.at_read(Case(context, reading.found, reading.began))
+            if isinstance(found, Problem):
+                return unit.about(reading.move, found)
+        return read
+
+    def _context(
+        self,
+        unit: Unit,
+        move: PlannedMove,
+        purpose: Purpose = "move",
+        earlier: Sequence[PlannedMove] = (),
+    ) -> PodContext:
+        actor = self.actor
+        return PodContext(
+            move=move,
+            before=self._snapshot(),
+            limits=actor.limits,
+            history=self.history,
+            plan=self._plan,
+            at=actor.clock(),
+            earlier=earlier,
+            group=unit.group,
+            releases=unit.releases,
+            purpose=purpose if unit.releases is None else "release",
+            schedulers=actor.schedulers,
+            barred=self._gates.barred,
+        )
+
+    def _intend(self, unit: Unit, read: Sequence[Reading]) -> list[Intended] | Problem:
+        """Store what we are about to do; from here on the budgets are charged. Or why not.
+
+        Raises:
+            ActionError: nothing was sent. Whether the intents are stored is not known; the next run
+                finds out.
+        """
+        intents = [self._intent(unit, reading) for reading in read]
+        for one in intents:
+            self.actor.record(trail_records.intent(one.move, one.past))
+        steps = {"room in the state": self._store, "steered": self._steer}
+        for gate in gates_at("intent", "move" if unit.releases is None else "release"):
+            refused = steps[gate.name](intents)
+            if refused is not None:
+                return refused
+        return intents
+
+    def _intent(self, unit: Unit, reading: Reading) -> Intended:
+        if isinstance(reading.found, Problem):
+            raise TypeError("a gate has let through what could not be read")
+        seen = self._snapshot()
+        past = intent_of(
+            reading.move,
+            reading.found,
+            self.actor,
+            plan=self._plan,
+            scheduler=scheduler_version(seen.cluster.version),
+            seen=seen,
+            releases=unit.releases,
+        )
+        return Intended(reading.move, past, reading)
+
+    def _store(self, intents: Sequence[Intended]) -> Problem | None:
+        """Why the intents do not fit into the state, which is as it was then."""
+        before = list(self.history.moves)
+        self.history.moves.extend(one.past for one in intents)
+        try:
+            self.actor.ledger.intend(self.history)
+        except LedgerFull as error:
+            self.history.moves[:] = before
+            why = problem("ACT025", error.sentence)
+            answer = EvictionAnswer("refused", why.code, why.message)
+            for one in intents:
+                self.actor.record(trail_records.answered(one.move, self._plan, answer))
+            return why
+        except ActionError:
+            self.history.moves[:] = before
+            raise
+        return None
+
+    def _steer(self, intents: Sequence[Intended]) -> Problem | None:
+        """Why their replacements cannot be steered, so that nothing is evicted."""
+        unsteered = self.actor.steering.enter(self.history, [one.past for one in intents])
+        if unsteered is None:
+            return None
+        self._withdraw(intents, unsteered.code)
+        return problem(unsteered.code, unsteered.message)
+
+    def _request_all(self, unit: Unit, intents: list[Intended]) -> None:
+        """Request these one after the other, or at once; the first that is refused ends it."""
+        rest, begun = list(intents), False
+        while rest:
+            part = rest if unit.request.together else rest[:1]
+            answer = self._request(unit, part, rest, begun=begun)
+            after = rest[len(part) :]
+            if answer is None or answer.result != "evicted":
+                self._leave(after, f"{name_of(part[0].move)} of its gang stays.")
+                rest = []
+            else:
+                begun, rest = True, after
+            if not rest:
+                watch_closely(self.actor, self.history, part[-1].past)
+            if answer is not None:
+                self._obey(part[0].move, answer)
+
+    def _request(
+        self, unit: Unit, part: Sequence[Intended], rest: Sequence[Intended], *, begun: bool
+    ) -> EvictionAnswer | None:
+        """One request, with one more try where the API server says when; None: a gate forbids it.
+
+        Meanwhile its intent stays stored. What others of the unit were read by before may be old:
+        then it is read again.
+        """
+        again = unit.request.together or len(unit.moves) > 1
+        answer = self._try(unit, part, rest, again=again, begun=begun)
+        wait = None if answer is None else answer.retry_after
+        if answer is not None and wait is not None and wait <= self.actor.pace.retry_cap:
+            with self._withdrawing(rest):
+                self._wait_for_server(part, answer, wait)
+            answer = self._try(unit, part, rest, again=True, begun=begun)
+        if answer is not None:
+            self._settle(part, answer)
+        return answer
+
+    def _wait_for_server(
+        self, part: Sequence[Intended], answer: EvictionAnswer, wait: float
+    ) -> None:
+        """Wait as long as the API server wants, and look whether we still may act."""
+        for one in part:
+            self._kept(one, answer)
+        self.actor.sleep(wait)
+        self._keep_interval()
+        self._gates.ready()
+        for one in part:
+            self.actor.record(trail_records.intent(one.move, one.past))
+        # Somebody may have paused us, or taken the lock: a write finds out.
+        self.actor.ledger.write(self.history)
+
+    def _try(
+        self,
+        unit: Unit,
+        part: Sequence[Intended],
+        rest: Sequence[Intended],
+        *,
+        again: bool,
+        begun: bool,
+    ) -> EvictionAnswer | None:
+        """Ask the gates of right before, and send once; None where one of them refuses."""
+        with self._withdrawing(rest):
+            found = self._gated(unit, part, again=again, begun=begun)
+        return self._sent(unit, part, found) if isinstance(found, Reading) else found
+
+    def _gated(
+        self, unit: Unit, part: Sequence[Intended], *, again: bool, begun: bool
+    ) -> Reading | EvictionAnswer | None:
+        """What was read right before, where the request may be sent by it; None: it must not be.
+
+        An answer: nothing has to be requested, as the pod left with its gang.
+        """
+        readings: Sequence[Reading] = [one.reading for one in part]
+        if again:
+            moves = [one.move for one in part]
+            read = self._read(unit, moves, again=True, broken=begun)
+            if isinstance(read, Problem):
+                self._withdraw(part)
+                self._refuse(moves, read)
+                return None
+            readings = read
+        if begun and all(_went(reading) for reading in readings):
+            return EvictionAnswer("evicted", "ACT001", _GONE)
+        oldest = min(readings, key=lambda reading: reading.began)
+        self._gates.at_request(Case(self._context(unit, oldest.move), oldest.found, oldest.began))
+        return oldest
+
+    @contextmanager
+    def _withdrawing(self, intents: Sequence[Intended]) -> Iterator[None]:
+        """Give the budgets of these back where the run ends before their request."""
+        try:
+            yield
+        except (Halted, SourceError):
+            self._withdraw(intents)
+            raise
+
+    def _sent(self, unit: Unit, part: Sequence[Intended], reading: Reading) -> EvictionAnswer:
+        """Send one request, once; where it is not answered, find out whether it took effect."""
+        if isinstance(reading.found, Problem):
+            raise TypeError("a gate has let through what could not be read")
+        actor, moves = self.actor, [one.move for one in part]
+        self._last = actor.clock()
+        answer = unit.request.send(actor, self._plan, moves, reading.found)
+        if answer.result != "unknown":
+            return answer
+        first = part[0]
+        return self._found_out(
+            answer, lambda: unit.request.effect(actor, first.move, first.past.at)
+        )
+
+    def _found_out(self, answer: EvictionAnswer, look: Callable[[], str]) -> EvictionAnswer:
+        """Find out whether an unanswered request took effect; it is never sent again.
+
+        look: reads what the request was about, and says what it did, or "" where it shows nothing.
+        """
+        for pause in self.actor.pace.resolve:
+            try:
+                done = look()
+            except SourceError:
+                done = ""
+            if done:
+                said = f"{done} No answer came ({answer.message})."
+                return EvictionAnswer("evicted", "ACT001", said)
+            self.actor.sleep(pause)
+        return answer
+
+    def _settle(self, part: Sequence[Intended], answer: EvictionAnswer) -> None:
+        """Take an answer into the history, report it, and store it."""
+        for one in part:
+            self._kept(one, answer)
+            if answer.result == "evicted":
+                self.history.carry_out(one.past, answer.code, self.actor.clock())
+                if not one.past.frees:
+                    self.evicted.append((one.move, one.past))
+            else:
+                self._stays(one.past, answer)
+                self.actor.steering.close([one.past])
+        try:
+            self.actor.ledger.write(self.history)
+        finally:
+            for one in part:
+                self.actor.announce(one.move, self.results[one.move.pod.uid], self._plan)
+
+    def _kept(self, one: Intended, answer: EvictionAnswer) -> None:
+        """Write down what was answered."""
+        self.actor.record(trail_records.answered(one.move, self._plan, answer))
+        self._report(one.move, answer.result, Problem(answer.code, answer.message))
+
+    def _stays(self, past: PastMove, answer: EvictionAnswer) -> None:
+        """Give the budgets of an intent back that was refused; one without an answer stays open."""
+        if answer.result == "unknown":
+            past.stay_unanswered()
+            return
+        refuse = past.break_off if answer.stops else past.refuse
+        refuse(answer.code, self.actor.clock())
+
+    def _withdraw(self, intents: Iterable[Intended], code: str = "ACT010") -> None:
+        """Give the budgets of these intents back: nothing was sent for them."""
+        for one in intents:
+            one.past.refuse(code, self.actor.clock())
+        self.actor.steering.close(self.history.moves)
+        if self.actor.lease.valid_for(self.actor.pace.call):
+            self.actor.ledger.write(self.history)
+
+    def _obey(self, move: PlannedMove, answer: EvictionAnswer) -> None:
+        """Draw the conclusions for the moves to come. Raises: Halted where none may come."""
+        self._gates.bar(move, answer)
+        if answer.stops or answer.result == "unknown":
+            raise Halted(answer.code, answer.message)
+
+    def _leave(self, rest: Sequence[Intended], why: str) -> None:
+        if rest:
+            self._withdraw(rest)
+        for one in rest:
+            self._report(one.move, "skipped", problem("ACT010", why))
+
+    def _give_up(self, unit: Unit) -> None:
+        """Say of the moves that make room with this one, and come after it, why they stay."""
+        left = [move for move in unit.rest if move.pod.uid not in self._given_up]
+        self._given_up.update(move.pod.uid for move in left)
+        move, result = unit.moves[-1], self.results[unit.moves[-1].pod.uid]
+        made = sum(self.results[one.pod.uid].result == "evicted" for one in unit.room)
+        said = (
+            f"{name_of(move)} was not moved ({result.code}), so gang "
+            f"{move.room} gets no room by this plan. Of its {len(unit.room)} moves {made} were "
+            "made before; they stay where they are."
+        )
+        for one in left:
+            self._report(one, "skipped", problem(NO_ROOM, said))
+
+    def _refuse(self, moves: Iterable[PlannedMove], why: Problem) -> None:
+        for move in moves:
+            self._report(move, "refused", why)
+
+    def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
+        self.results[move.pod.uid] = MoveResult.of(move, result, code)
+
+    def _keep_interval(self) -> None:
+        """Wait until enough time has passed since the last request."""
+        if self._last is not None:
+            since = (self.actor.clock() - self._last).total_seconds()
+            if since < self.actor.pace.gap:
+                self.actor.sleep(self.actor.pace.gap - max(since, 0.0))
+
+    def _batch(self, snapshot: Snapshot) -> Batch:
+        checks, self.guarded = (
+            self.actor.recheck(snapshot, self.history),
+            self.actor.clock(),
+        )
+        return Batch(snapshot, checks)
+
+    def _snapshot(self) -> Snapshot:
+        """The snapshot of the batch that was begun."""
+        if self._seen is None:
+            raise ValueError("no batch was begun")
+        return self._seen
+
+
+def _went(reading: Reading) -> bool:
+    """Whether the pod went with those of its gang that were evicted, and needs no eviction."""
+    if isinstance(reading.found, Problem):
+        return False
+    pods = (pod for pod in reading.found.pods if pod.metadata.name == reading.move.pod.name)
+    pod = next(pods, None)
+    seen = None if pod is None else SeenPod.of(pod)
+    return was_evicted(seen, reading.move.pod.uid) or (pod is not None and ended(pod))

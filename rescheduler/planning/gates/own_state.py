@@ -1,0 +1,77 @@
+"""Why our own state forbids an eviction, whatever is read: limits, and what came before.
+
+The search and the fresh check cover these too; they are held here once more because they must hold.
+"""
+
+from rescheduler.model.problem import Problem
+from rescheduler.model.reasons import problem
+from rescheduler.planning.eligibility.back_off import BackOff
+from rescheduler.planning.gates.context import PodContext
+from rescheduler.planning.limits.pace import Pace
+
+
+def not_refused_before(context: PodContext) -> Problem | None:
+    """ACT004 or ACT007: what the API server refused to all of its namespace, or of its budget."""
+    move, barred = context.move, context.barred
+    namespace = move.pod.namespace
+    budget = move.budget.name if move.budget else ""
+    return barred.get((namespace, "")) or barred.get((namespace, budget))
+
+
+def not_evicted_before(context: PodContext) -> Problem | None:
+    """ELG022: whether this very pod was evicted, or may have been."""
+    uid = context.move.pod.uid
+    if any(past.charged and past.podUid == uid for past in context.history.moves):
+        return problem("ELG022", f"Pod {uid} was evicted before.")
+    return None
+
+
+def has_slot(context: PodContext) -> Problem | None:
+    """ELG022: whether its workload waits for as many replacements as it may."""
+    most = context.limits.inFlightPerWorkload
+    if context.history.in_flight(context.move.owner.uid) >= most:
+        return problem("ELG022", f"inFlightPerWorkload is {most}.")
+    return None
+
+
+def rested(context: PodContext) -> Problem | None:
+    """ELG022: whether its workload rests after evictions that broke off runs."""
+    past = context.releases
+    if past is None:
+        return None
+    back_off = BackOff(context.before, context.limits, context.history, context.plan)
+    return back_off.refuse_resting(past.workload, f"the workload of {past.namespace}/{past.pod}")
+
+
+def within_limits(context: PodContext) -> Problem | None:
+    """PAC: which limit on moves is reached.
+
+    Moves of one gang and workload count as one to the limit of that. A release completes a move of
+    its workload, and counts with it as one; it leaves no node.
+    """
+    move, seen, earlier = context.move, context.before, context.earlier
+    pace = Pace(seen, context.limits, context.history, context.at, context.plan)
+    namespace, workload = move.pod.namespace, pace.workload(move.owner.uid)
+    planned = (
+        sum(each.source == move.source for each in earlier),
+        sum(each.pod.namespace == namespace for each in earlier),
+        sum(each.owner.uid == move.owner.uid for each in earlier),
+    )
+    released = context.releases is not None
+    follows = released or bool(move.group and planned[2])
+    node = None if released else seen.node_index.get(move.source, -1)
+    full = pace.closed(len(earlier)) or pace.refusal(
+        node, namespace, workload, planned, follows=follows
+    )
+    return None if full is None else problem(full.code, full.message)
+
+
+def only_entry(context: PodContext) -> Problem | None:
+    """STR004: whether another replacement of its controller is being steered."""
+    past = context.releases
+    if past is None:
+        return None
+    others = (each for each in context.history.moves if each.podUid != past.podUid)
+    if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
+        return problem("STR004", "Another entry of its controller is open.")
+    return None

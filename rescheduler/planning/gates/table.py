@@ -1,0 +1,33 @@
+"""The functions of the gates that follow from what was read; see `model/gates`."""
+
+from collections.abc import Callable, Mapping
+
+from rescheduler.model.problem import Problem
+from rescheduler.planning.gates.as_read import still_allowed
+from rescheduler.planning.gates.context import PodContext
+from rescheduler.planning.gates.drift import same_pod
+from rescheduler.planning.gates.own_state import (
+    has_slot,
+    not_evicted_before,
+    not_refused_before,
+    only_entry,
+    rested,
+    within_limits,
+)
+from rescheduler.planning.gates.replacement import can_be_listed, can_be_told_apart
+from rescheduler.planning.gates.workload import workload_stoppable
+
+PURE: Mapping[str, Callable[[PodContext], Problem | None]] = {
+    "not refused before": not_refused_before,
+    "not evicted before": not_evicted_before,
+    "slot": has_slot,
+    "rested": rested,
+    "limits": within_limits,
+    "only entry": only_entry,
+    "Workload": workload_stoppable,
+    "same pod": same_pod,
+    "pods can be told apart": can_be_told_apart,
+    "still allowed": still_allowed,
+    "pods can be listed": can_be_listed,
+}
+"""By the name of the gate: why it refuses, or None."""

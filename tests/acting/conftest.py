@@ -1,0 +1,18 @@
+"""Every refusal of a gate in these tests has a code that the gate's row names."""
+
+import pytest
+
+from rescheduler.acting import gates
+from rescheduler.model.gates import Gate
+from rescheduler.model.problem import Problem
+
+
+@pytest.fixture(autouse=True)
+def _codes_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = gates._passed
+
+    def checked(gate: Gate, found: Problem | None) -> Problem | None:
+        assert found is None or found.code.startswith(gate.codes), (gate.name, found)
+        return passed(gate, found)
+
+    monkeypatch.setattr(gates, "_passed", checked)

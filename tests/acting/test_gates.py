@@ -1,0 +1,70 @@
+"""The table of the gates: each row has one function, and refuses with the codes that it names."""
+
+import ast
+import inspect
+from pathlib import Path
+
+from rescheduler.acting import send
+from rescheduler.acting.gates import Gates
+from rescheduler.model.gates import GATES, gates_at
+from rescheduler.model.history import History
+from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.gates.table import PURE
+from tests.fakes.stage import Process, Stage
+
+README = Path(__file__).parents[2] / "README.md"
+BEGIN, END = "<!-- gates -->\n", "<!-- end of gates -->"
+
+
+def functions() -> dict[str, set[str]]:
+    """The names of the gates that have a function, by when they are looked at."""
+    gates = Gates("plan", Process(Stage(), "a").actor(), History())
+    steps = ast.parse(inspect.getsource(send)).body
+    texts = {n.value for part in steps for n in ast.walk(part) if isinstance(n, ast.Constant)}
+    return {
+        "any time": set(gates._any_time),
+        "batch": set(gates._of_batch),
+        "of a move": {*gates._of_case, *PURE},
+        "intent": {gate.name for gate in GATES if gate.moment == "intent" and gate.name in texts},
+    }
+
+
+def test_each_gate_has_a_function_at_its_moment() -> None:
+    rows: dict[str, set[str]] = {
+        "any time": set(),
+        "batch": set(),
+        "of a move": set(),
+        "intent": set(),
+    }
+    for gate in GATES:
+        rows[gate.moment if gate.moment in rows else "of a move"].add(gate.name)
+    assert functions() == rows
+
+
+def test_names_are_unique_and_codes_are_known() -> None:
+    assert len({gate.name for gate in GATES}) == len(GATES)
+    for gate in GATES:
+        assert gate.sentence.endswith("."), gate
+        for code in gate.codes:
+            assert code in CATALOG or any(known.startswith(code) for known in CATALOG), code
+
+
+def test_what_ends_a_run_is_looked_at_before_every_request() -> None:
+    assert [gate.name for gate in gates_at("any time", "move")] == ["running", "not paused", "lock"]
+    assert all(gate.halts for gate in gates_at("any time", "move"))
+
+
+def table() -> str:
+    """The gates as the README shows them."""
+    lines = ["| when | what must hold | otherwise |", "| --- | --- | --- |"]
+    for gate in GATES:
+        codes = ", ".join(code if code in CATALOG else f"{code}..." for code in gate.codes)
+        ends = "; the run ends" if gate.halts else ""
+        lines.append(f"| {gate.moment} | **{gate.name}**: {gate.sentence} | {codes}{ends} |")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_readme_shows_the_gates() -> None:
+    text = README.read_text(encoding="utf-8")
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    assert text[begin:end] == table()
