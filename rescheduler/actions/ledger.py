@@ -8,7 +8,7 @@ follows from it, was written by a process that ended in between.
 """
 
 import base64
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
 import msgspec
@@ -28,7 +28,6 @@ from rescheduler.actions.ledger_format import (
     note_of,
     packed_in,
     paused_in,
-    written_at,
 )
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import (
@@ -46,6 +45,8 @@ from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 COLD_AFTER = timedelta(hours=26)
 """A state this old knows nothing of today, so that we start slowly. A day, and two hours for a
 daily run that starts late or on the day on which the clocks are put back."""
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
 
 MOST_SET_BACK = 2 * MOST_CLOCK_SKEW
 """API servers that answer in turn may differ by so much; a clock further behind was set back."""
@@ -139,15 +140,14 @@ class Ledger:
             if not asked:
                 raise
             last = noted or Note(fence=0, sequence=0)
-            state = State(fence=last.fence, sequence=last.sequence, history=History())
+            state = self._none(last.fence, last.sequence)
         if noted is None and not packed_in(current):
             # From here on a state that is missing again was lost; until it is written, it was not.
             self._note(Note(fence=0, sequence=0))
         self._take(*_forgotten(current, state))
         self.fence = state.fence + 1
         now = self._clock.now()
-        known = written_at(state)
-        if known is None or now - known > COLD_AFTER:
+        if now - state.written > COLD_AFTER:
             state.history.rampSince, state.history.rampMade = now, 0
         return self.write(state.history)
 
@@ -311,8 +311,8 @@ class Ledger:
 
     def _not_set_back(self, state: State) -> None:
         """Moves of a clock that is behind would be out of every budget too early."""
-        now, written = self._clock.now(), written_at(state)
-        if written is not None and written - now > MOST_SET_BACK:
+        now, written = self._clock.now(), state.written
+        if written - now > MOST_SET_BACK:
             raise ClocksDiffer(
                 f"the API server's clock shows {instant(now)}, and the state was written at "
                 f"{instant(written)}, so it has been set back",
@@ -349,7 +349,7 @@ class Ledger:
         state = self._decode(current)
         if state is None:
             self._never_written(noted)
-            return State(fence=0, history=History())
+            return self._none()
         if noted is None:
             raise LedgerUnreadable(
                 f"ConfigMap {self._where} has fence {state.fence}, but no Lease records it: the "
@@ -371,16 +371,19 @@ class Ledger:
                 RESET,
             )
         ahead = state.sequence > noted.sequence and bool(noted.checksum)
-        if ahead and state.follows is not None and noted.checksum not in state.follows:
+        if ahead and noted.checksum not in state.follows:
             raise LedgerUnreadable(
                 f"ConfigMap {self._where} holds write {state.sequence}, which does not follow from "
                 f"write {noted.sequence} that the Lease records: another state was restored in "
                 "between, and what was moved since would be forgotten",
                 RESET,
             )
-        if found not in self._follows:
-            self._follows.append(found)
         return state
+
+    @staticmethod
+    def _none(fence: int = 0, sequence: int = 0) -> State:
+        """A state of nothing that was ever written: acting begins slowly."""
+        return State(fence=fence, sequence=sequence, written=_NEVER, history=History())
 
 
 def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:

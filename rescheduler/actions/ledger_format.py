@@ -22,10 +22,7 @@ from rescheduler.model.errors import LedgerFull, LedgerUnreadable
 from rescheduler.model.history import History
 from rescheduler.wire.inflating import inflate
 
-SCHEMA_VERSION = 2
-_READABLE = (1, SCHEMA_VERSION)
-"""Version 1 has no sequence, and only the mark `_FIRST_MARK` on the Lease."""
-_FIRST_MARK = "written"
+SCHEMA_VERSION = 1
 _MOST_PLAIN = 32 * 2**20
 """Bytes unpacked: many times what a state with room to be stored has; no more is ever unpacked."""
 _LEVEL = 6
@@ -45,14 +42,14 @@ class State(msgspec.Struct, kw_only=True):
     """What is stored. sequence: grows with every write. written: when, by the server's clock.
 
     follows: the checksums of which the Lease recorded one, that of the last state or, where that
-    could not be noted, of one before it; None in a state of an earlier version.
+    could not be noted, of one before it.
     """
 
     schemaVersion: int = SCHEMA_VERSION
     fence: int
     sequence: int = 0
-    written: datetime | None = None
-    follows: list[str] | None = None
+    written: datetime
+    follows: list[str] = []
     history: History
 
 
@@ -63,13 +60,6 @@ class Note(msgspec.Struct, kw_only=True, frozen=True):
     sequence: int
     checksum: str = ""
     written: datetime | None = None
-
-
-def written_at(state: State) -> datetime | None:
-    """When the state was written; what version 1 does not tell follows from its moves."""
-    if state.written is not None:
-        return state.written
-    return max((move.last for move in state.history.moves), default=None)
 
 
 def decoded(current: dict[str, Any], where: str) -> State | None:
@@ -91,10 +81,10 @@ def decoded(current: dict[str, Any], where: str) -> State | None:
             )
         plain = inflate(packed, _MOST_PLAIN)
         version = msgspec.json.decode(plain, type=dict[str, Any]).get("schemaVersion")
-        if version not in _READABLE:
+        if version != SCHEMA_VERSION:
             raise LedgerUnreadable(
                 f"ConfigMap {where} has schema {version!r}, this version knows {SCHEMA_VERSION}",
-                "run the newer version that wrote it.",
+                f"run the version that wrote it; or, {FORGET}.",
             )
         return msgspec.json.decode(plain, type=State)
     except (ValueError, zlib.error, RecursionError, msgspec.MsgspecError) as error:
@@ -152,8 +142,6 @@ def note_in(text: str, where: str) -> Note | None:
     """
     if not text:
         return None
-    if text == _FIRST_MARK:
-        return Note(fence=1, sequence=0)
     try:
         return msgspec.json.decode(text, type=Note)
     except (RecursionError, msgspec.MsgspecError) as error:

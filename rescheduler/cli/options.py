@@ -10,7 +10,6 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import click
 
-from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.settings import Settings, env_names
 
 Command = Callable[..., int]
@@ -116,7 +115,7 @@ def takes(
             given = {name: values.pop(name) for name in wanted}
             return function(Settings(**given), **values)
 
-        decorated: Command = _without_namespace(command) if "kubeconfig" in names else command
+        decorated: Command = command
         for name in reversed(wanted):
             each = declared[name]
             hint = Literal[formats] if name == "output" and formats else hints[name]
@@ -127,29 +126,6 @@ def takes(
         return decorated
 
     return decorate
-
-
-def _without_namespace(function: Command) -> Command:
-    """Refuse an option of before, which whoever still gives it must not believe to be heeded."""
-
-    def refuse(_ctx: click.Context, _param: click.Parameter, value: str | None) -> None:
-        if value is not None:
-            raise SettingsError(
-                f"--state-namespace (RESCHEDULER_STATE_NAMESPACE) {value} is no setting any more: "
-                "a cluster has one lock and one state, in namespace rescheduler",
-                "remove it; deploy/README.md tells how to run in another namespace.",
-            )
-
-    option = click.option(
-        "--state-namespace",
-        envvar="RESCHEDULER_STATE_NAMESPACE",
-        hidden=True,
-        expose_value=False,
-        is_eager=True,
-        callback=refuse,
-    )
-    decorated: Command = option(function)
-    return decorated
 
 
 def _option(

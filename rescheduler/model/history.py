@@ -127,7 +127,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """The label selector of the controller; empty: all pods of the namespace have to be read."""
     known: list[str] = []
     """Marks of the UIDs of all pods that the controller had at the intent: none of them is the
-    replacement. Empty in a ledger of an earlier version: no pod is told apart then."""
+    replacement."""
     replacement: str = ""
     """UID of the replacement, once it is known."""
     landedOn: str = ""
@@ -219,7 +219,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     def watched(self) -> bool:
         """Whether what was given back may have taken effect since it was last looked at."""
         given_back = (self.state, self.code) == ("refused", UNANSWERED) and self.settled is not None
-        return given_back and not self.unwatched and bool(self.known or self.frees)
+        return given_back and not self.unwatched
 
     def let_go(self, now: datetime) -> bool:
         """It was looked at, and shows no effect: whether none can follow any more.

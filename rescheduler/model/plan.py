@@ -77,7 +77,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
-    restart: the part of the disruption that starts anew; None in plans of earlier versions.
+    restart: the part of the disruption that starts anew; None where it is not known.
     """
 
     pod: PodRef
@@ -228,7 +228,7 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     findings: list[FindingView] = []
     problem: Problem | None = None
     brought: GainsResult | None = None  # by its moves; None where none was measured
-    selection: SelectionResult | None = None  # None in plans of earlier versions
+    selection: SelectionResult | None = None
     idle: list[IdleHolder] = []
     found: list[Found] = []  # what it finds that can be counted
     room: list[GangRoom] = []  # the gangs that wait, where the policy makes room for them

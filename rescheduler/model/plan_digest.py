@@ -71,13 +71,9 @@ def sealed(plan: Plan) -> Plan:
 def digest_of(plan: Plan) -> str:
     """SHA-256 over what decides, whatever digest the plan itself names."""
     covered = {name: each for name, each in structs.asdict(plan).items() if _covers("plan", name)}
-    if not plan.ownReadings:
-        del covered["ownReadings"]  # as in a plan of an older version, whose digest still holds
     for name in ("policies", "schedulers", "guards"):
         covered[name] = [_covered(structs.asdict(each), name) for each in covered[name]]
     whole = msgspec.to_builtins(covered)
-    if not plan.totals.unsteered:
-        del whole["totals"]["unsteered"]  # likewise
     whole["moves"] = [_deciding(move) for move in whole["moves"]]
     whole["totals"] = canonical(whole["totals"], _DECIMALS)
     return checksum(whole)
@@ -89,10 +85,6 @@ def _deciding(move: dict[str, Any]) -> dict[str, Any]:
         name: sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop(name))
         for name in ("landing", "unsteered")
     }
-    if not move["room"]:
-        del move["room"]  # as in a plan of an older version, whose digest still holds
-    if move["stops"] is None:
-        del move["stops"]  # likewise
     move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
     return {**canonical(move, _DECIMALS), **landings}
 

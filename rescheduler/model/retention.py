@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 
 from msgspec import structs
 
-from rescheduler.kube.controllers import MOST_SELECTOR
 from rescheduler.model.calibration import likeliest
 from rescheduler.model.history import COMPARED_NODES, LOOK_BACK, History, PastMove
 
@@ -65,7 +64,7 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
-    for move in map(_listable, history.moves):
+    for move in history.moves:
         if move.watched:
             kept.append(move)
         elif move.state == "refused":
@@ -86,13 +85,6 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
 def _since(times: Iterable[datetime], earliest: datetime, most: int) -> datetime:
     """From when on they are kept, where no more than so many are."""
     return max([earliest, *sorted(times, reverse=True)[most - 1 : most]])
-
-
-def _listable(move: PastMove) -> PastMove:
-    """The move without a selector that no list is asked with; an earlier version stored any."""
-    if len(move.selector) <= MOST_SELECTOR:
-        return move
-    return structs.replace(move, selector="")
 
 
 def _charged(moves: list[PastMove], since: datetime) -> int:

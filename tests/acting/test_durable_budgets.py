@@ -244,13 +244,6 @@ def test_the_refunded_eviction_of_a_replacement_is_watched_too() -> None:
     assert not move.watched
 
 
-def test_what_an_earlier_version_refunded_is_not_charged_after_the_upgrade() -> None:
-    """It kept nothing that a replacement could be told by."""
-    move = past("w1", known=[])
-    move.give_back(START)
-    assert not move.watched
-
-
 def test_a_refunded_pod_that_we_evict_later_is_charged_once(stage: Stage) -> None:
     limits = Limits(**WIDE)
     move = planned(web(stage, "w1", "n1", "rs-1"))

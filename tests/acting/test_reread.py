@@ -242,45 +242,6 @@ def test_a_namespace_that_forbids_evictions_is_asked_once(stage: Stage) -> None:
     assert sum("eviction" in path for _, path in process.sent) == 1
 
 
-def test_a_server_that_asks_for_a_long_wait_is_not_asked_again(stage: Stage) -> None:
-    stage.world.add_budget("b", "rs-1", allowed=1)
-    budget = stage.world.objects["poddisruptionbudgets", "default", "b"]
-
-    def lag(_: int, _method: str, path: str) -> None:
-        budget["metadata"]["generation"] = 2 if "eviction" in path else 1
-
-    process = Process(stage, "a", before=lag)
-    actor = process.actor()
-    impatient = replace(actor, pace=replace(actor.pace, retry_cap=5.0))
-    outcome = act(plan_of(stage.world, [planned(web(stage))]), impatient)
-    assert outcome.moves[0].code == "ACT005"
-    assert sum("eviction" in path for _, path in process.sent) == 1
-    assert stage.seconds < 10
-
-
-@pytest.mark.parametrize("paused", [False, True])
-def test_a_pause_while_the_api_server_is_waited_for_is_obeyed(stage: Stage, paused: bool) -> None:
-    run(stage)
-    stage.world.add_budget("b", "rs-1", allowed=1)
-    budget = stage.world.objects["poddisruptionbudgets", "default", "b"]
-    requests: list[str] = []
-
-    def lag_once(_: int, _method: str, path: str) -> None:
-        budget["metadata"]["generation"] = 2 if "eviction" in path and not requests else 1
-        if "eviction" in path and not requests and paused:
-            stored = stage.world.objects[STATE]
-            stage.world.put(*STATE, {**stored, "data": {**stored["data"], "paused": "true"}})
-        requests.extend([path] if "eviction" in path else [])
-
-    process = Process(stage, "b", before=lag_once)
-    outcome = run(stage, planned(web(stage)), process=process)
-    if not paused:
-        assert (len(requests), outcome.moves[0].code) == (2, "ACT001")
-        return
-    assert (len(requests), outcome.verdict.code) == (1, "GRD006")
-    assert [past.charged for past in process.ledger.peek().moves] == [False]
-
-
 def test_no_batch_is_begun_after_a_signal(stage: Stage) -> None:
     process = Process(stage, "a")
     settled: list[str] = []

@@ -1,10 +1,16 @@
 """What became of a gang that Kueue was to stop, where no answer or no pod ever came."""
 
+from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from rescheduler.acting.actor import Workloads
+from rescheduler.acting.run import act
+from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.exit_codes import exit_code
@@ -19,6 +25,7 @@ from tests.acting.stopping import (
     written,
 )
 from tests.fakes import kueue
+from tests.fakes.moves import plan_of
 from tests.fakes.stage import Killed, Process, Stage, warm
 from tests.runtime.skewed import spread
 
@@ -219,3 +226,19 @@ def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: St
     assert held() == ["GRD003"]
     del stage.world.objects[owner]
     assert held() == []
+
+
+def test_a_fault_after_its_request_gives_no_budget_back(stage: Stage) -> None:
+    """The Workload may have been deleted: what became of it is found out by the next run."""
+    moves = gang(stage)
+    actor = Process(stage, "a", limits=ROOM).actor()
+
+    def lost(_: object) -> EvictionAnswer:
+        raise ObjectUnreadable("Workload ring cannot be decoded", "report it.")
+
+    assert actor.kueue is not None
+    broken = replace(
+        actor, kueue=cast("Workloads", SimpleNamespace(read=actor.kueue.read, restart=lost))
+    )
+    assert act(plan_of(stage.world, moves), broken).verdict.code == "ACT016"
+    assert [past.state for past in history(stage)] == ["intended"] * 3

@@ -1,15 +1,12 @@
 """A gang that Kueue runs: one request for all of it, after all that its pods hang on allows it."""
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.model.plan import LandingShare, PlannedMove
 from rescheduler.model.restarting import StopRef
 from rescheduler.policies.limits import Limits
@@ -289,20 +286,6 @@ def test_a_workload_that_changes_between_its_reading_and_the_request_is_left_alo
     assert results(run(stage, *moves, process=process)) == [("refused", "ACT021")] * 3
     assert stage.world.kueue.stopped == []
     assert not any(past.charged for past in history(stage))
-
-
-def test_a_fault_after_its_request_gives_no_budget_back(stage: Stage) -> None:
-    """The Workload may have been deleted: what became of it is found out by the next run."""
-    moves = gang(stage)
-    actor = Process(stage, "a", limits=ROOM).actor()
-
-    def lost(_: object) -> EvictionAnswer:
-        raise ObjectUnreadable("Workload ring cannot be decoded", "report it.")
-
-    assert actor.kueue is not None
-    broken = replace(actor, kueue=SimpleNamespace(read=actor.kueue.read, restart=lost))
-    assert act(plan_of(stage.world, moves), broken).verdict.code == "ACT016"
-    assert [past.state for past in history(stage)] == ["intended"] * 3
 
 
 def test_the_node_of_each_of_its_pods_is_read_again(stage: Stage) -> None:

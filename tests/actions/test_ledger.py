@@ -162,7 +162,15 @@ def test_an_emptied_state_is_never_taken_for_a_first_run() -> None:
         b.ledger.open()
 
 
-GOOD = packed({"schemaVersion": 2, "fence": 3, "sequence": 9, "history": {}})
+GOOD = packed(
+    {
+        "schemaVersion": 1,
+        "fence": 3,
+        "sequence": 9,
+        "written": "2026-11-21T11:00:00Z",
+        "history": {},
+    }
+)
 
 
 def raw(stored: bytes) -> dict[str, Any]:

@@ -13,9 +13,7 @@ from tests.actions.state import (
     LEASE,
     begun,
     note,
-    packed,
     past,
-    stored_state,
     taken_over,
     unpacked,
 )
@@ -123,17 +121,6 @@ def test_a_state_of_ours_that_got_no_answer_twice_is_not_foreign() -> None:
         a.ledger.write(History([past("u1", state="ready")]))
     assert done == ["PUT", "GET"]
     assert [move.podUid for move in a.ledger.load().moves] == ["u1"]
-
-
-def test_a_state_of_before_that_says_nothing_of_it_is_believed_once() -> None:
-    stage = Stage()
-    begun(stage).lease.release()
-    state = stored_state(stage)
-    del state["follows"]
-    stage.world.put(*KEY, packed({**state, "sequence": 9}))
-    b = taken_over(stage)
-    b.ledger.open()
-    assert stored_state(stage)["follows"]
 
 
 def test_what_we_tried_to_store_in_vain_takes_no_room() -> None:

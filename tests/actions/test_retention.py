@@ -277,18 +277,3 @@ def test_what_broke_off_runs_is_kept_as_long_as_it_counts_and_bounded_in_number(
     assert [START - move.at for move in kept] == [timedelta(hours=30), timedelta(hours=95)]
     unsettled = aged(30, state="refused", brokeOff=True, settled=None)
     assert pruned(History([unsettled]), START, 2 * DAY).moves[0].settled is None
-
-
-@pytest.mark.parametrize("state", ["intended", "evicted", "lost", "refused"])
-def test_a_selector_that_an_earlier_version_stored_whole_is_dropped(state: str) -> None:
-    """Its pods are found among all of the namespace, which costs no room."""
-    stage = warm(Stage())
-    a = taken_over(stage, "a")
-    a.ledger.open()
-    code = "ACT009" if state == "refused" else ""
-    long, short = "a" * 5000, "a" * 1000
-    more: dict[str, Any] = {"state": state, "code": code, "known": ["s"], "settled": START}
-    moves = [past("u1", **more, selector=long), past("u2", **more, selector=short)]
-    a.ledger.write(History(moves))
-    assert [move.selector for move in a.ledger.load().moves] == ["", short]
-    assert [move.known for move in a.ledger.load().moves] == [["s"], ["s"]]

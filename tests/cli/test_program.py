@@ -236,18 +236,6 @@ def test_what_was_given_is_repeated(here: Path) -> None:
     assert given_options(Settings()) == ()
 
 
-@pytest.mark.parametrize("verb", ["apply", "plan", "run"])
-def test_the_namespace_of_the_lock_is_no_setting_any_more(
-    here: Path, monkeypatch: pytest.MonkeyPatch, verb: str
-) -> None:
-    given = call(verb, "--state-namespace", "ops")
-    monkeypatch.setenv("RESCHEDULER_STATE_NAMESPACE", "ops")
-    for done in (given, call(verb)):
-        assert done.exit_code == 2
-        assert "a cluster has one lock and one state, in namespace rescheduler" in done.stderr
-        assert "remove it" in done.stderr
-
-
 def test_explain_offers_only_the_formats_that_it_has(here: Path) -> None:
     assert "[table|json]" in call("explain", "pod", "--help").stdout
     assert "[table|json|html|markdown]" in call("plan", "--help").stdout

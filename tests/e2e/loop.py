@@ -145,7 +145,7 @@ def install(cluster: Cluster, overlay: str, folder: Path, *, first: bool = False
 def _ran_before(cluster: Cluster) -> None:
     """Leave the state and the Lease of a run that ended just now and had nothing to move."""
     now = datetime.now(UTC).isoformat()
-    state = {"schemaVersion": 2, "fence": 1, "sequence": 1, "written": now, "history": {}}
+    state = {"schemaVersion": 1, "fence": 1, "sequence": 1, "written": now, "history": {}}
     packed = gzip.compress(json.dumps(state).encode())
     digest = hashlib.sha256(packed).hexdigest()
     stored = cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE)
