@@ -28,7 +28,7 @@ from rescheduler.model.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.plan.surroundings import Around, refuse_changed
 from rescheduler.steering.steering import close, enter
@@ -146,17 +146,10 @@ class Attempts:
             return problem("ELG022", f"Pod {move.pod.uid} was evicted before.")
         if history.in_flight(move.owner.uid) >= limits.inFlightPerWorkload:
             return problem("ELG022", f"inFlightPerWorkload is {limits.inFlightPerWorkload}.")
-        seen = self._seen()
-        pace = Pace(seen, limits, history, self._actor.clock(), self._plan)
-        node, workload = seen.node_index.get(move.source, -1), pace.workload(move.owner.uid)
-        planned = (
-            sum(each.source == move.source for each in earlier),
-            sum(each.pod.namespace == namespace for each in earlier),
-            sum(each.owner.uid == move.owner.uid for each in earlier),
-        )
-        follows = bool(move.group and planned[2])
-        full = pace.closed(len(earlier)) or pace.refusal(
-            node, namespace, workload, planned, follows=follows
+        allowed = MoveLimits(self._seen(), limits, history, self._actor.clock(), self._plan)
+        follows = bool(move.group) and any(each.owner.uid == move.owner.uid for each in earlier)
+        full = allowed.closed(len(earlier)) or allowed.refusal(
+            allowed.of_move(move), map(allowed.of_move, earlier), follows=follows
         )
         return None if full is None else problem(full.code, full.message)
 

@@ -19,7 +19,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.steering import Means
 from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.steerable import names_nodes
-from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.planning.plan.surroundings import Around, refuse_freed
 from rescheduler.steering.confirming import lingering
 from rescheduler.steering.steering import TABLED, close, settle_freeing
@@ -114,10 +114,10 @@ class FreeingAttempts(RoomAttempts):
         barred = self._barred.get((past.namespace, "")) or resting
         if barred is not None:
             return barred
-        pace = Pace(seen, limits, self.history, self._actor.clock(), self._plan)
+        allowed = MoveLimits(seen, limits, self.history, self._actor.clock(), self._plan)
         # It completes a move of its workload, and counts with it as one; it leaves no node.
-        workload = pace.workload(past.workload)
-        full = pace.closed() or pace.refusal(None, past.namespace, workload, follows=True)
+        replacement = allowed.of_replacement(past)
+        full = allowed.closed() or allowed.refusal(replacement, follows=True)
         if full is not None:
             return full
         others = (each for each in self.history.moves if each.podUid != past.podUid)
@@ -168,6 +168,7 @@ class FreeingAttempts(RoomAttempts):
             controller=past.controller,
             controllerKind=past.controllerKind,
             source="",
+            counted=past.counted,
             at=actor.clock(),
             fence=actor.ledger.fence,
             frees=past.podUid,

@@ -33,6 +33,7 @@ def intent_of(
         controller=move.owner.controllerUid or move.owner.uid,
         controllerKind=move.owner.controllerKind or move.owner.kind,
         source=move.source,
+        counted={} if seen is None else actor.limits.counted(move, seen),
         at=actor.clock(),
         fence=actor.ledger.fence,
         batch=move.batch,
