@@ -100,7 +100,7 @@ class PerNode(Scope):
         super().__init__("node", " away from one node", of_node=True, of_snapshot=True)
 
     def groups(self, snapshot: Snapshot, /) -> tuple[list[str], IntArray]:
-        """The nodes by their index, and "" for pods that are on none."""
+        """The nodes behind "", which is for pods that are on none."""
         return _with_others([node.metadata.name for node in snapshot.nodes], snapshot.pod_node)
 
     def of_move(self, move: PlannedMove, _: Snapshot, /) -> str:
@@ -151,7 +151,7 @@ class PerWorkload(Scope):
         super().__init__("workload", " of one workload", of_snapshot=True, gang_is_one=True)
 
     def groups(self, snapshot: Snapshot, /) -> tuple[list[str], IntArray]:
-        """The workloads by their index, and "" for bare pods."""
+        """The workloads behind "", which is for bare pods."""
         return _with_others([each.uid for each in snapshot.workloads], snapshot.pod_workload)
 
     def of_move(self, move: PlannedMove, _: Snapshot, /) -> str:
@@ -254,8 +254,8 @@ def _labelled(label: str, value: str) -> str:
 
 
 def _with_others(names: list[str], of_pods: IntArray) -> tuple[list[str], IntArray]:
-    """The names and "" behind them, for the pods that have -1."""
-    return [*names, ""], np.where(of_pods < 0, len(names), of_pods).astype(np.int32)
+    """The names behind "", which is for the pods that have -1."""
+    return ["", *names], of_pods + 1
 
 
 def _by_name(values: Sequence[str], of_pods: IntArray) -> tuple[list[str], IntArray]:

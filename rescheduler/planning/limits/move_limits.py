@@ -6,9 +6,9 @@ in the plan, never in both: the past is what the history held when this was made
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from rescheduler.policies.move_limits import CYCLE, WINDOWS, MoveLimit, Window
 _RAMP = "PAC007"
 
 
-@dataclass(frozen=True, slots=True)
-class Subject:
+class Subject(NamedTuple):
     """What a move counts to: the number of its group for each limit that is not on all moves.
 
     None: the limit does not count it, as it leaves no node.
@@ -72,7 +71,6 @@ class MoveLimits:
         self._ramp = history.ramp_left(self._since[CYCLE])
         self.rows = tuple(row for row in limits.move_limits if not row.overall)
         """The limits that are not on all moves, in the order of the groups of a `Subject`."""
-        self._subjects: dict[int, Subject] = {}
 
     @property
     def codes(self) -> tuple[str, ...]:
@@ -81,11 +79,7 @@ class MoveLimits:
 
     def of_pod(self, pod: int) -> Subject:
         """The move of the pod with this index of the snapshot."""
-        subject = self._subjects.get(pod)
-        if subject is None:
-            groups = (int(count.of_pods[pod]) for count in self._counts)
-            subject = self._subjects[pod] = Subject(tuple(groups))
-        return subject
+        return Subject(tuple([groups[pod] for groups in self._pod_groups]))
 
     def of_move(self, move: PlannedMove) -> Subject:
         """A move as a plan has it."""
@@ -115,8 +109,7 @@ class MoveLimits:
                 message=f"one move in each of the first {RAMP_CYCLES} cycles that move anything, "
                 f"{self._ramp} to go: {text} already",
             )
-        for row in self._overall:
-            allowance, past = self._allowances.of(row), len(self._past[row.within])
+        for row, allowance, past in self._overall:
             if past + planned >= allowance.most:
                 message = self._reached(allowance, past, planned, row.within)
                 return Problem(code=row.code, message=message)
@@ -124,9 +117,7 @@ class MoveLimits:
 
     def left(self, planned: int) -> int:
         """How many more moves the limits on all moves allow, beside so many that are planned."""
-        most = [
-            self._allowances.of(row).most - len(self._past[row.within]) for row in self._overall
-        ]
+        most = [allowance.most - past for _, allowance, past in self._overall]
         if self._ramp:
             most.append(1 - len(self._past[CYCLE]))
         return max(0, min(most) - planned)
@@ -152,10 +143,10 @@ class MoveLimits:
     ) -> Problem | None:
         """As `refusal`. planned: for each limit, how many planned moves are in the same group."""
         for count, group, of_plan in zip(self._counts, subject.groups, planned, strict=True):
-            if group is None or (follows and count.row.per.gang_is_one):
+            if group is None or of_plan < count.left(group):
                 continue
-            past, allowance = count.past(group), self._allowances.of(count.row, group)
-            if past + of_plan >= allowance.most:
+            if not (follows and count.row.per.gang_is_one):
+                past, allowance = count.past(group), count.allowance(group)
                 text = self._reached(allowance, past, of_plan, count.row.within)
                 named = count.row.per.named(count.name(group))
                 return Problem(code=count.row.code, message=f"{named}: {text}")
@@ -164,16 +155,7 @@ class MoveLimits:
     def shares(self) -> list[tuple[IntArray, IntArray]]:
         """For each limit: (pods,) the number of each pod's group; (k,) the moves left of each."""
         return [
-            (
-                count.of_pods,
-                np.array(
-                    [
-                        self._allowances.of(count.row, group).most - count.past(group)
-                        for group in range(count.groups)
-                    ],
-                    dtype=np.int32,
-                ),
-            )
+            (count.of_pods, np.array([*map(count.left, range(count.groups))], dtype=np.int32))
             for count in self._counts
         ]
 
@@ -196,8 +178,15 @@ class MoveLimits:
         return ""
 
     @cached_property
-    def _overall(self) -> tuple[MoveLimit, ...]:
-        return tuple(row for row in self._limits.move_limits if row.overall)
+    def _overall(self) -> list[tuple[MoveLimit, Allowance, int]]:
+        """The limits on all moves, with what they allow and the past moves that they count."""
+        rows = [row for row in self._limits.move_limits if row.overall]
+        return [(row, self._allowances.of(row), len(self._past[row.within])) for row in rows]
+
+    @cached_property
+    def _pod_groups(self) -> list[list[int]]:
+        """For each limit the group of each pod: lists, as the search asks for one pod at a time."""
+        return [count.of_pods.tolist() for count in self._counts]
 
     @cached_property
     def _counts(self) -> tuple["_Count", ...]:
@@ -223,10 +212,12 @@ class _Count:
 
     def __init__(self, row: MoveLimit, past: Iterable[PastMove], allowances: Allowances) -> None:
         self.row = row
+        self._allowances = allowances
         self._groups = allowances.groups(row.per)
         self.of_pods, self.groups = self._groups.of_pods, len(self._groups.names)
         self._past: dict[int, int] = {}
         self._anywhere = 0
+        self._left: dict[int, int] = {}
         for move in past:
             if row.per.of_node and not move.source:
                 continue
@@ -244,6 +235,17 @@ class _Count:
     def name(self, group: int) -> str:
         """The name of the group."""
         return self._groups.names[group]
+
+    def left(self, group: int) -> int:
+        """How many moves of the group are allowed before anything is planned."""
+        left = self._left.get(group)
+        if left is None:
+            left = self._left[group] = self.allowance(group).most - self.past(group)
+        return left
+
+    def allowance(self, group: int) -> Allowance:
+        """How many moves of the group are allowed in all."""
+        return self._allowances.of(self.row, group)
 
     def past(self, group: int) -> int:
         """The past moves of the group, with those of which nobody knows the group."""

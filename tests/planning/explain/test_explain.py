@@ -169,8 +169,8 @@ def test_a_gang_that_may_move_as_a_whole_has_no_failed_check() -> None:
     assert codes(reported, "failed") == []
     assert reported.verdict.fate == "moves"
     assert reported.verdict.disruption is not None
-    paced = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
-    assert codes(paced, "failed") == ["ELG030"]
+    limited = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
+    assert codes(limited, "failed") == ["ELG030"]
     surplus = explained(scattered(), "ring-0", in_one_rack(), **{**free, "gangs": "Surplus"})
     assert codes(surplus, "failed") == ["ELG027"]
 
