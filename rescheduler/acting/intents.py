@@ -26,6 +26,7 @@ def intent_of(
     releases: the move whose Pending replacement is evicted; that one is followed, and not this.
     """
     followed = releases is None
+    counted = {} if seen is None else actor.limits.counted(move, seen)
     return PastMove(
         plan=plan,
         podUid=move.pod.uid,
@@ -35,6 +36,7 @@ def intent_of(
         controller=move.owner.controllerUid or move.owner.uid,
         controllerKind=move.owner.controllerKind or move.owner.kind,
         source=move.source,
+        counted=counted if releases is None else releases.counted,
         at=actor.clock(),
         fence=actor.ledger.fence,
         batch=move.batch,

@@ -113,6 +113,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """UID of the controller that makes the replacement."""
     controllerKind: str = ""
     source: str
+    counted: dict[str, str] = {}
+    """By scope such as `node label rack`: the value at the intent, "" without the label."""
     at: datetime
     state: State = "intended"
     fence: int = 0

@@ -16,12 +16,14 @@ class Reason:
     """A reason code. sentence: what it means in general. advice: what to do, if anything.
 
     event: the `reason` of the Events about a move made because of it; "": that of any move.
+    check: what is checked, as `explain` calls it; "": it is named there, or is no check.
     """
 
     code: str
     sentence: str
     advice: str
     event: str = ""
+    check: str = ""
 
 
 _ALL = (
@@ -84,12 +86,6 @@ _ALL = (
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),
     Reason("MRG003", "The move would undo a recent move.", "Find the two policies that want opposite things; raise the weight of one."),
-    Reason("PAC001", "This plan and the moves of the last `cyclePeriod` reach `movesPerCycle`.", "A later cycle continues; or raise `movesPerCycle`."),
-    Reason("PAC002", "This plan and the moves of the last `cyclePeriod` reach `movesPerNode`.", "A later cycle continues; or raise `movesPerNode`."),
-    Reason("PAC003", "This plan and the moves of the last `cyclePeriod` reach `movesPerNamespace`.", "A later cycle continues; or raise `movesPerNamespace`."),
-    Reason("PAC004", "This plan and the moves of the last `cyclePeriod` reach `movesPerWorkload`.", "A later cycle continues; or raise `movesPerWorkload`."),
-    Reason("PAC005", "The moves of the last hour have reached `movesPerHour`.", "A later cycle continues; or raise `movesPerHour`."),
-    Reason("PAC006", "The moves of the last 24 hours have reached `movesPerDay`.", "A later cycle continues; or raise `movesPerDay`."),
     Reason("PAC007", "After a first start, or a day without a run that may evict, each of the first three cycles moves one pod.", "A later cycle continues; nothing to do."),
     # Guards: they hold the whole cycle
     Reason("GRD001", "Too many nodes are above their targets at once: a query is wrong, or the cluster is overloaded.", "Check the readings; add capacity; or raise `maxHotShare`."),
@@ -226,7 +222,14 @@ _ALL = (
 )  # fmt: skip
 
 CATALOG: dict[str, Reason] = {reason.code: reason for reason in _ALL}
-"""Every reason by its code."""
+"""Every reason by its code; those of limits on moves come with the rows of the Limits."""
+
+
+def register(reason: Reason) -> None:
+    """Add the reason of a row of a table. Raises: ValueError where its code means another thing."""
+    if CATALOG.setdefault(reason.code, reason) != reason:
+        raise ValueError(f"{reason.code} has two meanings; give one a code of its own")
+
 
 UNREPLACED = ("ACT011", "ACT017", "ACT018", "ACT019", "ACT020", "ACT023")
 """Of an evicted pod that did not go, or whose replacement was not Ready, or not to be read."""

@@ -113,6 +113,7 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             pod=move.pod,
             workload=move.workload,
             source=move.source,
+            counted=move.counted,
             at=move.at,
             state=move.state,
             code=move.code,

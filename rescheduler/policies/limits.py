@@ -3,12 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import cached_property
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
 from rescheduler.documents.amounts import Amount
-from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
 from rescheduler.documents.label_names import NamespaceName, OwnerKind
@@ -18,6 +17,8 @@ from rescheduler.model.gains import MOST_PAIRS
 from rescheduler.model.retention import kept_for, room_per_day
 from rescheduler.model.steering import TAINTING
 from rescheduler.policies.base import Policy
+from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
+from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
 from rescheduler.policies.steering import Steering
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
@@ -35,7 +36,7 @@ OtherOwners = Annotated[
 ]
 
 
-class Limits(Document):
+class Limits(MoveLimitFields):
     """How much may move, how often, and what a move must gain. At most one per set of policies.
 
     Numbers of moves may be percentages, of the pods that run when that is asked: the Running ones,
@@ -43,26 +44,16 @@ class Limits(Document):
     They are rounded down, so that no more is ever moved than that: 10% of 9 pods is none.
     """
 
+    codes: ClassVar[tuple[str, ...]] = ("PAC",)
+
     kind: Literal["Limits"] = "Limits"
     name: str = Field("default", min_length=1, description="metadata.name")
-    movesPerCycle: Amount = Field(
-        5, description="Moves in one cycle; a percentage is of all pods that run."
-    )
-    movesPerNode: Amount = Field(
-        1, description="Moves away from one node in one cycle; a percentage is of its pods."
-    )
-    movesPerNamespace: Amount = Field(
-        2, description="Moves in one namespace in one cycle; a percentage is of its pods."
-    )
-    movesPerWorkload: Amount = Field(
-        1, description="Moves of one workload in one cycle; a percentage is of its pods."
-    )
-    movesPerHour: Amount = Field(
-        10, description="Moves in one hour, across cycles; a percentage is of all pods that run."
-    )
-    movesPerDay: Amount = Field(
-        50, description="Moves in 24 hours, across cycles; a percentage is of all pods that run."
-    )
+    movesPerCycle: Annotated[Amount, MoveLimit(Overall(), CYCLE, "PAC001")] = 5
+    movesPerNode: Annotated[Amount, MoveLimit(PerNode(), CYCLE, "PAC002")] = 1
+    movesPerNamespace: Annotated[Amount, MoveLimit(PerNamespace(), CYCLE, "PAC003")] = 2
+    movesPerWorkload: Annotated[Amount, MoveLimit(PerWorkload(), CYCLE, "PAC004")] = 1
+    movesPerHour: Annotated[Amount, MoveLimit(Overall(), HOUR, "PAC005")] = 10
+    movesPerDay: Annotated[Amount, MoveLimit(Overall(), DAY, "PAC006")] = 50
     cyclePeriod: PositiveDuration = Field(
         timedelta(minutes=5),
         description="Moves of so long ago count as of this cycle, whichever run made them, so that "
@@ -291,21 +282,11 @@ class Limits(Document):
 
     def warnings(self) -> Iterator[FieldWarning]:
         """A cycle that plans more than an hour may do, or an hour more than a day."""
-        yield from self._contradiction("movesPerCycle", "movesPerHour", "cycle")
-        yield from self._contradiction("movesPerHour", "movesPerDay", "hour")
-
-    def _contradiction(self, one: str, other: str, span: str) -> Iterator[FieldWarning]:
-        less, more = getattr(self, one), getattr(self, other)
-        if isinstance(less, str) != isinstance(more, str) or _share(less) <= _share(more):
-            return
-        if one in self.model_fields_set:
-            message = f"{less} is above {other} of {more}, so no {span} makes so many"
-            yield FieldWarning((one,), message)
-        else:
-            message = f"{more} is below {one} of {less}, so no {span} makes so many"
-            yield FieldWarning((other,), message)
-
-
-def _share(amount: int | str) -> float:
-    """A number or a percentage, to be compared with one of its kind."""
-    return float(amount.removesuffix("%")) if isinstance(amount, str) else amount
+        for short, long in self.contradictions():
+            less, more, span = self.amount(short), self.amount(long), short.within.name
+            if short.field in self.model_fields_set:
+                message = f"{less} is above {long.field} of {more}, so no {span} makes so many"
+                yield FieldWarning((short.field,), message)
+            else:
+                message = f"{more} is below {short.field} of {less}, so no {span} makes so many"
+                yield FieldWarning((long.field,), message)

@@ -125,7 +125,7 @@ class Evacuation(Protocol):
     """What planning answers a term that frees whole nodes; it has a working copy of its own."""
 
     def leaves(self, pod: int) -> bool:
-        """Whether the pod may be evicted, now or when our own pace allows it."""
+        """Whether the pod may be evicted, now or when our own limits allow it."""
         ...
 
     def landing(self, pod: int, barred: BoolArray) -> int:

@@ -16,10 +16,6 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.reading_sources import BUILT_IN
 
-_PACE = (
-    "movesPerCycle", "movesPerHour", "movesPerDay", "movesPerNode", "movesPerNamespace",
-    "movesPerWorkload",
-)  # fmt: skip
 _MANY = 10**12
 """More pods than there can be: what allows nothing of them allows nothing at all."""
 
@@ -27,9 +23,9 @@ _MANY = 10**12
 def dead(policies: PolicySet) -> Iterator[str]:
     """What can be seen from the policies alone: rules that decide nothing or fight each other."""
     limits = policies.limits
-    for name in _PACE:
-        if allowed(getattr(limits, name), _MANY) == 0:
-            setting = f"{name} is {getattr(limits, name)}"
+    for row in limits.move_limits:
+        if allowed(limits.amount(row), _MANY) == 0:
+            setting = f"{row.field} is {limits.amount(row)}"
             yield f"Limits {limits.name}: {setting}, so nothing will ever move"
     for policy in policies.policies:
         for each in (*policy.without_effect(), *policy.conflicts(limits)):

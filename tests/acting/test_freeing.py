@@ -13,6 +13,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of
 from tests.fakes.stage import WIDE, Killed, Process, Stage
+from tests.planning.limits.more_limits import labelled_limits
 from tests.steering.test_steering import history, names, run, stage, steered, table, web
 
 __all__ = ["stage"]
@@ -39,6 +40,23 @@ def test_a_required_replacement_that_stays_pending_is_freed_once(stage: Stage) -
     assert table(stage) == []
     (record,) = Process(stage, "reader").ledger.peek().landings
     assert record.compared == 1
+
+
+def test_it_counts_by_the_labels_of_the_move_that_it_completes(stage: Stage) -> None:
+    """Of the node none of them counts, as it leaves no node."""
+    pending(stage)
+    with labelled_limits() as more:
+        manifest = web(stage)
+        manifest["metadata"]["labels"]["team"] = "search"
+        for most, freed in ((1, 1), (2, 2)):
+            limits = more.model_validate(
+                {**WIDE, "movesPerTeam": most, "movesPerRackAndHour": 1, "cyclePeriod": "1h"}
+            )
+            moves = [] if stage.world.accepted else [steered(manifest)]
+            run(stage, *moves, process=Process(stage, f"a{most}", limits=limits))
+            stage.seconds += 100
+            assert len(stage.world.accepted) == freed
+    assert [move.counted["pod label team"] for move in history(stage)] == ["search", "search"]
 
 
 def test_a_preferred_replacement_that_is_pending_is_left_alone(stage: Stage) -> None:

@@ -163,6 +163,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
         "controller": "rs",
         "landedOn": "n2",
         "replacement": "r",
+        "counted": {"pod label team": "search"},
     }
     names = ("refused", "ready", "lost", "evicted")
     moves = [past(name, state=name, settled=START, **full) for name in names]
@@ -174,6 +175,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     assert (len(lost.landing), lost.known) == (20, ["s1"])
     assert evicted.landing == full["landing"]
     assert (old.landing, old.known, old.usage, old.controller) == ({}, [], {}, "")
+    assert old.counted == full["counted"], "a cyclePeriod may be long"
     assert old.unpredicted, "it may still show that moving its workload is futile"
     assert (old.boomerang, old.workload, old.replacement, old.charged) == (False, "w", "r", True)
     assert moves[1].landing == full["landing"], "whoever writes keeps what it has"

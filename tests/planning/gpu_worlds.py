@@ -41,7 +41,7 @@ def _places(nodes: int) -> st.SearchStrategy[list[int]]:
 def gpu_worlds(draw: st.DrawFn, *, free: bool = False) -> World:
     """3 to 8 nodes of 8 GPUs, filled with pods of 1 to 8 GPUs wherever there is room.
 
-    free: nothing is paced, and there are no budgets.
+    free: nothing is limited, and there are no budgets.
     """
     count = draw(st.integers(3, 8))
     nodes = [node(f"n{i}", zone="abc"[i % 3], allocatable={GPU: "8"}) for i in range(count)]

@@ -81,7 +81,7 @@ def worlds(
 ) -> World:
     """A world of 3 to 6 nodes and up to 24 pods.
 
-    free: nothing is paced, there are no budgets, and all pods use the same.
+    free: nothing is limited, there are no budgets, and all pods use the same.
     """
     count = draw(st.integers(3, 6))
     nodes = [node(f"n{i}", zone="abc"[i % 3], allocatable={GPU: "8"}) for i in range(count)]

@@ -166,7 +166,10 @@ def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> 
     for pod in evaluator.copy.candidates():
         refusal = found.refusals[pod]
         if refusal.code == "PAC001":
-            assert len(found.moves) == Allowances(world.snapshot, limits).cycle.most
+            assert (
+                len(found.moves)
+                == Allowances(world.snapshot, limits).of(limits.move_limits[0]).most
+            )
         elif refusal.code == "PAC005":
             assert len(found.moves) == limits.movesPerHour
         else:

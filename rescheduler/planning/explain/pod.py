@@ -13,9 +13,7 @@ from rescheduler.planning.search.evaluator import ONLY_WHOLE
 from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
-_LIMITS = (
-    "PAC007", "PAC001", "PAC005", "PAC006", "PAC002", "PAC003", "PAC004", "BUD002", "BUD004",
-)  # fmt: skip
+_LEFT = ("BUD002", "BUD004")
 
 
 def checks(copy: WorkingCopy, pod: int) -> list[Check]:
@@ -40,7 +38,7 @@ def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Prob
     if gang is not None and refusal is not None and refusal.code == ONLY_WHOLE:
         yield ("ELG030",), copy.budgets.too_large(gang)
     if permanent is None and copy.snapshot.pod_node[pod] >= 0:
-        yield _LIMITS, copy.budgets.refusal(pod)
+        yield (*copy.budgets.limit_codes, *_LEFT), copy.budgets.refusal(pod)
 
 
 def _checks(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:

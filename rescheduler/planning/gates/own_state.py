@@ -7,7 +7,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
 from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.gates.context import PodContext
-from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.limits.move_limits import MoveLimits
 
 
 def not_refused_before(context: PodContext) -> Problem | None:
@@ -46,22 +46,16 @@ def rested(context: PodContext) -> Problem | None:
 def within_limits(context: PodContext) -> Problem | None:
     """PAC: which limit on moves is reached.
 
-    Moves of one gang and workload count as one to the limit of that. A release completes a move of
+    Moves of one gang and workload count as one to the limits of that. A release completes a move of
     its workload, and counts with it as one; it leaves no node.
     """
-    move, seen, earlier = context.move, context.before, context.earlier
-    pace = Pace(seen, context.limits, context.history, context.at, context.plan)
-    namespace, workload = move.pod.namespace, pace.workload(move.owner.uid)
-    planned = (
-        sum(each.source == move.source for each in earlier),
-        sum(each.pod.namespace == namespace for each in earlier),
-        sum(each.owner.uid == move.owner.uid for each in earlier),
-    )
-    released = context.releases is not None
-    follows = released or bool(move.group and planned[2])
-    node = None if released else seen.node_index.get(move.source, -1)
-    full = pace.closed(len(earlier)) or pace.refusal(
-        node, namespace, workload, planned, follows=follows
+    move, earlier, past = context.move, context.earlier, context.releases
+    allowed = MoveLimits(context.before, context.limits, context.history, context.at, context.plan)
+    subject = allowed.of_move(move) if past is None else allowed.of_replacement(past)
+    siblings = any(other.owner.uid == move.owner.uid for other in earlier)
+    follows = past is not None or (bool(move.group) and siblings)
+    full = allowed.closed(len(earlier)) or allowed.refusal(
+        subject, map(allowed.of_move, earlier), follows=follows
     )
     return None if full is None else problem(full.code, full.message)
 

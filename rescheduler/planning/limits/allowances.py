@@ -1,6 +1,5 @@
 """How many moves the Limits allow on one snapshot; percentages are resolved here."""
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +10,8 @@ from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.move_limits import DAY, MoveLimit
+from rescheduler.policies.move_scopes import Scope
 
 
 class Allowance(NamedTuple):
@@ -34,6 +35,27 @@ class Allowance(NamedTuple):
         return f"{self.name} {self.text}"
 
 
+class Groups:
+    """The groups of one scope on a snapshot, by number.
+
+    names: of each group. of_pods: (pods,) the number of each pod's group. Groups of past moves that
+    the snapshot does not have are numbered as they come.
+    """
+
+    def __init__(self, snapshot: Snapshot, scope: Scope) -> None:
+        self.names, self.of_pods = scope.groups(snapshot)
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._fixed = scope.of_snapshot
+
+    def number(self, name: str) -> int:
+        """The number of the group with this name."""
+        number = self._numbers.get("" if self._fixed and name not in self._numbers else name)
+        if number is None:
+            number = self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return number
+
+
 class Allowances:
     """What the Limits allow, in moves.
 
@@ -44,86 +66,62 @@ class Allowances:
     def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
         self._snapshot = snapshot
         self._limits = limits
-        self._numbers: dict[str, Allowance] = {}
+        self._groups: dict[Scope, Groups] = {}
+        self._pods: dict[Scope, IntArray] = {}
+        self._fixed: dict[str, Allowance] = {}
+        self._shares: dict[tuple[str, int], Allowance] = {}
 
-    @cached_property
-    def cycle(self) -> Allowance:
-        """Of one cycle."""
-        return self._of("movesPerCycle", lambda: int(self._counted.sum()))
+    def groups(self, scope: Scope) -> Groups:
+        """The groups of the scope on this snapshot."""
+        if scope not in self._groups:
+            self._groups[scope] = Groups(self._snapshot, scope)
+        return self._groups[scope]
 
-    @cached_property
-    def hour(self) -> Allowance:
-        """Of one hour."""
-        return self._of("movesPerHour", lambda: int(self._counted.sum()))
-
-    @cached_property
-    def day(self) -> Allowance:
-        """Of 24 hours. A number was checked against the room in the state; a percentage is here."""
-        found = self._of("movesPerDay", lambda: int(self._counted.sum()))
-        room = self._limits.room_per_day
-        if isinstance(found.amount, int) or found.most <= room:
-            return found
-        return found._replace(most=room, room=room)
-
-    def node(self, node: int) -> Allowance:
-        """Away from one node, by its index; -1 is none."""
-        return self._of("movesPerNode", lambda: int(self._by_node[node]) if node >= 0 else 0)
-
-    def namespace(self, namespace: str) -> Allowance:
-        """In one namespace."""
-        return self._of("movesPerNamespace", lambda: self._by_namespace.get(namespace, 0))
-
-    def workload(self, workload: int) -> Allowance:
-        """Of one workload, by its index; -1 is none."""
-        return self._of(
-            "movesPerWorkload", lambda: int(self._by_workload[workload]) if workload >= 0 else 0
-        )
-
-    def _of(self, name: str, pods: Callable[[], int]) -> Allowance:
-        known = self._numbers.get(name)
-        if known is not None:
-            return known
-        amount: int | str = getattr(self._limits, name)
+    def of(self, row: MoveLimit, group: int = 0) -> Allowance:
+        """What the limit allows to the group with this number."""
+        fixed = self._fixed.get(row.field)
+        if fixed is not None:
+            return fixed
+        amount = self._limits.amount(row)
         if isinstance(amount, int):
-            return self._numbers.setdefault(name, Allowance(name, amount, 0, amount))
-        of = pods()
-        return Allowance(name, amount, of, allowed(amount, of))
+            return self._fixed.setdefault(row.field, Allowance(row.field, amount, 0, amount))
+        key = (row.field, group)
+        if key not in self._shares:
+            self._shares[key] = self._share(row, amount, self.pods(row.per, group))
+        return self._shares[key]
+
+    def pods(self, scope: Scope, group: int) -> int:
+        """How many pods of the group count; none in one that the snapshot does not have."""
+        if scope not in self._pods:
+            of_pods = self.groups(scope).of_pods[self._running]
+            self._pods[scope] = np.bincount(of_pods).astype(np.int32)
+        pods = self._pods[scope]
+        return int(pods[group]) if group < len(pods) else 0
+
+    def _share(self, row: MoveLimit, amount: str, pods: int) -> Allowance:
+        """A percentage; that of a day's moves is bounded by the room in the state.
+
+        A number was checked against that when it was read.
+        """
+        most, room = allowed(amount, pods), self._limits.room_per_day
+        if row.overall and row.within == DAY and most > room:
+            return Allowance(row.field, amount, pods, room, room)
+        return Allowance(row.field, amount, pods, most)
 
     @cached_property
-    def _counted(self) -> BoolArray:
+    def _running(self) -> BoolArray:
         """(pods,) whether each pod counts."""
-        made = self._snapshot
+        snapshot = self._snapshot
         running = np.fromiter(
-            (pod.status.phase == "Running" for pod in made.pods),
+            (pod.status.phase == "Running" for pod in snapshot.pods),
             dtype=np.bool_,
-            count=len(made.pods),
+            count=len(snapshot.pods),
         )
         answer: BoolArray = (
             running
-            & ~made.leaving
-            & ~made.on_own_node
-            & (made.pod_node >= 0)
-            & (made.pod_workload >= 0)
+            & ~snapshot.leaving
+            & ~snapshot.on_own_node
+            & (snapshot.pod_node >= 0)
+            & (snapshot.pod_workload >= 0)
         )
-        return answer
-
-    @cached_property
-    def _by_node(self) -> IntArray:
-        """(nodes,) the pods that count."""
-        of_pods = self._snapshot.pod_node[self._counted]
-        return np.bincount(of_pods, minlength=len(self._snapshot.nodes)).astype(np.int32)
-
-    @cached_property
-    def _by_workload(self) -> IntArray:
-        """(workloads,) the pods that count."""
-        of_pods = self._snapshot.pod_workload[self._counted]
-        return np.bincount(of_pods, minlength=len(self._snapshot.workloads)).astype(np.int32)
-
-    @cached_property
-    def _by_namespace(self) -> dict[str, int]:
-        """Namespace to the pods that count."""
-        answer: dict[str, int] = {}
-        for pod in np.flatnonzero(self._counted).tolist():
-            namespace = self._snapshot.pods[pod].metadata.namespace
-            answer[namespace] = answer.get(namespace, 0) + 1
         return answer

@@ -12,7 +12,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.readings import IntArray
 from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.gang_members import SpareMembers
-from rescheduler.planning.limits.pace import Pace
+from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.planning.limits.quotas import Quotas
 from rescheduler.policies.limits import Limits
 
@@ -26,7 +26,7 @@ class Budgets:
     Our own limits count the moves of the past too, as the history holds them at the beginning.
 
     follows: the pod is moved with others of its gang, of which one of the same workload was charged
-    already: to `movesPerWorkload` they are one move.
+    already: to limits by workload they are one move.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Budgets:
     ) -> None:
         """plan: the id of the plan that is being carried out, whose moves are in the history."""
         self._snapshot = snapshot
-        self._pace = Pace(snapshot, limits, history, snapshot.taken, plan)
+        self._limits = MoveLimits(snapshot, limits, history, snapshot.taken, plan)
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
         self._unspent: set[int] = set()
@@ -47,9 +47,7 @@ class Budgets:
 
     def _start_cycle(self) -> None:
         self._moves = 0
-        self._nodes: Counter[int] = Counter()
-        self._namespaces: Counter[str] = Counter()
-        self._workloads: Counter[int] = Counter()
+        self._planned: list[dict[int, int]] = [{} for _ in self._limits.rows]
 
     def start_audit(self) -> None:
         """Begin the pass of the Audit policies: it has a cycle's own limits for itself.
@@ -78,7 +76,7 @@ class Budgets:
         return None
 
     def refusal(self, pod: int, *, whole: bool = False, follows: bool = False) -> Problem | None:
-        """BUD001-BUD004, PAC001-PAC007, ELG027: the first budget without anything for this pod.
+        """The first budget without anything for this pod: BUD001-BUD004, ELG027, `limit_codes`.
 
         whole: whether all of its gang is moved.
         """
@@ -86,7 +84,7 @@ class Budgets:
 
     def used_up(self, pod: int, *, whole: bool = False, follows: bool = False) -> Problem | None:
         """What `refusal` answers while the plan may have more moves."""
-        return self._refuse_pace(pod, follows=follows) or self.exhausted(pod, whole=whole)
+        return self._reached(pod, follows=follows) or self.exhausted(pod, whole=whole)
 
     def exhausted(self, pod: int, *, whole: bool = False) -> Problem | None:
         """BUD001-BUD004 and ELG027: what the cluster allows, and has nothing left for this pod."""
@@ -94,47 +92,34 @@ class Budgets:
         return spared or self._refuse_pdb(pod) or self._quotas.refusal(pod)
 
     def closed(self) -> Problem | None:
-        """PAC001 or PAC005-PAC007: nothing more may be planned, whatever the pod."""
-        return self._pace.closed(self._moves)
+        """Why nothing more may be planned, whatever the pod: our limits on all moves."""
+        return self._limits.closed(self._moves)
+
+    @property
+    def limit_codes(self) -> tuple[str, ...]:
+        """The reason codes of our own limits, in the order in which they are asked."""
+        return self._limits.codes
 
     def left(self) -> int:
         """How many more moves may be planned, whatever the pods."""
-        return self._pace.left(self._moves)
+        return self._limits.left(self._moves)
 
     def shares(self) -> list[tuple[IntArray, IntArray]]:
-        """What limits the moves of each node, namespace, workload and PodDisruptionBudget.
+        """What limits the moves of some pods: our limits not on all, and PodDisruptionBudgets.
 
         Of each: (pods,) whose share each pod spends, by number, and (k,) how many more moves each
         allows as the plan is now.
         """
         snapshot = self._snapshot
         firsts, template = snapshot.pod_template
-        spaces = [snapshot.pods[each].metadata.namespace for each in firsts.tolist()]
-        names = sorted(set(spaces))
-        space = np.array([names.index(each) for each in spaces], dtype=np.int32)[template]
-        nodes, workloads = range(len(snapshot.nodes)), range(len(snapshot.workloads))
+        shares = self._limits.shares()
+        for (_, left), planned in zip(shares, self._planned, strict=True):
+            left[list(planned)] -= np.array(list(planned.values()), dtype=np.int32)
         unbudgeted = len(snapshot.budgets)
-        selecting = [(self.budgets_of(each) or [unbudgeted])[0] for each in firsts.tolist()]
-        allowed = [self._allowed(each) for each in range(unbudgeted)]
-        of_nodes, of_spaces, of_workloads = self._pace.left_of(nodes, names, workloads)
-        return [
-            (number, np.array(left, dtype=np.int32))
-            for number, left in (
-                (snapshot.pod_node, [n - self._nodes[each] for each, n in enumerate(of_nodes)]),
-                (
-                    space,
-                    [n - self._namespaces[each] for each, n in zip(names, of_spaces, strict=True)],
-                ),
-                (
-                    snapshot.pod_workload,
-                    [n - self._workloads[each] for each, n in enumerate(of_workloads)],
-                ),
-                (
-                    np.array(selecting, dtype=np.int32)[template],
-                    [*allowed, len(snapshot.pods)],
-                ),
-            )
-        ]
+        selecting = [(self.budgets_of(pod) or [unbudgeted])[0] for pod in firsts.tolist()]
+        allowed = [self._allowed(budget) for budget in range(unbudgeted)]
+        budget = np.array(selecting, dtype=np.int32)[template]
+        return [*shares, (budget, np.array([*allowed, len(snapshot.pods)], dtype=np.int32))]
 
     def permanent(self, pod: int) -> Problem | None:
         """BUD001 or BUD003: what no later cycle of this snapshot could change."""
@@ -173,22 +158,12 @@ class Budgets:
         It stands still from its first eviction on, so a later cycle cannot move the rest of it.
         """
         pods = self._snapshot.gangs.facts(gang).members.tolist()
-        namespaces, nodes, _ = self._where(pods)
-        found = self._pace.too_many(namespaces, nodes, {})  # of each workload they are one move
+        found = self._limits.too_many(pods, gang=True)
         return Problem(code="ELG030", message=f"gang {gang.name} needs {found}") if found else None
 
     def too_many(self, pods: Iterable[int]) -> str:
         """Which of our limits never lets these pods move in one cycle, with both numbers, or ""."""
-        return self._pace.too_many(*self._where(pods))
-
-    def _where(self, pods: Iterable[int]) -> tuple[Counter[str], Counter[int], Counter[int]]:
-        """How many of the pods are in each namespace, on each node and of each workload."""
-        snapshot, listed = self._snapshot, list(pods)
-        return (
-            Counter(snapshot.pods[pod].metadata.namespace for pod in listed),
-            Counter(int(snapshot.pod_node[pod]) for pod in listed),
-            Counter(int(snapshot.pod_workload[pod]) for pod in listed),
-        )
+        return self._limits.too_many(pods)
 
     def spend(self, pod: int, *, whole: bool = False, follows: bool = False) -> None:
         """Charge a move of this pod to every budget that it touches.
@@ -209,10 +184,11 @@ class Budgets:
 
     def _charge(self, pod: int, sign: int) -> None:
         self._moves += sign
-        self._nodes[int(self._snapshot.pod_node[pod])] += sign
-        self._namespaces[self._snapshot.pods[pod].metadata.namespace] += sign
-        if pod not in self._following:
-            self._workloads[int(self._snapshot.pod_workload[pod])] += sign
+        follows = pod in self._following
+        groups = self._limits.of_pod(pod).groups
+        for row, planned, group in zip(self._limits.rows, self._planned, groups, strict=True):
+            if group is not None and not (follows and row.per.gang_is_one):
+                planned[group] = planned.get(group, 0) + sign
         gang = None if pod in self._together else self._snapshot.gangs.of(pod)
         if gang is not None:
             self._spared[gang] += sign
@@ -273,14 +249,11 @@ class Budgets:
         text = f"gang {gang.name} can spare {self._spare.of(gang)}, and the plan moves {spared}"
         return Problem(code="ELG027", message=text)
 
-    def _refuse_pace(self, pod: int, *, follows: bool) -> Problem | None:
-        node = int(self._snapshot.pod_node[pod])
-        namespace = self._snapshot.pods[pod].metadata.namespace
-        workload = int(self._snapshot.pod_workload[pod])
-        # A Counter is slow to answer for what it does not hold.
-        planned = (
-            self._nodes.get(node, 0),
-            self._namespaces.get(namespace, 0),
-            self._workloads.get(workload, 0),
-        )
-        return self._pace.refusal(node, namespace, workload, planned, follows=follows)
+    def _reached(self, pod: int, *, follows: bool) -> Problem | None:
+        """Which of our limits that are not on all moves the pod's groups have reached."""
+        subject = self._limits.of_pod(pod)
+        counts = [
+            0 if group is None else planned.get(group, 0)
+            for planned, group in zip(self._planned, subject.groups, strict=True)
+        ]
+        return self._limits.reached(subject, counts, follows=follows)

@@ -1,8 +1,6 @@
 """The most that a number of moves could gain: how far from the best a plan can be."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -14,8 +12,8 @@ class Best:
     """What so many moves could gain at most from a state of the working copy.
 
     Each could gain as much as it could alone, wherever it went, and the limits allow no more of a
-    workload, node or namespace. All are counted together only as far as there is cost. It holds for
-    moves that do not make each other worth more than they are alone.
+    workload, a node or what else they count together. All are counted together only as far as there
+    is cost. It holds for moves that do not make each other worth more than they are alone.
     """
 
     def __init__(self, copy: WorkingCopy, best: Mapping[int, float]) -> None:
@@ -26,41 +24,32 @@ class Best:
         order = np.lexsort((pods, -worth))[: int((worth > 0).sum())]
         self._order: list[int] = pods[order].tolist()
         self._best = best
-        self._copy = copy
-        self._allowances = Allowances(copy.snapshot, copy.limits)
+        allowances, limits = Allowances(copy.snapshot, copy.limits), copy.limits
+        self._limits: list[tuple[list[int], list[int]]] = []
+        for row in limits.move_limits:
+            # Where gangs move whole, one of them is one move of its workload.
+            if row.overall or (row.per.gang_is_one and limits.gangs == "Whole"):
+                continue
+            groups = allowances.groups(row.per)
+            most = [allowances.of(row, group).most for group in range(len(groups.names))]
+            self._limits.append((groups.of_pods[self._order].tolist(), most))
 
     def of(self, moves: int) -> float:
         """What so many moves could gain at most."""
-        snapshot, allowed = self._copy.snapshot, self._allowances
-        node, workload = snapshot.pod_node, snapshot.pod_workload
-        sums = [
-            self._sum(moves, lambda pod: int(node[pod]), lambda its: allowed.node(its).most),
-            self._sum(
-                moves,
-                lambda pod: snapshot.pods[pod].metadata.namespace,
-                lambda its: allowed.namespace(its).most,
-            ),
-        ]
-        if self._copy.limits.gangs != "Whole":  # there a whole gang is one move of its workload
-            sums.append(
-                self._sum(
-                    moves,
-                    lambda pod: int(workload[pod]),
-                    lambda its: allowed.workload(its).most,
-                )
-            )
-        return min(self._cost, *sums)
+        return min([self._cost, *(self._sum(moves, *limit) for limit in self._limits)])
 
-    def _sum(self, moves: int, kind: Callable[[int], Any], most: Callable[[Any], int]) -> float:
-        """The sum of the greatest, of each kind no more than allowed."""
-        taken: Counter[Any] = Counter()
+    def _sum(self, moves: int, groups: list[int], most: list[int]) -> float:
+        """The sum of the greatest, of each group no more than allowed.
+
+        groups: of each pod in the order of what it could gain. most: of each group.
+        """
+        taken = [0] * len(most)
         total, left = 0.0, moves
-        for pod in self._order:
+        for pod, group in zip(self._order, groups, strict=True):
             if left == 0:
                 break
-            its = kind(pod)
-            if taken[its] < most(its):
-                taken[its] += 1
+            if taken[group] < most[group]:
+                taken[group] += 1
                 total += self._best[pod]
                 left -= 1
         return total

@@ -13,7 +13,7 @@ from rescheduler.planning.search.destinations import refuse_landing, refuse_untr
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 
-_OWN_PACE = "ELG022"
+_COOLS_DOWN = "ELG022"
 """We moved a pod of the workload just now. Its others follow later, so its node is still freed."""
 
 
@@ -53,10 +53,10 @@ class Leaving:
         if self.ways.budgets.exhausted(pod) is not None:
             return False
         refusal = self.ways.eligibility.refusal(pod)
-        if refusal is None or refusal.code != _OWN_PACE:
+        if refusal is None or refusal.code != _COOLS_DOWN:
             return refusal is None
         found = (code for _, code in self.ways.eligibility.checks(pod))
-        return all(code is None or code.code == _OWN_PACE for code in found)
+        return all(code is None or code.code == _COOLS_DOWN for code in found)
 
     def landing(self, pod: int, barred: BoolArray) -> int:
         """The node outside of `barred` where its replacement most likely lands; -1: none."""

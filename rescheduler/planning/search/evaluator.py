@@ -112,12 +112,12 @@ class Evaluator:
         return refusal or budgets.too_large(gang)
 
     def refuse_pods(
-        self, pods: tuple[int, ...], *, closed: bool = True, paced: bool = True
+        self, pods: tuple[int, ...], *, closed: bool = True, limited: bool = True
     ) -> Problem | None:
         """Why these pods may not be moved, or not all of them with what budgets allow now.
 
-        closed: whether to ask first if the plan may have more moves at all. paced: whether our own
-        limits count; what the cluster allows does always.
+        closed: whether to ask first if the plan may have more moves at all. limited: whether our
+        own limits count; what the cluster allows does always.
         """
         budgets = self.copy.budgets
         gang = self.copy.whole_gang(pods)
@@ -131,7 +131,7 @@ class Evaluator:
             for pod in pods:
                 follows = whole and self.copy.follows(pod, spent)
                 asked = budgets.refusal if closed else budgets.used_up
-                if paced:
+                if limited:
                     refusal = asked(pod, whole=whole, follows=follows)
                 else:
                     refusal = budgets.exhausted(pod, whole=whole)

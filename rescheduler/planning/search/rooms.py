@@ -56,7 +56,7 @@ class Rooms:
         if (name, gang) in self._told:
             return
         self._told.add((name, gang))
-        pods = _Search(evaluator, binding, roomy, gang, paced=False).pods()
+        pods = _Search(evaluator, binding, roomy, gang, limited=False).pods()
         if found := evaluator.copy.budgets.too_many(pods):
             text = f"{name}: gang {gang} gets no room: it takes {found}"
             evaluator.copy.unroomed[gang] = Problem(ROOM_TOO_LARGE, text)
@@ -65,13 +65,19 @@ class Rooms:
 class _Search:
     """What to move for one gang. made: the moves on trial, in their order.
 
-    paced: whether our own limits count.
+    limited: whether our own limits count.
     """
 
     def __init__(
-        self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str, *, paced: bool = True
+        self,
+        evaluator: Evaluator,
+        binding: Binding,
+        roomy: Roomy,
+        gang: str,
+        *,
+        limited: bool = True,
     ) -> None:
-        self._binding, self._paced = binding, paced
+        self._binding, self._limited = binding, limited
         self._evaluator, self._roomy, self._gang = evaluator, roomy, gang
         self._made: list[Shift] = []
 
@@ -122,7 +128,7 @@ class _Search:
             if self._evaluator.ended():
                 return False
             before = tuple(shift.pod for shift in self._made)
-            if self._evaluator.refuse_pods((*before, pod), paced=self._paced) is not None:
+            if self._evaluator.refuse_pods((*before, pod), limited=self._limited) is not None:
                 continue
             move = self._evaluator.helper(pod)
             if not isinstance(move, Evaluation) or move.destination == node:

@@ -9,9 +9,9 @@ from rescheduler.reporting.alerts import advice
 from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain.words import (
     HEADINGS,
-    TITLES,
     fate_words,
     landing_words,
+    title,
     where_and_when,
     worth_words,
 )
@@ -122,12 +122,14 @@ def _checks(screen: Screen, checks: list[Check]) -> None:
     screen.line(Text.assemble(("Checks ", "bold"), counts))
     for check in failed:
         first = Text.assemble(("  !  ", "bold red"), (check.code, "cyan"))
-        screen.paragraph(Text(f"{_title(check)}: {check.message}"), first=first, indent=_LABEL)
+        screen.paragraph(Text(f"{title(check.code)}: {check.message}"), first=first, indent=_LABEL)
         if advice(check.code):
             screen.paragraph(Text(advice(check.code), style="italic dim"), indent=_LABEL)
     for sign, some in (("ok", passed), ("-", unasked)):
         if some:
-            listed = ", ".join(f"{check.code} {_title(check)}".replace(" ", KEPT) for check in some)
+            listed = ", ".join(
+                f"{check.code} {title(check.code)}".replace(" ", KEPT) for check in some
+            )
             screen.paragraph(Text(listed, style="dim"), first=Text(f"  {sign}"), indent=5)
     screen.line()
 
@@ -139,10 +141,6 @@ def _gates(screen: Screen) -> None:
     listed = ", ".join(name.replace(" ", KEPT) for name in named)
     screen.paragraph(Text(listed, style="dim"), indent=5)
     screen.line()
-
-
-def _title(check: Check) -> str:
-    return TITLES.get(check.code, check.code)
 
 
 def _filters(screen: Screen, seen: PodExplanation) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from rescheduler.model.explanation import Header, Verdict
 from rescheduler.model.plan import LandingShare
+from rescheduler.model.reasons import CATALOG
 from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import amount, percent, signed, stamp
 
@@ -43,15 +44,9 @@ TITLES = {
     "BUD002": "PDB allows it",
     "BUD003": "PDB status current",
     "BUD004": "ResourceQuota",
-    "PAC001": "moves per cycle",
-    "PAC002": "moves per node",
-    "PAC003": "moves per namespace",
-    "PAC004": "moves per workload",
-    "PAC005": "moves per hour",
-    "PAC006": "moves per day",
     "PAC007": "slow start",
 }
-"""What each check checks."""
+"""What each check checks; those of limits on moves are in the catalogue of reasons."""
 
 HEADINGS = {
     "TaintToleration": "taints",
@@ -65,6 +60,12 @@ HEADINGS = {
     "DynamicResources": "devices",
 }
 """Plugins that score, as narrow as a column."""
+
+
+def title(code: str) -> str:
+    """What the check with this reason code checks: `moves per node`."""
+    reason = CATALOG.get(code)
+    return TITLES.get(code) or (reason.check if reason else "") or code
 
 
 def where_and_when(header: Header) -> str:

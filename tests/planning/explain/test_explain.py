@@ -150,7 +150,7 @@ def test_every_check_has_a_title_and_a_meaning() -> None:
     for how in ("Surplus", "Whole"):
         limits = Limits.model_validate({"gangs": how})
         asked |= {check.code for check in checks(working_copy(scattered(), limits=limits), 0)}
-    assert asked == set(TITLES)
+    assert asked == {*TITLES, *(row.code for row in Limits.move_limits)}
     assert asked <= set(CATALOG)
 
 
@@ -169,8 +169,8 @@ def test_a_gang_that_may_move_as_a_whole_has_no_failed_check() -> None:
     assert codes(reported, "failed") == []
     assert reported.verdict.fate == "moves"
     assert reported.verdict.disruption is not None
-    paced = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
-    assert codes(paced, "failed") == ["ELG030"]
+    limited = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
+    assert codes(limited, "failed") == ["ELG030"]
     surplus = explained(scattered(), "ring-0", in_one_rack(), **{**free, "gangs": "Surplus"})
     assert codes(surplus, "failed") == ["ELG027"]
 

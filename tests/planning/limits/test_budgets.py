@@ -14,7 +14,7 @@ from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
 from rescheduler.model.history import History, PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.limits.allowances import Allowance, Allowances
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, budget, controller, deployment, node, pod, snapshot
@@ -181,12 +181,12 @@ def test_a_percentage_of_a_day_is_held_by_the_room_in_the_state() -> None:
     room = limits.room_per_day
     assert 900 < room < 1100
     many = History([moved(f"u{i}", ago=120 * MINUTE) for i in range(room)])
-    allowance = Allowance("movesPerDay", "100%", 10**6, 10**6)
     allowances = Allowances(cluster(), limits)
+    day = next(row for row in limits.move_limits if row.field == "movesPerDay")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(allowances, "_of", lambda *_: allowance)
-        assert allowances.day.most == room
-        assert f"of which the state has room for {room}" in str(allowances.day)
+        patch.setattr(allowances, "pods", lambda *_: 10**6)
+        assert allowances.of(day).most == room
+        assert f"of which the state has room for {room}" in str(allowances.of(day))
     assert code(Budgets(cluster(), limits, many), 0) == "PAC006"
 
 

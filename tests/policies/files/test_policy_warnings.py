@@ -66,6 +66,7 @@ def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -
         ),
         ("{movesPerDay: 9}", "5:17: warning: spec.movesPerDay: 9 is below movesPerHour of 10"),
         ("{movesPerHour: 60, movesPerDay: 300}", ""),
+        ("{movesPerHour: 50, movesPerDay: 50}", ""),
         ("{movesPerCycle: 50%}", ""),
         ("{}", ""),
     ],
