@@ -8,8 +8,8 @@ from msgspec import structs
 
 from rescheduler.kube.controllers import Controller, PodDisruptionBudget
 from rescheduler.kube.objects import Node, Pod, ResourceRequirements
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.policytest.object_builders import (
     LONG_AGO,
     NOW,

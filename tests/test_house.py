@@ -31,7 +31,7 @@ def named(paths: list[Path]) -> dict[str, tuple[Path]]:
 
 LARGE = {
     "rescheduler/acting/send.py": "the one way in which anything is evicted",
-    "rescheduler/model/history.py": "the table of a move's states, and all that reads it",
+    "rescheduler/model/moves/history.py": "the table of a move's states, and all that reads it",
 }
 """Modules of over 400 lines, and why each is one thing: cutting one into ancestors is no answer."""
 

@@ -9,11 +9,11 @@ from rescheduler.actions.evict import CALL_TIMEOUT, EvictionAnswer
 from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import MoveResult, PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.trail import Record
+from rescheduler.model.trails.trail import Record
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.steering.steering import Steering

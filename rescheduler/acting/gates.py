@@ -11,13 +11,13 @@ from rescheduler.acting.halting import Halted
 from rescheduler.acting.reading import Reader, unread
 from rescheduler.acting.replacements import follow
 from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
-from rescheduler.model.gates import Gate, gates_at
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.gates import Gate, gates_at
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.gates.spared import spared_by_gang
 from rescheduler.planning.gates.table import PURE

@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.halting import Halted
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectLate, ObjectUnreadable
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.snapshot import Snapshot
 
 READ_IN = 4.5
 """Seconds in which it has to be read, so that the intent can be stored before it is too old."""

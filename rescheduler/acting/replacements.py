@@ -15,9 +15,9 @@ from rescheduler.acting.actor import Actor
 from rescheduler.acting.trail_records import followed, record_all, resolved
 from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import restarts
+from rescheduler.kube.pods.pod_state import restarts
 from rescheduler.model.errors import ObjectUnreadable, SourceError
-from rescheduler.model.history import STAYS, UNANSWERED, History, PastMove, mark
+from rescheduler.model.moves.history import STAYS, UNANSWERED, History, PastMove, mark
 
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""

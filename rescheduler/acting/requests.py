@@ -13,12 +13,12 @@ from rescheduler.acting.reading import Reader
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.kube.kueue import was_stopped
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SourceError
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.model.moves.restarting import RESTARTED, StopRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
-from rescheduler.model.restarting import RESTARTED, StopRef
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.workload import workload_of
 from rescheduler.planning.plan.any_order import in_any_order
 

@@ -21,6 +21,7 @@ from rescheduler.acting.releases import Releases
 from rescheduler.acting.replacements import await_placed, await_replacements, awaited
 from rescheduler.acting.send import Sender
 from rescheduler.acting.units import units_of
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import (
     ActionError,
     ClocksDiffer,
@@ -30,11 +31,10 @@ from rescheduler.model.errors import (
     PlanExpired,
     SourceError,
 )
-from rescheduler.model.history import STAYS, History, PastMove
-from rescheduler.model.plan import MoveResult, Outcome, Plan, PlannedMove
+from rescheduler.model.moves.history import STAYS, History, PastMove
+from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.steering.missed import misses
 

@@ -22,15 +22,15 @@ from rescheduler.acting.requests import Reading
 from rescheduler.acting.units import Unit, name_of
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
-from rescheduler.kube.pod_state import ended
-from rescheduler.model.calibration import scheduler_version
+from rescheduler.kube.pods.pod_state import ended
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LedgerFull, SourceError
-from rescheduler.model.gates import Purpose, gates_at
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import MoveResult, PlannedMove, Result
+from rescheduler.model.moves.calibration import scheduler_version
+from rescheduler.model.moves.gates import Purpose, gates_at
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.policies.terms import NO_ROOM

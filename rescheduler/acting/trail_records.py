@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.model.calibration import likeliest
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.trail import (
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.calibration import likeliest
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
+from rescheduler.model.trails.trail import (
     Answer,
     Became,
     CycleEnd,

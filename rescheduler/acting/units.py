@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rescheduler.acting.requests import Evictions, Request, Restart
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rescheduler.actions.lease import micro_time
 from rescheduler.actions.transport import Api, call
-from rescheduler.model.plan import MoveResult, PlannedMove
+from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, UNREPLACED
 

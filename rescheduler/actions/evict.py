@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rescheduler.actions.transport import Answer, Api, call
-from rescheduler.model.plan import PlannedMove, Result
+from rescheduler.model.moves.plan import PlannedMove, Result
 from rescheduler.wire.object_paths import collection_path, object_path
 
 CALL_TIMEOUT = 15.0

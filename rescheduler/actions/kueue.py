@@ -11,12 +11,12 @@ from urllib.parse import quote
 import msgspec
 
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.actions.soft_taints import REVIEWS
+from rescheduler.actions.steering.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
-from rescheduler.model.restarting import RESTARTED
+from rescheduler.model.moves.restarting import RESTARTED
 from rescheduler.wire.object_paths import collection_path, named, object_path
 
 _VERSION = f"{KUEUE}/v1beta1"

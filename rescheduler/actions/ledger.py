@@ -37,8 +37,8 @@ from rescheduler.model.errors import (
     LedgerUnreadable,
     LockLost,
 )
-from rescheduler.model.history import LOOK_BACK, History
-from rescheduler.model.retention import INTENT_BYTES, STATE_BYTES, pruned
+from rescheduler.model.moves.history import LOOK_BACK, History
+from rescheduler.model.moves.retention import INTENT_BYTES, STATE_BYTES, pruned
 from rescheduler.model.wording import instant
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.errors import LedgerFull, LedgerUnreadable
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from rescheduler.wire.inflating import inflate
 
 SCHEMA_VERSION = 1

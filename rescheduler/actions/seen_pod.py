@@ -16,7 +16,7 @@ import msgspec
 
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import grace, grace_of
+from rescheduler.kube.pods.pod_state import grace, grace_of
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from rescheduler.wire.object_paths import collection_path, named, object_path

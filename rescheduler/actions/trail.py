@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from rescheduler.model.errors import TrailUnwritable
-from rescheduler.model.trail import (
+from rescheduler.model.trails.trail import (
     AFTERWARDS,
     Answer,
     CycleEnd,
@@ -23,7 +23,7 @@ from rescheduler.model.trail import (
     digest_of_line,
     read_entry,
 )
-from rescheduler.model.trail_line import make_line
+from rescheduler.model.trails.trail_line import make_line
 
 _DURABLE = (Intent, Answer, Resolved, CycleEnd)
 """Records that are on the disk, not only on their way there, when the next thing happens."""

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rescheduler.actions.trail import Tail
-from rescheduler.model.trail import MARK, digest_of_line, read_entry
-from rescheduler.model.trail_files import in_order, rotated
-from rescheduler.model.trail_line import MOST_BYTES
+from rescheduler.model.trails.trail import MARK, digest_of_line, read_entry
+from rescheduler.model.trails.trail_files import in_order, rotated
+from rescheduler.model.trails.trail_line import MOST_BYTES
 
 _TAIL = 4 * MOST_BYTES
 """Bytes that are read from the end: the last whole line is in them."""

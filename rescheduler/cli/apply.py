@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show_result, trail_of
-from rescheduler.cli.saved import read_plan
+from rescheduler.cli.shared.options import SOURCES, takes
+from rescheduler.cli.shared.output import check_writable, show_result, trail_of
+from rescheduler.cli.shared.saved import read_plan
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.plan import Plan
+from rescheduler.model.moves.plan import Plan
 from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings, env_names
 

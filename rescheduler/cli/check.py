@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.say import say
+from rescheduler.cli.shared.options import SOURCES, takes
+from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.wording import counted
 from rescheduler.runtime.settings import Settings
@@ -97,7 +97,7 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
 def _check(path: Path, settings: Settings, told: _Told) -> int:
     from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
-    from rescheduler.runtime.checking import dead, undefined  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.runtime.inspecting.checking import dead, undefined  # noqa: PLC0415 - pydantic is slow
     from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
     if is_policy_test(path.name):
@@ -134,10 +134,10 @@ def _left_out(
 
 
 def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> int:
-    from rescheduler.cli.output import colored  # noqa: PLC0415 - keeps help quick
+    from rescheduler.cli.shared.output import colored  # noqa: PLC0415 - keeps help quick
     from rescheduler.planning.plan.steering_notes import steering_notes  # noqa: PLC0415
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
-    from rescheduler.runtime.checking import answers, idle, unheard  # noqa: PLC0415
+    from rescheduler.runtime.inspecting.checking import answers, idle, unheard  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
     from rescheduler.runtime.steering_seen import not_set_up  # noqa: PLC0415

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from rescheduler.cli.options import SOURCES, Command, takes
-from rescheduler.cli.output import check_writable, show_explanation
-from rescheduler.cli.say import say
+from rescheduler.cli.shared.options import SOURCES, Command, takes
+from rescheduler.cli.shared.output import check_writable, show_explanation
+from rescheduler.cli.shared.say import say
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
     from rescheduler.model.explanation import Explanation
-    from rescheduler.runtime.explaining import Explainer
+    from rescheduler.runtime.inspecting.explaining import Explainer
 
 _options: Callable[[Command], Command] = takes(
     "policies",
@@ -60,7 +60,7 @@ def pending(settings: Settings, name: str | None) -> int:
 
 def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> int:
     check_writable(settings.out)
-    from rescheduler.runtime.explaining import Explainer  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.inspecting.explaining import Explainer  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings)

@@ -2,7 +2,7 @@
 
 import click
 
-from rescheduler.cli.options import METRICS, takes
+from rescheduler.cli.shared.options import METRICS, takes
 from rescheduler.runtime.settings import Settings
 
 TLS = ("tls_cert_file", "tls_key_file", "client_ca_file")

@@ -4,8 +4,8 @@ import shutil
 
 import click
 
-from rescheduler.cli.options import takes
-from rescheduler.cli.output import check_writable, colored, trail_of
+from rescheduler.cli.shared.options import takes
+from rescheduler.cli.shared.output import check_writable, colored, trail_of
 from rescheduler.runtime.settings import Settings
 
 
@@ -23,8 +23,8 @@ def command(settings: Settings) -> int:
     """  # noqa: D301 - click wants the character
     check_writable(settings.out, trail_of(settings))
     from rescheduler.model.wording import counted  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.inspecting.move_history import move_history  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
-    from rescheduler.runtime.move_history import move_history  # noqa: PLC0415 - keeps help quick
     from rescheduler.sources.output_file import write_output  # noqa: PLC0415 - keeps help quick
 
     configure(settings)

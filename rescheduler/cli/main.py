@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rescheduler import __version__
-from rescheduler.cli.say import say
+from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.runtime.stopping import end_on_signals
 

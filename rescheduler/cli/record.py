@@ -2,9 +2,9 @@
 
 import click
 
-from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable
-from rescheduler.cli.say import say
+from rescheduler.cli.shared.options import SOURCES, takes
+from rescheduler.cli.shared.output import check_writable
+from rescheduler.cli.shared.say import say
 from rescheduler.runtime.settings import Settings
 
 
@@ -21,12 +21,12 @@ def command(settings: Settings) -> int:
     With policies, the readings that they need are recorded, else all known readings. Environment
     variables, commands and secrets of pods are never read, so they are not in the file.
     """
+    from rescheduler.runtime.inspecting.recorder import record  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick
         connection_of,
         policies_of,
     )
-    from rescheduler.runtime.recorder import record  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
     check_writable(settings.out)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import click
 
-from rescheduler.cli.options import takes
-from rescheduler.cli.output import check_writable, show
-from rescheduler.cli.saved import read_plan
+from rescheduler.cli.shared.options import takes
+from rescheduler.cli.shared.output import check_writable, show
+from rescheduler.cli.shared.saved import read_plan
 from rescheduler.runtime.settings import Settings
 
 

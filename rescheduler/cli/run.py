@@ -2,9 +2,9 @@
 
 import click
 
-from rescheduler.cli.options import SOURCES, takes
-from rescheduler.cli.output import check_writable, show, show_result, trail_of
-from rescheduler.model.plan import Report
+from rescheduler.cli.shared.options import SOURCES, takes
+from rescheduler.cli.shared.output import check_writable, show, show_result, trail_of
+from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.settings import Settings
 
 

@@ -14,11 +14,11 @@ import click
 def command(what: str) -> int:
     """Print the JSON Schema of policy files, plans, outcomes, explanations or histories."""
     if what == "plan":
-        from rescheduler.reporting.machine import plan_schema  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.formats.machine import plan_schema  # noqa: PLC0415 - only what is asked
 
         schema = plan_schema()
     elif what == "outcome":
-        from rescheduler.reporting.machine import (  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.formats.machine import (  # noqa: PLC0415 - only what is asked
             outcome_schema,
         )
 

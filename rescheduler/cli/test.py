@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from rescheduler.cli.output import check_writable
+from rescheduler.cli.shared.output import check_writable
 from rescheduler.sources.output_file import is_stdout, write_output
 
 _FORMATS = ("text", "junit", "github")
@@ -28,7 +28,7 @@ def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     cannot be run.
     """
     from rescheduler.policytest.writing import to_github, to_junit, to_text  # noqa: PLC0415
-    from rescheduler.runtime.testing import find, run  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.runtime.inspecting.testing import find, run  # noqa: PLC0415 - pydantic is slow
 
     check_writable(out)
     results = list(run(find(paths)))

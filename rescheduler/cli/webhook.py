@@ -2,7 +2,7 @@
 
 import click
 
-from rescheduler.cli.options import takes
+from rescheduler.cli.shared.options import takes
 from rescheduler.runtime.settings import Settings
 
 

@@ -9,8 +9,8 @@ from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kubelet.admission import Managers, admitted
 from rescheduler.kubelet.pod_wants import PodWants, pod_wants
 from rescheduler.kubelet.reported_managers import Resident, possible
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 _ADMITTING = frozenset({"", "none", "best-effort"})
 """Policies that admit whatever the hints are; kubelet's own default is `none`. Of these kubelets

@@ -5,18 +5,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.containers import every, long_running, restartable
-from rescheduler.kube.node_resource_topology import (
+from rescheduler.kube.nodes.node_resource_topology import (
     NUMA_NODE,
     NodeResourceTopology,
     Zone,
     zone_order,
 )
 from rescheduler.kube.objects import Container, PodSpec, Resources
-from rescheduler.kube.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.pods.containers import every, long_running, restartable
+from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 MOST_ZONES = 8
 """kubelet's own limit (max-allowable-numa-nodes): above it the combinations are too many."""

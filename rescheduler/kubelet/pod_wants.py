@@ -6,11 +6,11 @@ Kubernetes 1.36, with its default feature gates (PodLevelResourceManagers is off
 
 from dataclasses import dataclass
 
-from rescheduler.kube.containers import every, long_running, restartable
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES
 from rescheduler.kube.objects import Container, PodSpec, Resources
-from rescheduler.kube.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.pods.containers import every, long_running, restartable
+from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.kube.resource_names import HUGE_PAGES
 
 _NOT_A_DEVICE = frozenset({"cpu", "memory", "ephemeral-storage"})
 

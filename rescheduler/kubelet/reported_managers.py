@@ -12,15 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, islice, product
 
-from rescheduler.kube.node_resource_topology import (
+from rescheduler.kube.nodes.node_resource_topology import (
     NUMA_NODE,
     NodeResourceTopology,
     Zone,
     zone_order,
 )
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES, extended
 from rescheduler.kube.objects import Node
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.kube.resource_names import HUGE_PAGES, extended
 from rescheduler.kubelet.admission import Managers
 from rescheduler.kubelet.managers import MOST_ZONES, MemoryZones, Pool
 from rescheduler.kubelet.pod_wants import PodWants

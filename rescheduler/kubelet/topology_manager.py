@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from rescheduler.kubelet.numa_zones import BEST_EFFORT, RESTRICTED, SINGLE, Demand, Zones
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 1e-9
 

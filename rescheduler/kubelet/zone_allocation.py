@@ -16,9 +16,9 @@ from rescheduler.kubelet.numa_zones import (
     resources_of,
 )
 from rescheduler.kubelet.topology_manager import Placement, place
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 
 
 class _Amounts(msgspec.Struct):

@@ -5,7 +5,14 @@ from typing import Literal
 
 import msgspec
 
-from rescheduler.model.plan import ClusterRef, FindingView, LandingShare, Mode, OwnerRef, PodRef
+from rescheduler.model.moves.plan import (
+    ClusterRef,
+    FindingView,
+    LandingShare,
+    Mode,
+    OwnerRef,
+    PodRef,
+)
 from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "1"

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.readings import FloatArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.planning.binding import Binding, bind
-from rescheduler.planning.search.evaluation import NOTHING
+from rescheduler.planning.evaluation.evaluation import NOTHING
 from rescheduler.policies.base import Policy
 
 STEPS = 250

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.kube.pod_state import pod_priority
+from rescheduler.kube.pods.pod_state import pod_priority
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import (
     Bounding,

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from rescheduler.model.move import Landing
-from rescheduler.model.plan import LandingShare, OwnerRef, PodRef
-from rescheduler.model.restarting import StopRef
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import Steered
-from rescheduler.planning.search.evaluation import Choice
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Landing
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PodRef
+from rescheduler.model.moves.restarting import StopRef
+from rescheduler.model.moves.steering import Steered
+from rescheduler.planning.evaluation.evaluation import Choice
 
 
 def pod_ref(snapshot: Snapshot, pod: int) -> PodRef:

@@ -11,10 +11,10 @@ from rescheduler.documents.field_problems import FieldPath
 from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or, at_least_one_of
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.label_selector import Selector
-from rescheduler.model.plan import Mode, Subject
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Mode, Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
 from rescheduler.policies.terms import Term

@@ -13,9 +13,9 @@ from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, dura
 from rescheduler.documents.label_names import NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
 from rescheduler.kube.objects import OwnerReference
-from rescheduler.model.gains import MOST_PAIRS
-from rescheduler.model.retention import kept_for, room_per_day
-from rescheduler.model.steering import TAINTING
+from rescheduler.model.moves.gains import MOST_PAIRS
+from rescheduler.model.moves.retention import kept_for, room_per_day
+from rescheduler.model.moves.steering import TAINTING
 from rescheduler.policies.base import Policy
 from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload

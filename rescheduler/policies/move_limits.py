@@ -19,9 +19,9 @@ from pydantic import GetJsonSchemaHandler
 from pydantic_core import CoreSchema
 
 from rescheduler.documents.envelope import Document
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.reasons import Reason, register
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.move_scopes import Overall, Scope
 
 

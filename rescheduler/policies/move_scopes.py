@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import PlannedMove
-from rescheduler.model.readings import IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import PlannedMove
 
 
 class Scope(ABC):

@@ -4,7 +4,7 @@ from pydantic import Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
-from rescheduler.model.steering import TRAITS, MeansName, Strength
+from rescheduler.model.moves.steering import TRAITS, MeansName, Strength
 
 _ABOUT = " ".join(f"{row.name}: {row.about}" for row in TRAITS.values())
 _LIMITED = [row.name for row in TRAITS.values() if not row.requires]

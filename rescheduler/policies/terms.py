@@ -7,12 +7,12 @@ same in every kind.
 from collections.abc import Iterator
 from typing import Protocol, runtime_checkable
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.room import GangRoom
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.room import GangRoom
 
 
 class Term(Protocol):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from rescheduler.kube.objects import Node, PodSpec
-from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.policytest.object_builders import (
     NOW,
     budget,

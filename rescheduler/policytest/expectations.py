@@ -7,11 +7,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory, Observation
-from rescheduler.model.history import History
-from rescheduler.model.plan import Plan
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.policies.files.policy_set import PolicySet

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.controllers import (
     Controller,
     Namespace,
@@ -25,9 +24,10 @@ from rescheduler.kube.dra.devices import (
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Condition, Node, Pod
-from rescheduler.kube.pod_state import ended
+from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
+from rescheduler.kube.pods.pod_state import ended
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
-from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.policytest.drawing import VERSION
 from rescheduler.policytest.object_builders import HOSTNAME, NOW, READY, ROOM, namespaces
 from rescheduler.policytest.topologies import topology_of

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rescheduler.kube.accelerators import offers
+from rescheduler.kube.nodes.accelerators import offers
 from rescheduler.kube.quantity import milli, units
-from rescheduler.model.problem import Problem
-from rescheduler.model.readings import (
+from rescheduler.model.cluster.readings import (
     DeviceValue,
     FloatArray,
     Reading,
@@ -17,7 +16,8 @@ from rescheduler.model.readings import (
     Readings,
     instants,
 )
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy
 from rescheduler.policies.own_readings.definition import OwnReading
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 
 
 def topology(

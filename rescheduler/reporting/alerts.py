@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from rescheduler.model.plan import GainsResult, Outcome, Report, plan_in
+from rescheduler.model.moves.plan import GainsResult, Outcome, Report, plan_in
+from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.selection import SelectionResult
 from rescheduler.reporting.phrasing import resource
 
 Level = Literal["held", "problem", "note"]

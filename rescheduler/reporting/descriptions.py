@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rescheduler.model.steering import TAINTING
+from rescheduler.model.moves.steering import TAINTING
 
 CHECKSUMS_PROPERTY: dict[str, Any] = {
     "description": "The first digits of the SHA-256 of each part of the file, by which a change is "

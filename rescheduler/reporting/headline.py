@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from rescheduler.model.plan import Outcome, Plan, Report
-from rescheduler.model.room import GangRoom
+from rescheduler.model.moves.plan import Outcome, Plan, Report
+from rescheduler.model.moves.room import GangRoom
 from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import percent
 

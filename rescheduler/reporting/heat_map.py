@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rescheduler.model.plan import Change, NodeView, Plan
+from rescheduler.model.moves.plan import Change, NodeView, Plan
 from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from rescheduler import __version__
 from rescheduler.model.errors import PlanEdited
-from rescheduler.model.plan import Report, plan_in
-from rescheduler.model.plan_digest import ID_LENGTH, checksum, digest_of
+from rescheduler.model.moves.plan import Report, plan_in
+from rescheduler.model.moves.plan_digest import ID_LENGTH, checksum, digest_of
 from rescheduler.model.wording import clean
 from rescheduler.reporting.phrasing import shorten
 

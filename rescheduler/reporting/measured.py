@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rescheduler.model.plan import GainsResult, MeasuredMove, Plan, PolicyResult
+from rescheduler.model.moves.plan import GainsResult, MeasuredMove, Plan, PolicyResult
 from rescheduler.reporting.phrasing import amount, clock, percent, signed
 from rescheduler.reporting.rows import Mark
 

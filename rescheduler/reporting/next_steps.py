@@ -3,8 +3,8 @@
 import shlex
 from dataclasses import dataclass
 
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
-from rescheduler.model.plan_digest import ID_LENGTH
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.plan_digest import ID_LENGTH
 from rescheduler.model.wording import clean
 
 

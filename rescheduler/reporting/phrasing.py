@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from rescheduler.model.plan import OwnerRef, PodRef
+from rescheduler.model.moves.plan import OwnerRef, PodRef
 from rescheduler.model.wording import instant
 
 UNKNOWN = "unknown"

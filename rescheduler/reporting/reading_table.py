@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from rescheduler.model.reading_answer import ReadingAnswer
+from rescheduler.model.cluster.reading_answer import ReadingAnswer
 from rescheduler.model.wording import clean
-from rescheduler.reporting.columns import Column, Grid
+from rescheduler.reporting.formats.columns import Column, Grid
+from rescheduler.reporting.formats.screen import Screen, coded
 from rescheduler.reporting.phrasing import age, percent, quantity
-from rescheduler.reporting.screen import Screen, coded
 
 
 def render_readings(answers: Iterable[ReadingAnswer], *, width: int, color: bool) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Literal
 
-from rescheduler.model.plan import (
+from rescheduler.model.moves.plan import (
     LandingShare,
     MoveResult,
     Outcome,
@@ -16,7 +16,7 @@ from rescheduler.model.plan import (
     Report,
     plan_in,
 )
-from rescheduler.model.restarting import RestartCost
+from rescheduler.model.moves.restarting import RestartCost
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.phrasing import age, amount, change, percent

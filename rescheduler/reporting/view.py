@@ -7,9 +7,17 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.plan import Calibration, Mode, Outcome, Plan, ReadingResult, Report, plan_in
+from rescheduler.model.moves.plan import (
+    Calibration,
+    Mode,
+    Outcome,
+    Plan,
+    ReadingResult,
+    Report,
+    plan_in,
+)
+from rescheduler.model.moves.search_summary import Stop
 from rescheduler.model.problem import Problem
-from rescheduler.model.search_summary import Stop
 from rescheduler.model.wording import clean, counted
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.headline import headline

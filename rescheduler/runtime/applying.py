@@ -12,7 +12,7 @@ from rescheduler.model.errors import (
     PlanUnreadable,
     SettingsError,
 )
-from rescheduler.model.plan import Outcome, Plan, Report
+from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import Parts, carry_out
 from rescheduler.runtime.exit_codes import exit_code

@@ -14,21 +14,21 @@ from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
 from rescheduler.acting.kueue_ready import restarting
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.trail_records import measured, observed, planned, record_all
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
-from rescheduler.model.history import History
-from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Report
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Mode, MoveResult, Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.selections import recognize
 from rescheduler.planning.measure.measuring import measure
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.plan.steering_notes import steering_notes
-from rescheduler.planning.search.effort import UNHURRIED, Effort
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe

@@ -9,8 +9,8 @@
 
 from rescheduler.acting.run import DONE
 from rescheduler.model.errors import PlanDrifted
-from rescheduler.model.history import UNREADABLE
-from rescheduler.model.plan import Outcome, Plan, PolicyResult, Report, plan_in
+from rescheduler.model.moves.history import UNREADABLE
+from rescheduler.model.moves.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.model.reasons import UNREPLACED
 
 FAULT, UNDONE, PROPOSED = 1, 3, 4

@@ -15,24 +15,24 @@ from rescheduler.actions.evict import (
     annotations,
     evict,
 )
-from rescheduler.actions.extender_lease import NAME as EXTENDER
-from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import read_pod
-from rescheduler.actions.soft_taints import SoftTaints
-from rescheduler.actions.steering_table import TABLE, SteeringTable
+from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
+from rescheduler.actions.steering.extender_lease import ExtenderLease
+from rescheduler.actions.steering.soft_taints import SoftTaints
+from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.trail import Target, Trail
 from rescheduler.actions.trail_file import TrailFile, TrailStream
 from rescheduler.actions.transport import Api, ServerClock, call, steady
 from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.history import History
-from rescheduler.model.plan import PlannedMove
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.trail_files import IN_FOLDER, is_folder
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.model.trails.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.logs import hidden, logger

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.dependencies import dependencies_of
 from rescheduler.runtime.reading_sources import located, read_all, reading_sources
 from rescheduler.runtime.settings import Settings

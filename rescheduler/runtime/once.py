@@ -1,6 +1,6 @@
 """One cycle for a CronJob or a person."""
 
-from rescheduler.model.plan import Report
+from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of

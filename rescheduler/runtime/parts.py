@@ -10,11 +10,11 @@ from typing import Any
 
 from rescheduler.acting.actor import Actor, Recorder, unrecorded
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.policies.files.policy_set import (
     PolicySet,
     limits_from_document,

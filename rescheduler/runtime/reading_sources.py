@@ -11,14 +11,14 @@ from typing import Protocol
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.settings import AUTO, Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
 from rescheduler.sources.kubernetes.metric_services import metric_service
-from rescheduler.sources.prometheus.access import Access, header_files
 from rescheduler.sources.prometheus.catalog import CATALOG
+from rescheduler.sources.prometheus.http.access import Access, header_files
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 
 OPTIONS = "--prometheus-url"

@@ -9,7 +9,7 @@ from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import ActionError, ClusterUnavailable, LedgerUnreadable
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.live_actor import FINDING_HISTORY, NAMESPACE, STATE
 from rescheduler.sources.kubernetes.client import Connection

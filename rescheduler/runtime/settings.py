@@ -14,8 +14,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.plan import Mode
-from rescheduler.planning.search.effort import MOST_STEPS
+from rescheduler.model.moves.plan import Mode
+from rescheduler.planning.evaluation.effort import MOST_STEPS
 
 OutputFormat = Literal["table", "json", "html", "markdown"]
 LogLevel = Literal["debug", "info", "warning", "error"]

@@ -7,15 +7,15 @@ again, with the rights of who acts.
 
 from collections.abc import Callable
 
-from rescheduler.actions.extender_lease import NAME as EXTENDER
-from rescheduler.actions.extender_lease import ExtenderLease
-from rescheduler.actions.soft_taints import PATCHING, REVIEWS, SoftTaints, allowed
-from rescheduler.actions.steering_table import TABLE, SteeringTable
+from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
+from rescheduler.actions.steering.extender_lease import ExtenderLease
+from rescheduler.actions.steering.soft_taints import PATCHING, REVIEWS, SoftTaints, allowed
+from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ActionError
+from rescheduler.model.moves.steering import Followed
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Followed
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.live_actor import NAMESPACE
 from rescheduler.sources.kubernetes.client import Connection

@@ -9,10 +9,10 @@ from rescheduler import __version__
 from rescheduler.acting.actor import Recorder
 from rescheduler.acting.trail_records import ending, record_all
 from rescheduler.model.errors import ReschedulerError, TrailUnwritable
-from rescheduler.model.plan import Mode, Outcome, Report, plan_in
-from rescheduler.model.plan_digest import checksum
+from rescheduler.model.moves.plan import Mode, Outcome, Report, plan_in
+from rescheduler.model.moves.plan_digest import checksum
 from rescheduler.model.reasons import problem
-from rescheduler.model.trail import CycleEnd, CycleStart, Verdict
+from rescheduler.model.trails.trail import CycleEnd, CycleStart, Verdict
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.exit_codes import exit_code
 

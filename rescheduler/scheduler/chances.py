@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.scheduler.normalizing import NEVER, Circumstance, Relative
 from rescheduler.scheduler.sampling import masses, share_out, shares, start_bounds
 from rescheduler.scheduler.windows import Int64Array, Windows

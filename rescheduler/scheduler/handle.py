@@ -6,11 +6,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection
-from rescheduler.kube.pod_groups import PodGroups
-from rescheduler.kube.tolerations import NodeTaints
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.nodes.node_labels import NodeLabels
+from rescheduler.kube.pods.node_selection import NodeSelection
+from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.tolerations import NodeTaints
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.occupancy import Occupancy
 
 Part = TypeVar("Part")

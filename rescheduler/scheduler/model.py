@@ -8,11 +8,11 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import pod_priority
-from rescheduler.model.move import Landing, Shift
+from rescheduler.kube.pods.pod_state import pod_priority
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.config.default_profile import default_profile, default_profiles
 from rescheduler.scheduler.handle import Handle

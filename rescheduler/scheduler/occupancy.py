@@ -6,12 +6,12 @@ from contextlib import contextmanager
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
+from rescheduler.kube.nodes.resource_names import counted
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.pod_requests import asking, resized
+from rescheduler.kube.pods.pod_requests import asking, resized
 from rescheduler.kube.quantity import scaled
-from rescheduler.kube.resource_names import counted
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.requests import Requests, incoming, running
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import Labels, OwnerReference, Pod, PodSpec
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
 from rescheduler.scheduler.profile import Profile

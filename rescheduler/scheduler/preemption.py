@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import pod_priority
-from rescheduler.model.readings import BoolArray
+from rescheduler.kube.pods.pod_state import pod_priority
+from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import Requests
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.plugin import Plugin, Replacement
 from rescheduler.scheduler.verdicts import FilterVerdict
 

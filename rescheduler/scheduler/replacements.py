@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import msgspec
 
-from rescheduler.kube.containers import every
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Container, Pod, PodSpec, Resources
-from rescheduler.kube.pod_requests import container_requests
+from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.pod_requests import container_requests
 
 
 class Replacements:

@@ -6,8 +6,9 @@ Kubernetes 1.36.
 
 from dataclasses import dataclass
 
+from rescheduler.kube.nodes.resource_names import counted
 from rescheduler.kube.objects import Container, Pod, PodSpec
-from rescheduler.kube.pod_requests import (
+from rescheduler.kube.pods.pod_requests import (
     Amounts,
     amounts,
     container_requests,
@@ -17,7 +18,6 @@ from rescheduler.kube.pod_requests import (
     scheduler_units,
 )
 from rescheduler.kube.quantity import NANO
-from rescheduler.kube.resource_names import counted
 
 DEFAULTS: Amounts = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
 """What a container without a request is taken to use when nodes are scored."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rescheduler.kube.objects import Labels, Node
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.scheduler.plugin import ScoreArray
 from rescheduler.scheduler.windows import slid_maximum
 

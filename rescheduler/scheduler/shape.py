@@ -8,9 +8,9 @@ import numpy as np
 
 from rescheduler.kube.gangs import grouped
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
-from rescheduler.kube.pod_requests import asks_for
+from rescheduler.kube.pods.pod_requests import asks_for
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import (
     STAMPED,

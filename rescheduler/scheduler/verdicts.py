@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from rescheduler.model.move import Landing
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.moves.move import Landing
 from rescheduler.scheduler.plugin import ScoreArray
 from rescheduler.scheduler.shape import Shape
 

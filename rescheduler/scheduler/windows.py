@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 
 Int64Array = npt.NDArray[np.int64]
 AnyInts = Int64Array | npt.NDArray[np.int16]

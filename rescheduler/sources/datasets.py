@@ -15,9 +15,9 @@ import numpy as np
 import requests
 import urllib3
 
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.causes import cause
 from rescheduler.wire.answers import read_body, session_within_wall_time
 

@@ -5,8 +5,14 @@ import dataclasses
 import msgspec
 import numpy as np
 
+from rescheduler.model.cluster.readings import (
+    DeviceValue,
+    FloatArray,
+    Reading,
+    ReadingRequest,
+    instants,
+)
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import DeviceValue, FloatArray, Reading, ReadingRequest, instants
 
 
 class RecordedReading(msgspec.Struct):

@@ -19,7 +19,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
     Labels,
     Node,
@@ -29,11 +29,11 @@ from rescheduler.kube.objects import (
     PodSpec,
     PodStatus,
 )
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.readings import Readings
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.errors import SnapshotUnreadable
-from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.readings import Readings
-from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.output_file import write_output
 from rescheduler.sources.recorded_readings import RecordedReading, pack_reading, unpack_reading

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from rescheduler.model.errors import TrailUnreadable
-from rescheduler.model.trail_files import IN_FOLDER, in_order
+from rescheduler.model.trails.trail_files import IN_FOLDER, in_order
 
 _LONGEST = 1 << 20
 """Bytes of a line; a longer one is none of ours, and is skipped."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
-from rescheduler.model.history import PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.kube.pods.node_selection import node_affinity
+from rescheduler.kube.pods.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.entries import NO_TABLE, Entries, no_table

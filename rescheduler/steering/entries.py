@@ -10,12 +10,12 @@ when:
 
 from collections.abc import Sequence
 
-from rescheduler.kube.steered import HOSTNAME
+from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.errors import ActionError
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.steering import MOST_NODES, Entry
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import MOST_NODES, Entry
 from rescheduler.steering.means import SteeredMove, Writer, steered_moves
 from rescheduler.steering.missed import missed_before
 from rescheduler.steering.port import Port

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.steering import Followed
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Followed
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.entries import NO_TABLE, Entries, no_table
 from rescheduler.steering.means import Means, SteeredMove

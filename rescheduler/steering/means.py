@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.port import Port
 

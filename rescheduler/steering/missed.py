@@ -6,7 +6,7 @@ whose answers come too late.
 
 from collections.abc import Sequence
 
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.steering.means import SteeredMove, steered_moves

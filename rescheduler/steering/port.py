@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from rescheduler.model.moves.steering import Entry, Followed
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Entry, Followed
 
 
 class Table(Protocol):

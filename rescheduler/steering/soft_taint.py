@@ -9,13 +9,13 @@ time is steered so: where it lands was predicted with its own taints and no othe
 from collections.abc import Iterable, Sequence
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.tolerations import SOFT_TAINT
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.soft_taints import tainted_by_us
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.soft_taints import tainted_by_us
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.means import Means, SteeredMove, Writer, steered_moves
 

@@ -10,16 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_state import grace
-from rescheduler.kube.steered import HOSTNAME, template_hash
+from rescheduler.kube.pods.pod_state import grace
+from rescheduler.kube.pods.steered import HOSTNAME, template_hash
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.model.moves.steering import TRAITS
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import TRAITS
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits

@@ -3,7 +3,7 @@
 import pytest
 
 from rescheduler.acting import gates
-from rescheduler.model.gates import Gate
+from rescheduler.model.moves.gates import Gate
 from rescheduler.model.problem import Problem
 
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 from rescheduler.acting.run import act
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome, PlannedMove
-from rescheduler.model.restarting import StopRef
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome, PlannedMove
+from rescheduler.model.moves.restarting import StopRef
 from rescheduler.policies.limits import Limits
 from tests.fakes import kueue
 from tests.fakes.moves import plan_of, planned

@@ -7,8 +7,8 @@ import pytest
 
 from rescheduler.acting.run import act
 from rescheduler.kube.annotations import OPT_OUT
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectLate, ObjectUnreadable
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of

@@ -9,8 +9,8 @@ import pytest
 
 from rescheduler.acting.run import act
 from rescheduler.actions import ledger
-from rescheduler.model.plan import Outcome, PlannedMove
-from rescheduler.model.trail import Answer, Intent, Record
+from rescheduler.model.moves.plan import Outcome, PlannedMove
+from rescheduler.model.trails.trail import Answer, Intent, Record
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.test_freeing import pending
 from tests.acting.test_groups import ROOM, gang

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rescheduler.acting import send
 from rescheduler.acting.gates import Gates
-from rescheduler.model.gates import GATES, gates_at
-from rescheduler.model.history import History
+from rescheduler.model.moves.gates import GATES, gates_at
+from rescheduler.model.moves.history import History
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.gates.table import PURE
 from tests.fakes.stage import Process, Stage

@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome, PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code

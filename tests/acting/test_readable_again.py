@@ -7,7 +7,7 @@ import pytest
 
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.replacements import follow
-from rescheduler.model.trail import Record, Resolved
+from rescheduler.model.trails.trail import Record, Resolved
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.unreadable import (
     ALONE,

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.plan import Outcome, PlannedMove
+from rescheduler.model.moves.plan import Outcome, PlannedMove
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
 from tests.fakes.truth import STATE

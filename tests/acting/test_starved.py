@@ -3,7 +3,7 @@
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.policies.limits import Limits
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm

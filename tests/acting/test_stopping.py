@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.plan import LandingShare, PlannedMove
-from rescheduler.model.restarting import StopRef
+from rescheduler.model.moves.plan import LandingShare, PlannedMove
+from rescheduler.model.moves.restarting import StopRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.stopping import (

@@ -9,9 +9,9 @@ from msgspec import structs
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.run import act
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
-from rescheduler.model.plan import Outcome, PlannedMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.sources.kubernetes.decode import Sharing
 from rescheduler.sources.kubernetes.surroundings import read_surroundings

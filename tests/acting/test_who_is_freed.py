@@ -10,9 +10,9 @@ import pytest
 from rescheduler.acting.halting import Halted
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.send import Sender
-from rescheduler.kube.steered import REQUIRED
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
+from rescheduler.kube.pods.steered import REQUIRED
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import START, WIDE, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY

@@ -8,8 +8,8 @@ import pytest
 
 from rescheduler.acting.reconcile import APPLY_DELAY, holding
 from rescheduler.acting.run import act
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.limits import Limits
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Killed, Process, Stage, warm

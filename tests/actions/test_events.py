@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
-from rescheduler.model.plan import MoveResult, OwnerRef, PlannedMove
+from rescheduler.model.moves.plan import MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import became, planned

@@ -15,7 +15,7 @@ from rescheduler.actions.evict import (
 from rescheduler.actions.seen_pod import read_pod, was_evicted
 from rescheduler.actions.transport import call
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import PlannedMove, PodRef, Result
+from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
 from tests.fakes.moves import planned
 from tests.fakes.stage import Stage

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rescheduler.model.errors import LockLost
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from tests.actions.state import LEASE, begun, later, note, past, taken_over
 from tests.fakes.stage import Process, Stage
 

@@ -11,10 +11,10 @@ import pytest
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
-from rescheduler.model.calibration import LandingRecord
 from rescheduler.model.errors import ActionError, LedgerFull, LedgerUnreadable, LockLost
-from rescheduler.model.history import History
-from rescheduler.model.retention import INTENT_BYTES
+from rescheduler.model.moves.calibration import LandingRecord
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.retention import INTENT_BYTES
 from tests.actions.state import (
     KEY,
     begun,

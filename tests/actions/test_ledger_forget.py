@@ -8,7 +8,7 @@ import pytest
 
 from rescheduler.actions.ledger import Ledger
 from rescheduler.model.errors import LedgerUnreadable
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from tests.actions.state import (
     KEY,
     begun,

@@ -5,7 +5,7 @@ import pytest
 
 from rescheduler.actions.lease import NOTE
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from tests.actions.state import (
     KEY,
     LEASE,

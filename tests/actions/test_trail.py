@@ -17,7 +17,7 @@ from rescheduler.actions import trail as trail_module
 from rescheduler.actions.trail import Trail
 from rescheduler.actions.trail_file import TrailFile, TrailStream
 from rescheduler.model.errors import TrailUnwritable
-from rescheduler.model.trail import (
+from rescheduler.model.trails.trail import (
     Answer,
     AnyRecord,
     CycleEnd,
@@ -29,8 +29,8 @@ from rescheduler.model.trail import (
     Repaired,
     read_record,
 )
-from rescheduler.model.trail_chain import TrailChain
-from rescheduler.model.trail_line import MOST_BYTES
+from rescheduler.model.trails.trail_chain import TrailChain
+from rescheduler.model.trails.trail_line import MOST_BYTES
 from rescheduler.sources.trail import read_lines
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -344,7 +344,7 @@ def test_a_full_standard_output_stops_what_has_yet_to_happen() -> None:
     code = (
         "from rescheduler.actions.trail import Trail\n"
         "from rescheduler.actions.trail_file import TrailStream\n"
-        "from rescheduler.model.trail import CycleStart\n"
+        "from rescheduler.model.trails.trail import CycleStart\n"
         "from datetime import UTC, datetime\n"
         "Trail(TrailStream(), now=lambda: datetime.now(UTC)).record(CycleStart(mode='Audit'))\n"
     )

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from rescheduler.cli.main import collect_seldom
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.policies.steering import Steering
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, Connection
@@ -28,7 +28,7 @@ from tests.bench.load import readings
 from tests.bench.synthetic import Fleet
 
 if TYPE_CHECKING:
-    from rescheduler.model.plan import Plan
+    from rescheduler.model.moves.plan import Plan
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICIES = ROOT / "policies"
@@ -97,9 +97,9 @@ def record(fleet: Untimed, watch: Watch) -> None:
 def whole(fleet: Untimed, watch: Watch) -> None:
     """Decode, make one plan with the policies that the project ships, and report it."""
     # Imported here: the other phases are to hold nothing but their own.
-    from rescheduler.reporting.machine import to_json  # noqa: PLC0415
-    from rescheduler.reporting.page import render_page  # noqa: PLC0415
-    from rescheduler.reporting.terminal import render_table  # noqa: PLC0415
+    from rescheduler.reporting.formats.machine import to_json  # noqa: PLC0415
+    from rescheduler.reporting.formats.page import render_page  # noqa: PLC0415
+    from rescheduler.reporting.formats.terminal import render_table  # noqa: PLC0415
 
     made = _plan(fleet, watch)
     watch.time(
@@ -128,9 +128,9 @@ def steered(fleet: Untimed, watch: Watch) -> None:
 
 def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
     """Timed apart: the model, and from when it stands until the plan is there."""
+    from rescheduler.planning.evaluation.effort import UNHURRIED, Effort  # noqa: PLC0415
     from rescheduler.planning.plan.planner import plan_and_observations  # noqa: PLC0415
     from rescheduler.planning.plan.result import Outline  # noqa: PLC0415
-    from rescheduler.planning.search.effort import UNHURRIED, Effort  # noqa: PLC0415
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415
 
     def begun() -> Effort:

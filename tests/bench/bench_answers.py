@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import numpy as np
 
-from rescheduler.model.steering import Entry
+from rescheduler.model.moves.steering import Entry
 from rescheduler.planning.advice import STEPS, Advice
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.answers import Answers, known_of

@@ -14,13 +14,13 @@ from collections.abc import Iterable
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.effort import UNHURRIED
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.better import better
-from rescheduler.planning.search.effort import UNHURRIED
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, node, pod, snapshot
 from tests.planning.gpu_worlds import whole_gpus

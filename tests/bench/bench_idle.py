@@ -16,8 +16,8 @@ from dataclasses import replace
 from datetime import timedelta
 from multiprocessing.connection import Connection
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings

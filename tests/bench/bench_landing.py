@@ -17,7 +17,7 @@ import numpy as np
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 

@@ -15,9 +15,9 @@ from typing import TypeVar
 
 from msgspec import json, structs
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import measure
 from rescheduler.planning.plan.planner import plan

@@ -14,8 +14,8 @@ import time
 from dataclasses import dataclass
 from statistics import median
 
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import PolicySet, policy_set

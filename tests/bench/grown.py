@@ -8,8 +8,8 @@ import numpy as np
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests.cluster import deployment, node, pod, snapshot
 
 ZONE = "topology.kubernetes.io/zone"

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition
 from rescheduler.sources.prometheus.expectation import Expectation
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.policy import Fragmentation, SharedGpus
 from rescheduler.policies.locality.domain_tree import Level

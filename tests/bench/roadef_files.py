@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.planning.improve.rules import LeastDomains
 from rescheduler.policies.allocation.policy import Allocation
 from tests.bench.packed import text_of

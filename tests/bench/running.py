@@ -4,14 +4,14 @@ import argparse
 import time
 from collections.abc import Iterable, Sequence
 
-from rescheduler.model.history import History
+from rescheduler.model.cluster.readings import FloatArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.rules import Rule
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from tests.bench.bench_published import limits
 from tests.planning.improve.compile_loops import compile_loops

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from tests.simulation.loads import constant
 from tests.simulation.policies import POLICIES
 from tests.simulation.process import Cycle

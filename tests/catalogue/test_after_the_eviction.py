@@ -9,8 +9,8 @@ import pytest
 from rescheduler.acting.run import act
 from rescheduler.kube import annotations as names
 from rescheduler.model.dependencies import Dependencies
-from rescheduler.model.history import History
-from rescheduler.model.plan import Outcome
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
@@ -23,8 +23,8 @@ from tests.fakes.stage import Process, Stage, warm
 from tests.planning.cases import settled
 from tests.planning.eligibility import test_needed_pods as needs
 from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
+from tests.planning.evaluation.test_pending_pods import codes as beside_a_pending_pod
 from tests.planning.limits.test_budgets import QUOTA, cluster, spent
-from tests.planning.search.test_pending_pods import codes as beside_a_pending_pod
 from tests.runtime.test_cron import NIGHTS, on
 from tests.simulation.autoscaler import TAINT, Autoscaler
 from tests.simulation.loads import constant

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import PolicyError
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.policy_files import load_policies
 from tests import cluster
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of, sent

@@ -8,10 +8,10 @@ import yaml
 
 from rescheduler.documents.amounts import allowed
 from rescheduler.model.errors import PolicyError
-from rescheduler.model.plan import Plan
+from rescheduler.model.moves.plan import Plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.checking import dead
+from rescheduler.runtime.inspecting.checking import dead
 from rescheduler.sources.policy_files import load_policies
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.deploy.policies_configmap import FILE

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.plan import Outcome, PodRef
+from rescheduler.model.moves.plan import Outcome, PodRef
 from rescheduler.runtime.exit_codes import exit_code
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of, sent
 from tests.deploy.test_manifests import OVERLAYS, rights

@@ -19,11 +19,11 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from rescheduler.actions.lease import Durations
 from rescheduler.kube.quantity import units
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.plan import MoveResult, Outcome, Plan, Report, Result
+from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Report, Result
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers.health import Health
 from rescheduler.runtime.servers.telemetry import Telemetry

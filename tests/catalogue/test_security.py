@@ -24,19 +24,19 @@ from pydantic import TypeAdapter, ValidationError
 from rescheduler.documents.promql import SeriesSelector
 from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH
 from rescheduler.documents.strict_yaml import read as read_yaml
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.trail import Record
+from rescheduler.model.trails.trail import Record
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.reporting.machine import to_json
-from rescheduler.reporting.page import render_page
-from rescheduler.reporting.terminal import render_table
+from rescheduler.reporting.formats.machine import to_json
+from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.logs import configure, logger
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings, check_url
 from rescheduler.sources.kubernetes.client import connect
-from rescheduler.sources.prometheus.access import Access
+from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.catalogue.kit import hot, moved
 from tests.deploy.policies_configmap import ROOT

@@ -11,9 +11,9 @@ from click.testing import CliRunner, Result
 from msgspec import structs
 
 from rescheduler.cli.main import program
-from rescheduler.model.plan import Plan
-from rescheduler.model.plan_digest import sealed
-from rescheduler.reporting.machine import from_json, to_json
+from rescheduler.model.moves.plan import Plan
+from rescheduler.model.moves.plan_digest import sealed
+from rescheduler.reporting.formats.machine import from_json, to_json
 from rescheduler.sources.recording import save
 from tests.runtime.skewed import HOT, SPREAD, skewed
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.trail import Answer
+from rescheduler.model.trails.trail import Answer
 from rescheduler.runtime.live_actor import open_trail
 from tests.cli.recorded import NOWHERE, call, here
 from tests.reporting.history.samples import START, lines, week

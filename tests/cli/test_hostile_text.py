@@ -6,8 +6,8 @@ from click.testing import CliRunner
 
 from rescheduler.cli import version
 from rescheduler.cli.main import program
-from rescheduler.cli.output import _warn
-from rescheduler.cli.say import say
+from rescheduler.cli.shared.output import _warn
+from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import SourceError
 from tests.reporting.samples import SAMPLES
 from tests.reporting.test_hostile import PAYLOADS, poisoned

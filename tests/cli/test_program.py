@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 import rescheduler
 from rescheduler.cli.main import program
-from rescheduler.cli.options import given_options
-from rescheduler.cli.output import _color
+from rescheduler.cli.shared.options import given_options
+from rescheduler.cli.shared.output import _color
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.recording import save
 from tests.cli.recorded import NOWHERE, PLAN, call, here, made
@@ -135,7 +135,9 @@ def test_an_output_file_is_complete_or_untouched(here: Path) -> None:
 def test_a_dash_is_standard_output(here: Path, verb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     explain = ("explain", "node", "n1", "--snapshot", "cluster.snapshot")
     arguments = {"plan": PLAN, "explain": explain, "record": ("record", *NOWHERE)}[verb]
-    monkeypatch.setattr("rescheduler.runtime.recorder.observer", lambda *_: lambda _: skewed())
+    monkeypatch.setattr(
+        "rescheduler.runtime.inspecting.recorder.observer", lambda *_: lambda _: skewed()
+    )
     done = call(*arguments, "--out", "-")
     assert done.exit_code == 0
     if verb == "record":

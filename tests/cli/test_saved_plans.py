@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.plan import ClusterRef
+from rescheduler.model.moves.plan import ClusterRef
+from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
-from rescheduler.model.search_summary import SearchSummary
-from rescheduler.reporting.machine import to_json
+from rescheduler.reporting.formats.machine import to_json
 from rescheduler.runtime.cycle import withheld
 from tests.cli.recorded import NOWHERE, PLAN, call, edit, here, made, write_plan
 

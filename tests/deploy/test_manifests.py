@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.extender_lease import NAME as EXTENDER
 from rescheduler.actions.kueue import RIGHT
-from rescheduler.actions.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
-from rescheduler.actions.steering_table import TABLE
+from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
+from rescheduler.actions.steering.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
+from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.cli.main import program
 from rescheduler.kube import annotations
 from rescheduler.kube.kueue import RUNNERS
-from rescheduler.kube.steered import HOSTNAME, TEMPLATES, WEIGHT
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.steering import MOST_NODES
+from rescheduler.kube.pods.steered import HOSTNAME, TEMPLATES, WEIGHT
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.moves.steering import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.policies_configmap import FILE, ROOT, rendered

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rescheduler.actions.steering_format import read
-from rescheduler.actions.steering_table import TABLE
-from rescheduler.kube.steered import HOSTNAME
-from rescheduler.model.steering import Entry
+from rescheduler.actions.steering.steering_format import read
+from rescheduler.actions.steering.steering_table import TABLE
+from rescheduler.kube.pods.steered import HOSTNAME
+from rescheduler.model.moves.steering import Entry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.audit import Record, Records

@@ -16,8 +16,8 @@ from rescheduler.actions.evict import annotations, evict
 from rescheduler.actions.seen_pod import read_pod, was_evicted
 from rescheduler.actions.transport import call
 from rescheduler.model.errors import LedgerUnreadable, LockLost
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import MoveResult, PlannedMove, PodRef
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import MoveResult, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.live_actor import open_state
 from tests.e2e.builders.cluster import Cluster

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.extender_lease import ASKED, NAME, VERSION
-from rescheduler.actions.steering_format import written
+from rescheduler.actions.steering.extender_lease import ASKED, NAME, VERSION
+from rescheduler.actions.steering.steering_format import written
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import node
 from tests.e2e.builders.workloads import deployment

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.kube.accelerators import AMD as MADE_BY_AMD
-from rescheduler.kube.accelerators import GAUDI, INTEL
+from rescheduler.kube.nodes.accelerators import AMD as MADE_BY_AMD
+from rescheduler.kube.nodes.accelerators import GAUDI, INTEL
 from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, Source, fill
 

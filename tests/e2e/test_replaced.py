@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import Plan
-from rescheduler.model.plan_digest import sealed
-from rescheduler.reporting.machine import from_json, to_json
+from rescheduler.model.moves.plan import Plan
+from rescheduler.model.moves.plan_digest import sealed
+from rescheduler.reporting.formats.machine import from_json, to_json
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import Load
 from tests.e2e.builders.nodes import nodes

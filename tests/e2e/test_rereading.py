@@ -12,8 +12,8 @@ import pytest
 from kubernetes.client import ApiClient
 
 from rescheduler.kube.controllers import MOST_SELECTOR
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectUnreadable
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.kubernetes.transport import Connection, RequestRefused
 from rescheduler.wire.object_paths import object_name

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from rescheduler.actions.steering_format import written
-from rescheduler.actions.steering_table import TABLE
-from rescheduler.kube.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
-from rescheduler.model.steering import Entry
+from rescheduler.actions.steering.steering_format import written
+from rescheduler.actions.steering.steering_table import TABLE
+from rescheduler.kube.pods.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
+from rescheduler.model.moves.steering import Entry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from rescheduler.actions.steering_format import written
-from rescheduler.model.steering import Entry, Strength
+from rescheduler.actions.steering.steering_format import written
+from rescheduler.model.moves.steering import Entry, Strength
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.steering_format import SEEN, written
-from rescheduler.actions.steering_table import TABLE
+from rescheduler.actions.steering.steering_format import SEEN, written
+from rescheduler.actions.steering.steering_table import TABLE
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Api
 from tests.e2e.controlplane.manifests import apply_manifests

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.soft_taints import read
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.moves.soft_taints import read
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.controlplane.api import Api, ApiError

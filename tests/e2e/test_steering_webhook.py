@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.actions.steering_format import SEEN, written
-from rescheduler.kube.steered import steered_affinity
-from rescheduler.model.steering import Entry
+from rescheduler.actions.steering.steering_format import SEEN, written
+from rescheduler.kube.pods.steered import steered_affinity
+from rescheduler.model.moves.steering import Entry
 from rescheduler.runtime.servers.webhook.certificates import Pair, make_authority, make_certificate
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.nodes import nodes

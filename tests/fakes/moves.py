@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from rescheduler.model.plan import (
+from rescheduler.model.moves.plan import (
     ClusterRef,
     LandingShare,
     MoveResult,

@@ -21,25 +21,25 @@ from rescheduler.actions.evict import (
     eviction,
     understood,
 )
-from rescheduler.actions.extender_lease import NAME as EXTENDER
-from rescheduler.actions.extender_lease import ExtenderLease
 from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import read_pod
-from rescheduler.actions.soft_taints import SoftTaints
-from rescheduler.actions.steering_table import TABLE, SteeringTable
+from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
+from rescheduler.actions.steering.extender_lease import ExtenderLease
+from rescheduler.actions.steering.soft_taints import SoftTaints
+from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import Answer, Api, ServerClock
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.sources.kubernetes.client import Connection

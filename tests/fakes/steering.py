@@ -4,9 +4,9 @@ import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rescheduler.actions.steering_format import SEEN, read
-from rescheduler.kube.steered import steered_affinity, template_hash
-from rescheduler.model.steering import Entry, Strength
+from rescheduler.actions.steering.steering_format import SEEN, read
+from rescheduler.kube.pods.steered import steered_affinity, template_hash
+from rescheduler.model.moves.steering import Entry, Strength
 from tests.fakes.manners import Reply, status
 
 if TYPE_CHECKING:

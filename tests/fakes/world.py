@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests.fakes import budgets, kueue, nodes
 from tests.fakes.manners import (
     Reply,

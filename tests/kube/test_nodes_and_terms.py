@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, TopologySpreadConstraint
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.planning.eligibility.volume_checks import Attachments

@@ -5,13 +5,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from rescheduler.kube.affinity_terms import is_about
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Node, Pod, PodAffinityTerm, PodSpec, Taint, Toleration
-from rescheduler.kube.pod_requests import Amounts, pod_limits, pod_requests, scheduler_units
+from rescheduler.kube.pods.affinity_terms import is_about
+from rescheduler.kube.pods.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.pods.pod_requests import Amounts, pod_limits, pod_requests, scheduler_units
+from rescheduler.kube.pods.tolerations import NodeTaints, tolerates
 from rescheduler.kube.quantity import nanos
-from rescheduler.kube.tolerations import NodeTaints, tolerates
 from rescheduler.planning.limits.quotas import quota_use
 from rescheduler.policies.shared.demand import Demand, Devices, demand
 from rescheduler.scheduler.requests import incoming, running

@@ -8,7 +8,13 @@ from typing import get_args
 
 import pytest
 
-from rescheduler.model.history import TRANSITIONS, Event, ImpossibleEventError, PastMove, State
+from rescheduler.model.moves.history import (
+    TRANSITIONS,
+    Event,
+    ImpossibleEventError,
+    PastMove,
+    State,
+)
 from tests.cases import every
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

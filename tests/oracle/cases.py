@@ -21,7 +21,7 @@ import msgspec
 from rescheduler.documents.envelope import API_VERSION
 from rescheduler.kube.controllers import Controller, Namespace
 from rescheduler.kube.objects import Condition, Node, Pod
-from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document
 from rescheduler.policies.limits import Limits

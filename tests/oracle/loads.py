@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from rescheduler.kube.quantity import milli, units
-from rescheduler.model.readings import FloatArray, Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 
 Json = dict[str, Any]

@@ -9,8 +9,8 @@ from typing import Literal
 
 import numpy as np
 
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match

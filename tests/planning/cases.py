@@ -10,8 +10,8 @@ import msgspec
 from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.snapshot import Snapshot, Undecodable
+from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.planning.eligibility.eligibility import refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import LONG_AGO, NOW, controller, deployment, node, pod, snapshot

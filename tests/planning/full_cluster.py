@@ -1,8 +1,8 @@
 """A full_cluster cluster with Pending pods, for tests of explanations."""
 
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget, deployment, node, pod, snapshot

@@ -9,9 +9,9 @@ import msgspec
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity

@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from rescheduler.documents.label_selector import Selector
-from rescheduler.model.history import History
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import policy_set

@@ -8,14 +8,14 @@ import pytest
 
 from rescheduler.kube.controllers import Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.gangs import Gang
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, budget, node

@@ -11,9 +11,9 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.plan import Plan
-from rescheduler.model.plan_digest import digest_of
-from rescheduler.model.snapshot import Snapshot, Undecodable
+from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
+from rescheduler.model.moves.plan import Plan
+from rescheduler.model.moves.plan_digest import digest_of
 from tests.cluster import budget, controller, node, pod, snapshot
 from tests.fakes import kueue
 from tests.planning.gang_worlds import JOBSET, in_one_rack, planned

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from rescheduler.kube import annotations as names
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Condition, Pod, Taint
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.evaluation.evaluation import Gate
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import Disruptions
-from rescheduler.planning.search.evaluation import Gate
 from rescheduler.policies.limits import Limits
 from rescheduler.policytest.object_builders import crash_looping
 from rescheduler.sources.kubernetes.decode import Sharing

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
+from rescheduler.planning.evaluation.effort import UNHURRIED
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.limits.allowances import Allowances
-from rescheduler.planning.search.effort import UNHURRIED
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.draws import tries
 from tests.planning.gpu_worlds import gpu_worlds
 from tests.planning.random_worlds import worlds

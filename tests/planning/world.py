@@ -7,10 +7,10 @@ from datetime import timedelta
 import msgspec
 import numpy as np
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan, PlannedMove
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest
 from rescheduler.policies.base import Policy
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.locality.policy import Locality

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from rescheduler.model.readings import DeviceValue
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import DeviceValue
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.health.policy import Health
 from tests.cluster import pod, reading

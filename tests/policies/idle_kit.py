@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Container
-from rescheduler.model.readings import instants
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import instants
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from tests.cluster import NOW, reading

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.shared.separable import Separable
 from rescheduler.policies.terms import Term
 from tests.policies.kit import near

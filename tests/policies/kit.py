@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.readings import FloatArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.terms import Bounding, KeepsCharges, Mutual, Term
 from tests.policies.kit_cases import Case

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import ContainerStatus, Pod
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.spread.policy import Spread

@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Container
-from rescheduler.model.readings import DeviceValue, Reading
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import DeviceValue, Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import NOW, reading

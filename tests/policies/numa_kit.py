@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policytest.topologies import topology

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.base import Match
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread

@@ -10,10 +10,10 @@ import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.conformity.policy import Conformity

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rescheduler.model.cluster.readings import DeviceValue, instants, lasted
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
-from rescheduler.model.readings import DeviceValue, instants, lasted
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.binding import bind
-from rescheduler.planning.search.stability import Stability
+from rescheduler.planning.evaluation.stability import Stability
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.utilization.policy import Utilization

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from rescheduler.kube.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.objects import PodAffinityTerm
+from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
 from rescheduler.policytest.listing import listed
 from rescheduler.scheduler.model import SchedulerModel
 

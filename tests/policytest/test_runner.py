@@ -10,7 +10,7 @@ from rescheduler.cli.main import program
 from rescheduler.model.errors import PolicyError
 from rescheduler.policytest.runner import Result
 from rescheduler.policytest.writing import to_github, to_junit, to_text
-from rescheduler.runtime.testing import find, run
+from rescheduler.runtime.inspecting.testing import find, run
 
 POLICY = """\
 apiVersion: rescheduler.io/v1alpha1

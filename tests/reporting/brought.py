@@ -5,9 +5,9 @@ from typing import Any
 
 from msgspec import structs
 
-from rescheduler.model.plan import GainsResult, MeasuredMove, PodRef, PolicyResult
+from rescheduler.model.moves.plan import GainsResult, MeasuredMove, PodRef, PolicyResult
+from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.problem import Problem
-from rescheduler.model.selection import SelectionResult
 
 _POLICY = "gpu-utilization"
 

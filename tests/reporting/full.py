@@ -4,12 +4,12 @@ from msgspec import structs
 
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Outcome, Plan
+from rescheduler.model.moves.plan import Outcome, Plan
+from rescheduler.model.moves.restarting import StopRef
+from rescheduler.model.moves.room import GangRoom
+from rescheduler.model.moves.search_summary import SearchSummary
+from rescheduler.model.moves.steering import Steered
 from rescheduler.model.problem import Problem
-from rescheduler.model.restarting import StopRef
-from rescheduler.model.room import GangRoom
-from rescheduler.model.search_summary import SearchSummary
-from rescheduler.model.steering import Steered
 from tests.reporting import brought
 from tests.reporting.samples import TAKEN, became, outcome_of, plan
 from tests.reporting.trust import calibrated, schedulers

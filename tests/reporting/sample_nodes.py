@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rescheduler.model.plan import Change, NodeView
+from rescheduler.model.moves.plan import Change, NodeView
 
 HOT = ["gpu-a-03", "gpu-a-07", "gpu-a-11", "gpu-a-12", "gpu-a-18"]
 COOL = ["gpu-b-04", "gpu-c-09", "gpu-b-17", "gpu-c-02", "gpu-b-11", "gpu-c-14"]

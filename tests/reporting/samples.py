@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from rescheduler.model.plan import (
+from rescheduler.model.moves.plan import (
     BudgetUse,
     Change,
     ClusterRef,
@@ -26,10 +26,10 @@ from rescheduler.model.plan import (
     Result,
     Totals,
 )
-from rescheduler.model.plan_digest import sealed
+from rescheduler.model.moves.plan_digest import sealed
+from rescheduler.model.moves.restarting import RestartCost
+from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.problem import Problem
-from rescheduler.model.restarting import RestartCost
-from rescheduler.model.selection import SelectionResult
 from tests.reporting import brought
 from tests.reporting.sample_nodes import COOL, DOCUMENTS, HOT, node_views
 from tests.reporting.trust import calibrated, schedulers

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from rescheduler.reporting.machine import to_json
-from rescheduler.reporting.markdown import render_markdown
-from rescheduler.reporting.page import render_page
-from rescheduler.reporting.terminal import render_table
+from rescheduler.reporting.formats.machine import to_json
+from rescheduler.reporting.formats.markdown import render_markdown
+from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.terminal import render_table
 from tests.reporting.samples import SAMPLES
 
 Golden = Callable[[Path, str], None]

@@ -7,8 +7,8 @@ from msgspec import structs
 
 from rescheduler.model.found import Found
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Cost, GainsResult, Outcome, Plan, PolicyResult, Result
-from rescheduler.model.room import GangRoom
+from rescheduler.model.moves.plan import Cost, GainsResult, Outcome, Plan, PolicyResult, Result
+from rescheduler.model.moves.room import GangRoom
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.view import view
 from tests.reporting.samples import became, outcome_of, plan

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from rescheduler.model.plan import Report
+from rescheduler.model.moves.plan import Report
 from rescheduler.model.wording import clean
-from rescheduler.reporting.markdown import render_markdown
-from rescheduler.reporting.page import render_page
-from rescheduler.reporting.terminal import render_table
+from rescheduler.reporting.formats.markdown import render_markdown
+from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.terminal import render_table
 from tests.cases import every
 from tests.reporting.samples import SAMPLES
 

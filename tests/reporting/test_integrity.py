@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from msgspec import structs
 
 from rescheduler.model.errors import PlanEdited, PlanError, PlanUnreadable
-from rescheduler.model.plan import Outcome, Plan, Report
+from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
+from rescheduler.reporting.formats.machine import from_json, to_json
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
-from rescheduler.reporting.machine import from_json, to_json
 from tests.draws import tries
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.model.plan import OwnerRef, PodRef
+from rescheduler.model.moves.plan import OwnerRef, PodRef
 from rescheduler.reporting import phrasing
 
 

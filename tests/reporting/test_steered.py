@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import LandingShare, Plan
-from rescheduler.model.search_summary import SearchSummary, together
-from rescheduler.model.steering import Steered
-from rescheduler.reporting.page import render_page
-from rescheduler.reporting.terminal import render_table
+from rescheduler.model.moves.plan import LandingShare, Plan
+from rescheduler.model.moves.search_summary import SearchSummary, together
+from rescheduler.model.moves.steering import Steered
+from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.terminal import render_table
 from tests.reporting.samples import plan
 
 SUMMARY = SearchSummary(stopped="full", steps=1234, gain=24.0, bound=25.0, chained=2)

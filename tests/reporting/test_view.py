@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import Change, LandingShare, NodeView, Report, Totals
+from rescheduler.model.moves.plan import Change, LandingShare, NodeView, Report, Totals
+from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.problem import Problem
-from rescheduler.model.selection import SelectionResult
+from rescheduler.reporting.formats.page import batches, budgets
 from rescheduler.reporting.heat_map import MOST, heat_map, zones
-from rescheduler.reporting.page import batches, budgets
 from rescheduler.reporting.view import view
 from tests.reporting.brought import changed
 from tests.reporting.sample_nodes import DOCUMENTS

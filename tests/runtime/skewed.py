@@ -6,11 +6,11 @@ from dataclasses import replace
 import yaml
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.history import History
-from rescheduler.model.plan import Outcome
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle

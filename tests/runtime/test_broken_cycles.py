@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.trail import CycleEnd, CycleStart
+from rescheduler.model.trails.trail import CycleEnd, CycleStart
 from rescheduler.runtime.trailing import audited
 
 

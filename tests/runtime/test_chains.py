@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from rescheduler.kube.annotations import OPT_OUT
-from rescheduler.model.plan import Outcome
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome, PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned

@@ -11,13 +11,13 @@ from msgspec import structs
 from rescheduler.acting import run as acting
 from rescheduler.acting.actor import Actor
 from rescheduler.kube.objects import Taint
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.history import History
-from rescheduler.model.plan import MoveResult, Outcome, Plan, Result, plan_in
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result, plan_in
+from rescheduler.model.moves.soft_taints import Mark, written
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.soft_taints import Mark, written
-from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code

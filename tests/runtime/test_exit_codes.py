@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import MoveResult, Outcome, Plan, Result
+from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.runtime.cycle import run_cycle

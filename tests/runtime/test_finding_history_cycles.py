@@ -8,8 +8,8 @@ import yaml
 
 from rescheduler.acting.actor import Actor
 from rescheduler.actions.finding_history_store import FindingHistoryStore
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.policies.limits import Limits

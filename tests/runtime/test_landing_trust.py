@@ -6,9 +6,16 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.calibration import LandingRecord
-from rescheduler.model.history import History
-from rescheduler.model.plan import Calibration, LandingShare, Outcome, Plan, PlannedMove, Report
+from rescheduler.model.moves.calibration import LandingRecord
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import (
+    Calibration,
+    LandingShare,
+    Outcome,
+    Plan,
+    PlannedMove,
+    Report,
+)
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code

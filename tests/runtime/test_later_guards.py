@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Outcome, Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Outcome, Plan
 from rescheduler.planning.limits.selections import recognize
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.actor import Actor
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import LockLost
-from rescheduler.model.gains import Baseline, GainRecord, Pair
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.gains import Baseline, GainRecord, Pair
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code

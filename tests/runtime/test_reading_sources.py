@@ -6,19 +6,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.utilization.policy import Utilization
+from rescheduler.runtime.inspecting.recorder import record
 from rescheduler.runtime.reading_sources import (
     ReadingSource,
     read_all,
     reading_sources,
     unanswered,
 )
-from rescheduler.runtime.recorder import record
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.transport import Connection
 from rescheduler.sources.prometheus.catalog import CATALOG

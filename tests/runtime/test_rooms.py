@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.model.plan import Outcome
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import Stage, warm

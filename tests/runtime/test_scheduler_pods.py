@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.plan import Outcome
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from rescheduler.model.errors import LockLost
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.selection import Selection, SelectionResult
 from rescheduler.model.problem import Problem
-from rescheduler.model.selection import Selection, SelectionResult
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

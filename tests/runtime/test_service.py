@@ -20,13 +20,13 @@ from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
-from rescheduler.model.history import History
-from rescheduler.model.plan import Plan, Report, plan_in
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan, Report, plan_in
+from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
-from rescheduler.model.search_summary import SearchSummary
-from rescheduler.model.snapshot import Cluster, Snapshot
-from rescheduler.planning.search.effort import Effort
+from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime import stopping
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld

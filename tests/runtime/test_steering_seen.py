@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from rescheduler.actions.extender_lease import NAME
+from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering

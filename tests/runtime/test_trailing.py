@@ -12,10 +12,10 @@ from rescheduler.acting.reconcile import holding
 from rescheduler.acting.run import act
 from rescheduler.actions.trail import Trail
 from rescheduler.actions.trail_file import TrailFile
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.errors import PolicyError, TrailUnwritable
-from rescheduler.model.plan import Outcome, PlannedMove
-from rescheduler.model.readings import Reading, ReadingRequest, Readings
-from rescheduler.model.trail import (
+from rescheduler.model.moves.plan import Outcome, PlannedMove
+from rescheduler.model.trails.trail import (
     Answer,
     AnyRecord,
     Became,
@@ -33,7 +33,7 @@ from rescheduler.model.trail import (
     Resolved,
     read_record,
 )
-from rescheduler.model.trail_chain import TrailChain
+from rescheduler.model.trails.trail_chain import TrailChain
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests.cluster import controller, node, pod, snapshot
 
 APPS = ("red", "green", "blue")

@@ -4,8 +4,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Cluster
+from rescheduler.model.cluster.snapshot import Cluster
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot

@@ -9,8 +9,8 @@ from hypothesis import given as any_given
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.model.move import Landing, Shift
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.default_plugins import WEIGHTS

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Cluster
+from rescheduler.model.cluster.snapshot import Cluster
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import NOW, controller, node, pod, snapshot
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.kube.pod_requests import resized
+from rescheduler.kube.pods.pod_requests import resized
 from rescheduler.scheduler.requests import incoming, running
 
 MI = 1024 * 1024

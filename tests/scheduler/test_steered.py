@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.steered import HOSTNAME, steered
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.steered import HOSTNAME, steered
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
 from tests.cluster import deployment, node, pod, snapshot

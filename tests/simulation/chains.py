@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from rescheduler.actions.steering_format import read
+from rescheduler.actions.steering.steering_format import read
 from tests.fakes.steering import TABLE_KEY
 from tests.simulation.crash_points import AT_EVERY_CALL, At
 from tests.simulation.objects import is_ready

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 
-from rescheduler.actions.soft_taints import NODES, REVIEWS
-from rescheduler.model.plan import Outcome, plan_in
+from rescheduler.actions.steering.soft_taints import NODES, REVIEWS
+from rescheduler.model.moves.plan import Outcome, plan_in
 from rescheduler.model.reasons import CATALOG
 from tests.simulation.ground import RE_READ, Ground
 from tests.simulation.invariants_of_evictions import overdue

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from rescheduler.model.plan import Outcome, plan_in
+from rescheduler.model.moves.plan import Outcome, plan_in
 from tests.simulation.loads import constant
 from tests.simulation.policies import POLICIES, TAINTED
 from tests.simulation.process import Cycle

@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from rescheduler.kube.steered import REQUIRED
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.soft_taints import read
+from rescheduler.kube.pods.steered import REQUIRED
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.moves.soft_taints import read
 from tests.fakes.manners import stamp
 from tests.simulation.virtual_time import START
 

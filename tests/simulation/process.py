@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import msgspec
 
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Mode, Plan, Report
+from rescheduler.model.moves.plan import Mode, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
@@ -393,5 +393,5 @@ def stand_ins() -> list[tuple[str, str, Any]]:
     return [
         ("rescheduler.actions.lease", "threading", threads),
         ("rescheduler.runtime.live_actor", "Api", SimApi),
-        ("rescheduler.sources.prometheus.http_api", "_Session", Session),
+        ("rescheduler.sources.prometheus.http.http_api", "_Session", Session),
     ]

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager
 
 import msgspec
 
-from rescheduler.model.history import RAMP_CYCLES
-from rescheduler.model.plan import Mode
+from rescheduler.model.moves.history import RAMP_CYCLES
+from rescheduler.model.moves.plan import Mode
 from rescheduler.policies.limits import Limits
 from tests.fakes.manners import stamp
 from tests.simulation.ground import Ground

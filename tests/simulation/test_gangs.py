@@ -7,8 +7,8 @@ import pytest
 
 from rescheduler.acting import gates, reconcile
 from rescheduler.actions.kueue import KueueWorkloads, understood
-from rescheduler.model.gangs import Gangs
-from rescheduler.model.plan import Outcome
+from rescheduler.model.cluster.gangs import Gangs
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.planning.limits import guards
 from tests.simulation.crash_points import AT_EVERY_CALL
 from tests.simulation.gangs import GANG, broken, hot, running

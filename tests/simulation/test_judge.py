@@ -10,9 +10,9 @@ import pytest
 from rescheduler.acting.gates import Gates
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
-from rescheduler.actions.soft_taints import SoftTaints
-from rescheduler.model.history import History
-from rescheduler.model.selection import SelectionRecord
+from rescheduler.actions.steering.soft_taints import SoftTaints
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.selection import SelectionRecord
 from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
 from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision

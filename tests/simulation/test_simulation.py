@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from rescheduler.model.plan import Outcome, plan_in
+from rescheduler.model.moves.plan import Outcome, plan_in
 from tests.simulation.invariants import ELSEWHERE, ON_END, ON_REQUEST
 from tests.simulation.invariants_of_evictions import ON_EVICTION
 from tests.simulation.matrix import sure

@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, Source, fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW

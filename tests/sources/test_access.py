@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import pytest
 
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.sources.prometheus.access import Access, header_files
+from rescheduler.sources.prometheus.http.access import Access, header_files
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.sources.metrics import Stub

@@ -10,10 +10,10 @@ import pytest
 import requests
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.sources.prometheus.access import Access
-from rescheduler.sources.prometheus.clouds import CloudAuth
+from rescheduler.sources.prometheus.http.access import Access
+from rescheduler.sources.prometheus.http.clouds import CloudAuth
+from rescheduler.sources.prometheus.http.signature import Signer
 from rescheduler.sources.prometheus.prometheus import Prometheus
-from rescheduler.sources.prometheus.signature import Signer
 from tests.sources.server import Reply, Request, serving
 from tests.sources.test_access import SECRET, read, stub
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.sources.prometheus.clusters import QUESTION
 from rescheduler.sources.prometheus.definition import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings

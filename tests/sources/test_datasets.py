@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.readings import Reading
+from rescheduler.model.cluster.readings import Reading
 from rescheduler.policies.base import Match
 from rescheduler.policies.locality.policy import Datasets, Locality
 from rescheduler.sources.datasets import Catalogs

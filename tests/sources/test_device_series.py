@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests import cluster
 from tests.sources.metrics import Stub, read
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import NodeAddress
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.identity import Identity
 from tests import cluster
 from tests.sources.metrics import Stub, read

@@ -12,7 +12,7 @@ import pytest
 
 from rescheduler.kube.controllers import Service
 from rescheduler.kube.objects import NodeAddress, ObjectMeta
-from rescheduler.model.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load, save

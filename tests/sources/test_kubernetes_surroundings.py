@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import DEADLINE, read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import SECONDS, read_surroundings, read_workload
 from rescheduler.sources.kubernetes.transport import Answer, Connection

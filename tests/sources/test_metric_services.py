@@ -4,8 +4,8 @@ import pytest
 
 from rescheduler.kube.controllers import Service, ServicePort, ServiceSpec
 from rescheduler.kube.objects import ObjectMeta
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.readings import ReadingRequest
 from rescheduler.runtime.dependencies import dependencies_of
 from rescheduler.runtime.reading_sources import located, reading_sources
 from rescheduler.runtime.settings import Settings

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.own_readings.presets import PRESETS
 from rescheduler.sources.prometheus.catalog import fill

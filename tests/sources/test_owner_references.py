@@ -7,7 +7,7 @@ import pytest
 
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.kube.owner_references import LONGEST_NAME, tidy_owners
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.sources.objects import Api, named, node, pod
 from tests.sources.test_kubernetes import NODES, PODS, connected

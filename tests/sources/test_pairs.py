@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.traffic_fields import Traffic

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus.access import Access
+from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.sources.metrics import AT, Stub, answer, read, vector

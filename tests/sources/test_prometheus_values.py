@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, NodeAddress
-from rescheduler.model.readings import LinkSpeed
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import LinkSpeed
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.definition import LINKS
 from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, resolve
 from tests import cluster

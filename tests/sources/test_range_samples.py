@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import Reading, ReadingRequest, instants, lasted
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, instants, lasted
 from rescheduler.sources.prometheus import range_samples
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings

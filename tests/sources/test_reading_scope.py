@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.sources.prometheus.catalog import CATALOG

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.extensions import Webhook, WebhookConfiguration
 from rescheduler.kube.objects import ContainerImage, ObjectMeta, Pod, PodStatus
+from rescheduler.model.cluster.readings import Reading, Readings
+from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.model.dependencies import Address, Dependencies
 from rescheduler.model.errors import OutputError, SnapshotUnreadable
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, Readings
-from rescheduler.model.snapshot import Snapshot, Undecodable
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
 from tests import cluster

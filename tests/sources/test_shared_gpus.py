@@ -5,8 +5,8 @@ import pytest
 
 from rescheduler.kube.dra.devices import ResourceSlice
 from rescheduler.kube.objects import Pod
-from rescheduler.model.readings import DeviceValue, Reading
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import DeviceValue, Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from tests import cluster
 from tests.sources.metrics import AT, WINDOW, Stub, read

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.dra.devices import ResourceSlice
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
-from rescheduler.model.readings import DeviceValue, Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
+from rescheduler.model.cluster.readings import DeviceValue, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.recording import load, save
 from tests import cluster

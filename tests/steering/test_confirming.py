@@ -9,11 +9,11 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.actions.extender_lease import NAME, ExtenderLease
-from rescheduler.actions.steering_format import read
-from rescheduler.model.plan import LandingShare
+from rescheduler.actions.steering.extender_lease import NAME, ExtenderLease
+from rescheduler.actions.steering.steering_format import read
+from rescheduler.model.moves.plan import LandingShare
+from rescheduler.model.moves.steering import Steered
 from rescheduler.model.problem import Problem
-from rescheduler.model.steering import Steered
 from rescheduler.planning.advice import Advice
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

@@ -8,11 +8,11 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.actions.extender_lease import NAME
-from rescheduler.actions.steering_format import read
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import LandingShare, Outcome
-from rescheduler.model.steering import Steered, Strength
+from rescheduler.actions.steering.extender_lease import NAME
+from rescheduler.actions.steering.steering_format import read
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import LandingShare, Outcome
+from rescheduler.model.moves.steering import Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.extender.protocol import ExtenderArgs

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from rescheduler.actions.extender_lease import NAME
-from rescheduler.actions.steering_format import read
-from rescheduler.kube.tolerations import SOFT_TAINT
+from rescheduler.actions.steering.extender_lease import NAME
+from rescheduler.actions.steering.steering_format import read
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.past_steering import PastSteering
-from rescheduler.model.steering import TRAITS
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.steering import TRAITS
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering as Wanted

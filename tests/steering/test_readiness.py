@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.plan import Outcome
+from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering

@@ -8,11 +8,11 @@ from msgspec import structs
 
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.run import act
-from rescheduler.actions.steering_format import read
-from rescheduler.kube.steered import PREFERRED, REQUIRED
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.steering import Entry, MeansName, Steered, Strength
+from rescheduler.actions.steering.steering_format import read
+from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
+from rescheduler.model.moves.steering import Entry, MeansName, Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.exit_codes import exit_code

@@ -13,13 +13,13 @@ from rescheduler.acting.actor import Actor
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.run import act
 from rescheduler.kube.objects import Node
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import LandingShare, Outcome, PlannedMove
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
+from rescheduler.model.moves.soft_taints import Mark, read, written
+from rescheduler.model.moves.steering import Steered
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.soft_taints import Mark, read, written
-from rescheduler.model.steering import Steered
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned

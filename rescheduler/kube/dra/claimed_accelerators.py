@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from rescheduler.kube.accelerators import maker_of_driver, part_of_gpu
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.devices import ResourceClaim, ResourceSlice
+from rescheduler.kube.nodes.accelerators import maker_of_driver, part_of_gpu
 from rescheduler.kube.quantity import nanos
 
 _WHOLE = ("gpu", "amdgpu")

@@ -7,9 +7,9 @@ Kubernetes 1.36 (feature gate DRAExtendedResource).
 from collections.abc import Iterable
 
 from rescheduler.kube.dra.devices import DeviceClass
+from rescheduler.kube.nodes.resource_names import IMPLICIT_CLASS
 from rescheduler.kube.objects import PodSpec
-from rescheduler.kube.pod_requests import pod_requests
-from rescheduler.kube.resource_names import IMPLICIT_CLASS
+from rescheduler.kube.pods.pod_requests import pod_requests
 
 
 def extended_names(classes: Iterable[DeviceClass]) -> frozenset[str]:

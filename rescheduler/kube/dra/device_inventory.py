@@ -9,7 +9,7 @@ import numpy as np
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
 from rescheduler.kube.dra.devices import DeviceAttribute, ResourceSlice
-from rescheduler.kube.tolerations import HARD
+from rescheduler.kube.pods.tolerations import HARD
 
 
 class DeviceInventory:

@@ -20,11 +20,11 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import cached_property
 
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.cluster.workload import Workload
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted, instant
-from rescheduler.model.workload import Workload
 from rescheduler.planning.eligibility.ready_times import ReadyTimes
 from rescheduler.policies.limits import Limits
 

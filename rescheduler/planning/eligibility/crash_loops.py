@@ -4,9 +4,9 @@ from collections import defaultdict
 from functools import cached_property
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import instant
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from rescheduler.kube.gangs import grouped
 from rescheduler.kube.objects import ObjectMeta, Pod, PodSpec
-from rescheduler.model.history import History
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
 from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods

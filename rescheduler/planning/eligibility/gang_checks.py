@@ -5,10 +5,10 @@ may be moved where every member is Running and Ready.
 """
 
 from rescheduler.kube.gangs import SCHEDULING_GROUP, WORKLOAD_REF, WORKLOADS
-from rescheduler.model.gangs import Gang
-from rescheduler.model.history import History
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.eligibility.kueue_checks import KueueChecks

@@ -1,8 +1,8 @@
 """How many members a gang can spare: its Ready ones above its minimum."""
 
-from rescheduler.model.gangs import Gang
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 
 
 class SpareMembers:

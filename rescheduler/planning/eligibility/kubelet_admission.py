@@ -12,10 +12,10 @@ import numpy as np
 
 from rescheduler.kubelet.kubelet_states import KubeletStates
 from rescheduler.kubelet.zone_allocation import ZoneAllocation
-from rescheduler.model.move import Landing, Shift
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 
 _TOLERATED = 0.01
 """The probability of a refusal that is taken for none: with it a loop cannot last."""

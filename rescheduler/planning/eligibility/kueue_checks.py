@@ -9,9 +9,9 @@ from functools import cached_property
 from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue, unlike, unstoppable, waits
 from rescheduler.kube.selectors import matches
-from rescheduler.model.gangs import Gang
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 
 _KINDS = (WORKLOADS, "ClusterQueue", "LocalQueue")

@@ -17,8 +17,8 @@ from urllib.parse import urlsplit
 from rescheduler.kube.controllers import Service
 from rescheduler.kube.extensions import ServiceReference, WebhookConfiguration
 from rescheduler.kube.objects import Labels, Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.opt_outs import refuse_needed
 
 _NAME_LABELS = (

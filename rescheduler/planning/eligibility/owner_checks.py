@@ -11,9 +11,9 @@ from rescheduler.kube.controllers import (
     selector_size,
 )
 from rescheduler.kube.objects import OwnerReference
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.cluster.workload import Workload
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.workload import Workload
 from rescheduler.policies.limits import Limits
 
 _REPLACING_KINDS = frozenset({"ReplicaSet", "ReplicationController", "StatefulSet", "Job"})

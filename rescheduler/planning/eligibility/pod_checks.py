@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
-from rescheduler.kube.pod_state import pod_priority
+from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from statistics import median
 from typing import NamedTuple
 
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 
 
 class Usual(NamedTuple):

@@ -10,13 +10,13 @@ import numpy as np
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.gangs import kueue_marked
-from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import NodeSelector, Pod
-from rescheduler.kube.steered import HOSTNAME
+from rescheduler.kube.pods.node_selection import node_affinity
+from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.pod_checks import refuse_kind
 
 

@@ -3,12 +3,12 @@
 from functools import cached_property
 
 from rescheduler.kube import annotations
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, Volume
+from rescheduler.kube.pods.node_selection import NodeSelection
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 
 

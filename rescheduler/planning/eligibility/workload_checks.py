@@ -8,13 +8,13 @@ import numpy as np
 
 from rescheduler.kube.controllers import HorizontalPodAutoscaler
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.tolerations import evicting
-from rescheduler.model.history import History
+from rescheduler.kube.pods.tolerations import evicting
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.cluster.workload import Workload
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted, instant
-from rescheduler.model.workload import Workload
 from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.owner_checks import OwnerChecks
 from rescheduler.policies.limits import Limits

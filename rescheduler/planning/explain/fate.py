@@ -3,15 +3,15 @@
 import numpy as np
 
 from rescheduler.model.explanation import PolicyView, Verdict
-from rescheduler.model.move import Landing
-from rescheduler.model.plan import FindingView, Mode
+from rescheduler.model.moves.move import Landing
+from rescheduler.model.moves.plan import FindingView, Mode
 from rescheduler.planning.binding import Binding
+from rescheduler.planning.evaluation.destinations import describe
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.decision import Decision, decide
 from rescheduler.planning.plan.planner import with_landings
 from rescheduler.planning.search.batching import batches
-from rescheduler.planning.search.destinations import describe
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 MOST_FINDINGS = 5
 

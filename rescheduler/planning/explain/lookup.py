@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import NotFound
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 
 _SHOWN = 3

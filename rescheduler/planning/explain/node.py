@@ -3,12 +3,12 @@
 import numpy as np
 
 from rescheduler.kube.objects import Node
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.explanation import Header, Load, NodeExplanation, PodOnNode, Room
-from rescheduler.model.readings import IntArray
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.fate import Fates, view
 from rescheduler.planning.plan.views import ZONE
 from rescheduler.planning.references import owner_ref, pod_ref
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 _MILLI = 1000.0
 

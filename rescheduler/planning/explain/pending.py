@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 import msgspec
 import numpy as np
 
-from rescheduler.kube.pod_state import pod_priority, waits_for_a_node
+from rescheduler.kube.pods.pod_state import pod_priority, waits_for_a_node
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod, RoomMove
-from rescheduler.model.move import Landing, Shift
+from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, IntArray
 from rescheduler.model.wording import counted
+from rescheduler.planning.evaluation.destinations import refuse_landing
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
-from rescheduler.planning.search.destinations import refuse_landing
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.scheduler.plugins.default_plugins import STATIC
 
 SHOWN = 3

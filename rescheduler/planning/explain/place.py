@@ -6,12 +6,12 @@ from typing import Literal
 
 import numpy as np
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.explanation import FilterResult, NodeScore, Reason
-from rescheduler.model.plan import LandingShare
+from rescheduler.model.moves.plan import LandingShare
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.references import landing_shares
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.scheduler.rejections import Rejection, event_text
 from rescheduler.scheduler.verdicts import Verdicts
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 
-from rescheduler.kube.pod_state import waits_for_a_node
+from rescheduler.kube.pods.pod_state import waits_for_a_node
 from rescheduler.model.explanation import Check, GangView, Header, PodExplanation, Verdict
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.gang_members import SpareMembers
+from rescheduler.planning.evaluation.evaluator import ONLY_WHOLE
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.fate import Fates, pod_views
 from rescheduler.planning.explain.place import place
 from rescheduler.planning.references import owner_ref, pod_ref
-from rescheduler.planning.search.evaluator import ONLY_WHOLE
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 _BUDGETS = ("BUD001", "BUD003")
 _LEFT = ("BUD002", "BUD004")

@@ -11,10 +11,10 @@ from msgspec import structs
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.objects import Pod
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.readings import Readings
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.planning.gates.context import PodContext

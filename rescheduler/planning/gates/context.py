@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.gates import Purpose
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gates import Purpose
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 
 Barred = Mapping[tuple[str, str], Problem]

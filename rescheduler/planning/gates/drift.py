@@ -1,8 +1,8 @@
 """Whether a pod is still the one that was planned for, on a snapshot or read right before."""
 
-from rescheduler.kube.node_selection import node_affinity
 from rescheduler.kube.objects import Pod
-from rescheduler.model.plan import PlannedMove
+from rescheduler.kube.pods.node_selection import node_affinity
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
 from rescheduler.planning.eligibility.steerable import names_nodes

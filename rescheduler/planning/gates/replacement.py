@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from rescheduler.kube.controllers import selector_text
 from rescheduler.kube.objects import Pod
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.context import PodContext
 
 MOST_KNOWN = 5000

@@ -1,6 +1,6 @@
 """Whether a gang can still spare a pod, read right before its eviction."""
 
-from rescheduler.model.gangs import Gangs
+from rescheduler.model.cluster.gangs import Gangs
 from rescheduler.model.problem import Problem
 from rescheduler.planning.gates.context import PodContext
 

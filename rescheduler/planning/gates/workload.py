@@ -2,10 +2,10 @@
 
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import unstoppable
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.restarting import StopRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.restarting import StopRef
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.context import PodContext
 
 

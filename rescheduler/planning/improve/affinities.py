@@ -20,8 +20,8 @@ from rescheduler.kube.objects import (
     PodAffinityTerm,
     PodSpec,
 )
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 _HOSTNAME = "kubernetes.io/hostname"
 _encode = msgspec.msgpack.Encoder().encode

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 
 
 class Allotted:

@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.planning.improve.placement import NOTHING, Placement
 
 _BATCH = 32

@@ -13,14 +13,14 @@ import numpy as np
 from msgspec import structs
 
 from rescheduler.model.problem import Problem
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluation import NOTHING, Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import annealed
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluation import NOTHING, Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult
 from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal

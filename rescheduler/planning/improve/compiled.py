@@ -5,15 +5,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.affinities import affinities
 from rescheduler.planning.improve.beside import Beside
 from rescheduler.planning.improve.placement import Placement, Priced
 from rescheduler.planning.improve.rules import Accepted, Apart, Room, Rule
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.separable import Separable
 

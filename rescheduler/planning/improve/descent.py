@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.placement import NOTHING, Placement
 
 AT_ONCE = 1 << 20

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.at_once import annealed_at_once
 from rescheduler.planning.improve.descent import Descent

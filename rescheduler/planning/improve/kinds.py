@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.planning.improve.descent import AT_ONCE
 from rescheduler.planning.improve.placement import NOTHING, Placement
 

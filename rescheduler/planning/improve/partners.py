@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.pool import pool_by_savings
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.planning.improve.rules import Confining, Rule, Wide
 from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel, OfKinds
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 
 TIMES = 10
 """How often one of average weight is in the pool."""

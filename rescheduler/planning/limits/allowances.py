@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.documents.amounts import allowed
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.move_limits import DAY, MoveLimit

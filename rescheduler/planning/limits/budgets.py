@@ -5,12 +5,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rescheduler.model.gangs import Gang
-from rescheduler.model.history import History
-from rescheduler.model.plan import BudgetUse
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import BudgetUse
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.planning.limits.quotas import Quotas

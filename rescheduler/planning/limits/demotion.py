@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from math import ceil
 
-from rescheduler.model.gains import GainRecord
-from rescheduler.model.history import History
-from rescheduler.model.plan import GainsResult
+from rescheduler.model.moves.gains import GainRecord
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import GainsResult
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import ObjectMeta, Pod
-from rescheduler.kube.pod_state import pod_priority
-from rescheduler.model.history import History
-from rescheduler.model.readings import IntArray
-from rescheduler.model.restarting import RestartCost
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.pod_state import pod_priority
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.restarting import RestartCost
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.restart import (

@@ -10,10 +10,10 @@ from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.gangs import KUEUE
 from rescheduler.kube.kueue import JOBSETS, holds, made_names
 from rescheduler.kube.objects import OwnerReference
-from rescheduler.kube.pod_state import grace, grace_of
-from rescheduler.model.history import History, PastMove
+from rescheduler.kube.pods.pod_state import grace, grace_of
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility

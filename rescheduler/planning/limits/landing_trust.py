@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from rescheduler.model.calibration import LandingRecord, scheduler_version
-from rescheduler.model.history import History
-from rescheduler.model.plan import Calibration, LandingRates
+from rescheduler.model.moves.calibration import LandingRecord, scheduler_version
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Calibration, LandingRates
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 

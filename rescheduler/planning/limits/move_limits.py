@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.documents.fields import duration_text
-from rescheduler.model.history import RAMP_CYCLES, History, PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import RAMP_CYCLES, History, PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted, instant
 from rescheduler.planning.limits.allowances import Allowance, Allowances
 from rescheduler.policies.limits import Limits

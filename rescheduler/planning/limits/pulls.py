@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from rescheduler.kube.objects import Node, PodSpec
-from rescheduler.model.move import Landing
+from rescheduler.model.moves.move import Landing
 from rescheduler.scheduler.plugins.image_locality import full_name, reference
 
 _LIKELY = 0.1

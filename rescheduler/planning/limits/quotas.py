@@ -2,12 +2,12 @@
 
 from collections import Counter
 
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_requests import pod_limits, pod_requests
+from rescheduler.kube.pods.pod_requests import pod_limits, pod_requests
 from rescheduler.kube.quantity import nanos
-from rescheduler.kube.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 
 _ONE = nanos(1)
 _OVERLAPPING = frozenset({"ReplicaSet", "ReplicationController", "Job"})

@@ -6,7 +6,7 @@ from datetime import datetime
 from rescheduler.kube import annotations
 from rescheduler.kube.go_durations import go_seconds
 from rescheduler.kube.objects import Labels, ObjectMeta, Pod
-from rescheduler.model.restarting import RestartCost
+from rescheduler.model.moves.restarting import RestartCost
 from rescheduler.planning.eligibility.ready_times import Usual
 
 MOST_WORK_SECONDS = 7200.0

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rescheduler.documents.fields import duration_text
-from rescheduler.model.history import History
-from rescheduler.model.problem import Problem
-from rescheduler.model.selection import (
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.selection import (
     GROWTH,
     Selection,
     SelectionRecord,
     SelectionResult,
     remembered,
 )
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet

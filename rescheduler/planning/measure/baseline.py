@@ -4,16 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, SelectedTotals
-from rescheduler.model.history import COMPARED_NODES, History
-from rescheduler.model.plan import PlannedMove
-from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray, Reading
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, IntArray, Reading
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline, SelectedTotals
+from rescheduler.model.moves.history import COMPARED_NODES, History
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.planning.evaluation.corrections import corrected
 from rescheduler.planning.measure.by_node import by_node, fresh, usable
 from rescheduler.planning.measure.churn import pods_then
 from rescheduler.planning.measure.level import Past
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
-from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import Freeing, KeepsCharges
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 
 
 def of_objects(requests: Iterable[ReadingRequest]) -> list[ReadingRequest]:

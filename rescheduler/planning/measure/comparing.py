@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import of_objects
 from rescheduler.planning.measure.counterfactual import Obstacle
 from rescheduler.planning.measure.groups import Group, Settled

@@ -11,9 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from msgspec import structs
 
-from rescheduler.model.gains import Baseline
-from rescheduler.model.history import History
-from rescheduler.model.readings import (
+from rescheduler.model.cluster.readings import (
     BoolArray,
     DeviceValue,
     FloatArray,
@@ -21,7 +19,9 @@ from rescheduler.model.readings import (
     Reading,
     Readings,
 )
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline
+from rescheduler.model.moves.history import History
 from rescheduler.model.wording import counted
 from rescheduler.planning.measure.baseline import peers
 from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_of, usable

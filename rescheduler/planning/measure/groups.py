@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rescheduler.model.gains import Baseline
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 

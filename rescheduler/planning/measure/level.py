@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.model.readings import DeviceValue, FloatArray, instants
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import DeviceValue, FloatArray, instants
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.planning.measure.by_node import fresh, pods_of, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.policies.base import Policy

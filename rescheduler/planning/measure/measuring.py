@@ -4,16 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from rescheduler.model.gains import Gain
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.corrections import corrected
 from rescheduler.planning.limits.demotion import decide_mode, demotion
 from rescheduler.planning.measure.comparing import GroupGain, gains, needs_readings
 from rescheduler.planning.measure.counterfactual import Before, Obstacle, without
 from rescheduler.planning.measure.groups import Group, groups
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
-from rescheduler.planning.search.corrections import corrected
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.shared.matching import node_match, select_nodes
 

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from rescheduler.model.gains import Baseline, SelectedTotals
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline, SelectedTotals
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _NOTHING = 1e-6

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from rescheduler.model.plan import LandingShare, PlannedMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import LandingShare, PlannedMove
 
 
 def in_any_order(moves: Sequence[PlannedMove], snapshot: Snapshot) -> list[PlannedMove]:

@@ -3,17 +3,17 @@
 from dataclasses import dataclass, field
 
 from rescheduler.model.finding_history import Observation
-from rescheduler.model.plan import Mode, Plan
+from rescheduler.model.moves.plan import Mode, Plan
+from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
-from rescheduler.model.search_summary import SearchSummary
+from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.limits.guards import holding
-from rescheduler.planning.search.effort import UNHURRIED, Effort
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult
 from rescheduler.planning.search.warm_start import last_moves, searched
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 @dataclass(slots=True)

@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory, Observation
-from rescheduler.model.history import History
-from rescheduler.model.plan import Mode, Plan
-from rescheduler.model.search_summary import together
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Mode, Plan
+from rescheduler.model.moves.search_summary import together
+from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.forecast import forecast
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.decision import decide
 from rescheduler.planning.plan.result import Outline, assemble
 from rescheduler.planning.plan.views import Before
-from rescheduler.planning.search.effort import UNHURRIED, Effort
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.forecast import forecast
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from rescheduler.kube.controllers import Service
 from rescheduler.kube.objects import Container, PodSpec
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 
 _SHOWN = 5
 

@@ -6,17 +6,17 @@ from functools import cached_property
 
 from msgspec import structs
 
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
 from rescheduler.model.wording import counted
+from rescheduler.planning.evaluation.evaluation import Evaluation, Gate, JointEvaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.gates.drift import drift
 from rescheduler.planning.plan.decision import guards_on
 from rescheduler.planning.references import landing_shares, steered_ref, stop_ref
-from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.terms import NO_ROOM
 
 LEAST_OVERLAP = 0.5

@@ -6,11 +6,13 @@ from heapq import nsmallest
 import msgspec
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
-from rescheduler.model.plan_digest import sealed
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
+from rescheduler.model.moves.plan_digest import sealed
+from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
-from rescheduler.model.search_summary import SearchSummary
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.probes import unprobed
 from rescheduler.planning.plan.unsteered import unsteered
@@ -31,8 +33,6 @@ from rescheduler.planning.references import (
     stop_ref,
 )
 from rescheduler.planning.search.batching import batches
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import PolicySet
 
 MOST_REFUSED_PER_CODE = 50

@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.steering import TRAITS, Strength
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import TRAITS, Strength
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.default_profile import minor_of

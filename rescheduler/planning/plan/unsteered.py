@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from rescheduler.planning.eligibility.steerable import Steerable
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 
 
 def unsteered(copy: WorkingCopy, moves: Sequence[Evaluation]) -> dict[str, int]:

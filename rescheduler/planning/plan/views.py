@@ -8,10 +8,11 @@ from heapq import nsmallest
 import numpy as np
 
 from rescheduler.documents.envelope import to_document
+from rescheduler.model.cluster.readings import FloatArray, ReadingRequest
 from rescheduler.model.found import Found
-from rescheduler.model.gains import Gain
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import (
+from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import (
     Change,
     Cost,
     FindingView,
@@ -22,13 +23,12 @@ from rescheduler.model.plan import (
     ReadingResult,
 )
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, ReadingRequest
 from rescheduler.model.wording import agreed, counted
 from rescheduler.planning.binding import Binding
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 

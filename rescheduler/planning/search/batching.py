@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from rescheduler.planning.evaluation.evaluation import Evaluation, places
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.pulls import Pulls
-from rescheduler.planning.search.evaluation import Evaluation, places
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 def batches(copy: WorkingCopy, found: Sequence[Evaluation]) -> list[int]:

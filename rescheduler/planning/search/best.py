@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.allowances import Allowances
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 
 class Best:

@@ -13,9 +13,9 @@ from itertools import islice
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
-from rescheduler.planning.search.evaluation import NOTHING
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.planning.evaluation.evaluation import NOTHING
+from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.search.strategy import Candidate
 
 _STUCK = frozenset({"FEA001", "FEA002", "FEA003", "FEA009", "FEA011", "MRG001", "MRG002"})

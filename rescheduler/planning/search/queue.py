@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 
 Pods = tuple[int, ...]
 NEVER = -1

@@ -9,11 +9,11 @@ where there are not enough of them nothing is proposed for the gang.
 from collections.abc import Iterator
 from contextlib import ExitStack
 
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.planning.binding import Binding
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.search.strategy import Candidate
 from rescheduler.policies.terms import ROOM_TOO_LARGE, Roomy
 

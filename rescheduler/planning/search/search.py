@@ -6,19 +6,19 @@ from itertools import chain
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.moves.search_summary import SearchSummary, Stop
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.search_summary import SearchSummary, Stop
+from rescheduler.planning.evaluation.bounds import Bounds
+from rescheduler.planning.evaluation.effort import UNHURRIED, Effort, never
+from rescheduler.planning.evaluation.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
+from rescheduler.planning.evaluation.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
+from rescheduler.planning.evaluation.ties import tie_break
 from rescheduler.planning.search.best import Best
-from rescheduler.planning.search.bounds import Bounds
 from rescheduler.planning.search.chains import Chains
-from rescheduler.planning.search.effort import UNHURRIED, Effort, never
-from rescheduler.planning.search.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
 from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Proposal, Strategy
-from rescheduler.planning.search.ties import tie_break
 
 _MOST_LAST = 32
 """How many of those evaluated before are evaluated again for the plan when a search must end."""

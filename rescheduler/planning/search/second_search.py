@@ -2,12 +2,12 @@
 
 from msgspec import structs
 
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluation import NOTHING, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluation import NOTHING, Gate, JointEvaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.strategy import Proposal
-from rescheduler.planning.search.working_copy import WorkingCopy
 
 WHOLE = ("complete", "full")
 """How a search stops that was not cut short."""

@@ -9,10 +9,10 @@ that the next search begins from nothing again.
 
 from msgspec import structs
 
-from rescheduler.model.plan import Mode, Plan, PlannedMove
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Mode, Plan, PlannedMove
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal

@@ -8,10 +8,10 @@ import numpy as np
 
 from rescheduler.kube.annotations import REQUEST_TARGETS
 from rescheduler.kube.objects import Node
-from rescheduler.kube.pod_requests import pod_requests
+from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.model.readings import BoolArray, FloatArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

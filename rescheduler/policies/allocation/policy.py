@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Ratio, Strict
-from rescheduler.model.plan import Subject
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.allocation.amounts import made
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import Match, NodeMatch, Policy

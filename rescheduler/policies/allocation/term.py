@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from rescheduler.kube.annotations import REQUEST_TARGETS
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.allocation.amounts import Amounts, Hinge
 from rescheduler.policies.shared.hinges import Hinges

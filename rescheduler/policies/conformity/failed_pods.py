@@ -9,8 +9,8 @@ from pydantic import Field
 
 from rescheduler.documents.fields import Duration, Strict, duration_text
 from rescheduler.kube.objects import ContainerStatus, Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match
 from rescheduler.policies.shared.matching import select_pods

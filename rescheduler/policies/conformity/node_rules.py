@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec, Taint
-from rescheduler.kube.tolerations import HARD, SOFT_TAINT
-from rescheduler.model.readings import BoolArray, FloatArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.tolerations import HARD, SOFT_TAINT
+from rescheduler.model.cluster.readings import BoolArray, FloatArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.shared.acceptance import Acceptance
 
 SOFT = 0.5

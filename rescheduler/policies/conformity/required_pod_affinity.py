@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.nodes.node_labels import Column, NodeLabels
 from rescheduler.kube.objects import Affinity, PodAffinityTerm
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.shared.own_partners import OwnPartners
 
 Kind = Literal["apart", "near"]

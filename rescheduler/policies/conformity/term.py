@@ -7,11 +7,11 @@ import numpy as np
 
 from rescheduler.documents.fields import duration_text
 from rescheduler.kube.objects import ContainerStatus, Pod
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.conformity.failed_pods import failures
 from rescheduler.policies.conformity.node_rules import Charges, NodeCharges

@@ -10,8 +10,8 @@ from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
 from rescheduler.documents.strict_yaml import Tree, grown, read
 from rescheduler.documents.text_files import Beside, TextFile
 from rescheduler.documents.validation import locate, near, validate, value_at
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import PolicyError
-from rescheduler.model.readings import ReadingRequest
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.own_readings.definition import OwnReading

@@ -8,7 +8,7 @@ from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.validation import locate, near, value_at
 from rescheduler.model.errors import Place
-from rescheduler.model.steering import TRAITS
+from rescheduler.model.moves.steering import TRAITS
 from rescheduler.model.wording import agreed
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import PolicySet

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from rescheduler.kube.annotations import GPU_INDICES
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.quantity import scaled
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices, demands
 
 Amounts = npt.NDArray[np.int64]

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.policies.fragmentation.free_capacity import Amounts, Most, Rows
 from rescheduler.policies.fragmentation.pending_places import (
     PendingShape,

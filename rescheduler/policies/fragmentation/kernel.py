@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.fragmentation.free_capacity import UNKNOWN, Amounts, FreeCapacity
 from rescheduler.policies.fragmentation.layouts import Layouts, Left, laid_out
 from rescheduler.policies.fragmentation.stranded_capacity import NodeLeft, Stranding

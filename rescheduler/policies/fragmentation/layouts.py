@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.policies.shared.demand import WHOLE
 
 Left = tuple[int, ...]

@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
+from rescheduler.kube.nodes.resource_names import counted
 from rescheduler.kube.objects import PodSpec
-from rescheduler.kube.pod_requests import pod_requests, scheduler_units
+from rescheduler.kube.pods.pod_requests import pod_requests, scheduler_units
 from rescheduler.kube.quantity import scaled
-from rescheduler.kube.resource_names import counted
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import Amounts
 
 Asked = tuple[tuple[str, int], ...]

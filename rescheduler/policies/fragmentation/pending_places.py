@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.policies.fragmentation.free_capacity import Amounts, Rows, take_share
 from rescheduler.policies.fragmentation.whole_gangs import WholeGangs
 from rescheduler.policies.shared.demand import WHOLE, Demand

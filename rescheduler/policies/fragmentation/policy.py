@@ -7,11 +7,11 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
-from rescheduler.kube.pod_state import to_be_placed
-from rescheduler.model.plan import Subject
+from rescheduler.kube.pods.pod_state import to_be_placed
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.gang_places import Shape, gang_places

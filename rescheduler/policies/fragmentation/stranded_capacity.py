@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.policies.fragmentation.free_capacity import Amounts, Rows
 from rescheduler.policies.shared.demand import WHOLE, Demand
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.room import GangRoom
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.room import GangRoom
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
 from rescheduler.policies.fragmentation.kernel import FragmentationKernel
 from rescheduler.policies.fragmentation.pending_gang import PendingGang

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.readings import FloatArray
+from rescheduler.model.cluster.readings import FloatArray
 
 Parts = Sequence[tuple[int, int]]
 """The gangs of a shape's pods, in their order, with how many are of each."""

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.accelerators import gpus_among
-from rescheduler.kube.containers import long_running
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.nodes.accelerators import gpus_among
 from rescheduler.kube.objects import PodSpec
-from rescheduler.kube.pod_requests import container_requests
+from rescheduler.kube.pods.containers import long_running
+from rescheduler.kube.pods.pod_requests import container_requests
 from rescheduler.kube.quantity import units
-from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.shared.node_signal import Signal
 
 _GPU_DRIVER = "gpu.nvidia.com"

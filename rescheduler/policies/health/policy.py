@@ -23,10 +23,10 @@ from rescheduler.documents.fields import (
     Strict,
     Yes,
 )
-from rescheduler.model.plan import Subject
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.health.device_faults import Sign
 from rescheduler.policies.health.term import HealthTerm

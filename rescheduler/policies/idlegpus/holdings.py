@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from rescheduler.kube.accelerators import asked, offers, part_of_gpu, profile_of_all
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
+from rescheduler.kube.nodes.accelerators import asked, offers, part_of_gpu, profile_of_all
 from rescheduler.kube.objects import PodSpec
-from rescheduler.model.readings import FloatArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 
 def held_gpus(snapshot: Snapshot) -> FloatArray:

@@ -8,9 +8,9 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.fields import PositiveDuration, Ratio
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted, lasting
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted, gpu_hours, lasting
 
 

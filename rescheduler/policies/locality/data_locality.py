@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import FloatArray, IntArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, IntArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 
 Place = tuple[int, int]

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import FloatArray, Reading
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, Reading
 from rescheduler.model.wording import counted
 from rescheduler.policies.locality.domain_tree import Domains
 

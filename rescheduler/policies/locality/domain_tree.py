@@ -10,8 +10,8 @@ from pydantic import Field
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.kube.objects import Labels
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 NOWHERE = -1
 """The domain of no node."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed
 from rescheduler.policies.locality.domain_tree import NOWHERE, Domains
 

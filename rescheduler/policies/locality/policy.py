@@ -10,9 +10,9 @@ from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_names import LabelKeyTemplate
 from rescheduler.documents.promql import Query, SeriesSelector
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences

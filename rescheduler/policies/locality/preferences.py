@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from rescheduler.kube.annotations import DATASET
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.model.gangs import Gang
+from rescheduler.kube.nodes.node_labels import NodeLabels
+from rescheduler.model.cluster.gangs import Gang
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Exclude, Match
 from rescheduler.policies.locality.data_locality import (

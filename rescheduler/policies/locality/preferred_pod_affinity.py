@@ -15,12 +15,12 @@ from hashlib import sha256
 import msgspec
 import numpy as np
 
-from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import PodAffinityTerm, PodSpec
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.locality.domain_tree import NOWHERE
 from rescheduler.policies.shared.own_partners import OwnPartners

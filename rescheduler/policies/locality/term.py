@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.policies.locality.traffic_kernel import TrafficKernel
 from rescheduler.policies.locality.traffic_term import TrafficTerm
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import IntArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import IntArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.promql import Query, SeriesSelector
-from rescheduler.model.readings import ReadingRequest
+from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.policies.own_readings.pairs import (
     DOMAIN,
     PAIR_FIELDS,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.locality.traffic_sides import Ends, by_sides, grouped
 from rescheduler.policies.shared.tables import TrafficTables
 

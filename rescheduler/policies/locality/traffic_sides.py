@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 
 
 class Ends(Protocol):

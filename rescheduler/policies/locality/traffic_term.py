@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import counted
 from rescheduler.policies.locality.domain_distance import distances_apart
 from rescheduler.policies.locality.domain_tree import NOWHERE, Domains

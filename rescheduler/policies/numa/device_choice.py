@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from rescheduler.kube.dra.device_needs import Need, Needs
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.policies.numa.device_zones import PCIE_ROOT, DeviceZones
 
 

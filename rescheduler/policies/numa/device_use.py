@@ -9,9 +9,9 @@ import numpy as np
 from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_needs import DeviceNeeds
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.numa.device_choice import Places, Wanted, narrowed, wanted_of
 from rescheduler.policies.numa.device_zones import DeviceZones
 from rescheduler.policies.numa.zone_use import ZoneFit

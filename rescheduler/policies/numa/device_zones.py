@@ -7,7 +7,7 @@ import numpy as np
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.devices import DeviceAttribute
 from rescheduler.kubelet.numa_zones import MOST_ZONES
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 
 NUMA_ATTRIBUTES = (
     "resource.kubernetes.io/numaNode",

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest, lasted
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest, lasted
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
 from rescheduler.policies.numa.term import NumaTerm

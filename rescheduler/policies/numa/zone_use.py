@@ -7,8 +7,8 @@ import numpy as np
 
 from rescheduler.kubelet.topology_manager import fewest, least_spread, place
 from rescheduler.kubelet.zone_allocation import ZoneAllocation, one
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

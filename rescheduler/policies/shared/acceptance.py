@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.arrays import BoolArray, FloatArray, IntArray
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import PodSpec, Taint
-from rescheduler.kube.tolerations import NodeTaints
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.pods.tolerations import NodeTaints
+from rescheduler.model.cluster.snapshot import Snapshot
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.objects import PodSpec
-from rescheduler.kube.pod_requests import pod_requests, scheduler_units
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.pod_requests import pod_requests, scheduler_units
+from rescheduler.model.cluster.snapshot import Snapshot
 
 WHOLE = 1000
 """Shares of a device are counted in thousandths of it."""

@@ -8,8 +8,8 @@ for what is free of both is linear in what is used.
 
 import numpy as np
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.shared.tables import HingeTables
 
 _CHUNK = 1 << 18

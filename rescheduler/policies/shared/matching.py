@@ -5,9 +5,9 @@ import numpy as np
 from rescheduler.documents.label_selector import Selector
 from rescheduler.kube import selectors
 from rescheduler.kube.objects import Labels, LabelSelector, LabelSelectorRequirement
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.selection import Selection
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.selection import Selection
 from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
 
 

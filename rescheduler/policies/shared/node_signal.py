@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.shared.unmeasured import nothing_measured
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 
 
 class OfNodes(dict[int, tuple[int, ...]]):

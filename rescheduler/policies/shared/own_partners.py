@@ -4,11 +4,11 @@ from collections import Counter
 
 import numpy as np
 
-from rescheduler.kube.affinity_terms import term_namespaces
 from rescheduler.kube.objects import PodAffinityTerm
-from rescheduler.kube.pod_groups import PodGroups
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.affinity_terms import term_namespaces
+from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 
 MOST_TERMS = 100
 """About each pod of a namespace, on average, by the different terms of its pods."""

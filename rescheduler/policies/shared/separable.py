@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Shift
 
 
 class Kernel(Protocol):

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 
 
 class HingeTables(NamedTuple):

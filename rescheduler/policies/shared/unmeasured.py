@@ -1,11 +1,11 @@
 """Nodes with devices of which a reading has nothing to say."""
 
-from rescheduler.kube.accelerators import gpus_among, maker_of_driver
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.nodes.accelerators import gpus_among, maker_of_driver
 from rescheduler.kube.quantity import units
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.kube.node_labels import Column
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.kube.nodes.node_labels import Column
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.policies.spread import skew
 
 OUTSIDE = -1

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
 from rescheduler.policies.spread.skew import Counts
 

@@ -14,12 +14,12 @@ from rescheduler.kube.objects import (
     PodSpec,
     TopologySpreadConstraint,
 )
-from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.spread_selectors import selects_everybody, spread_selector
 from rescheduler.kube.selectors import matches
-from rescheduler.kube.spread_selectors import selects_everybody, spread_selector
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.shared.matching import select_pods
 from rescheduler.policies.spread.domain_counts import DomainCounts, EligibleDomains

@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec, TopologySpreadConstraint
-from rescheduler.kube.tolerations import CORDON, tolerated
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.tolerations import CORDON, tolerated
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.matching import select_nodes

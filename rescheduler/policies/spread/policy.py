@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
 from rescheduler.policies.spread.term import SpreadTerm

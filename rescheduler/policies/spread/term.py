@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import FloatArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import FloatArray, IntArray
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
 from rescheduler.policies.spread.follow import Following

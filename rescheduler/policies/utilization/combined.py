@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
 from rescheduler.policies.utilization.device_term import DeviceTerm
 from rescheduler.policies.utilization.term import UtilizationTerm
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.node_signal import read_signal
 from rescheduler.policies.utilization.load import mean_share
 from rescheduler.policies.utilization.shared_gpus import SharedGpus

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.utilization.device_target import DeviceTarget
 from rescheduler.policies.utilization.shared_gpus import SharedGpus

@@ -4,9 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    Reading,
+    ReadingRequest,
+)
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.model.wording import counted
 from rescheduler.policies.shared.demand import Devices, demands
 from rescheduler.policies.shared.unmeasured import nothing_measured

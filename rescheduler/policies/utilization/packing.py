@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rescheduler.kube.quantity import milli, units
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray, lasted
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.shared.demand import Devices, demands
 from rescheduler.policies.terms import Evacuation

@@ -9,10 +9,10 @@ from pydantic import Field
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
-from rescheduler.model.plan import Subject
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, LinkSpeed, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, FloatArray, LinkSpeed, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal

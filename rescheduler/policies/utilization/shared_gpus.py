@@ -6,11 +6,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kube.accelerators import Offer, asked, offer_of, offers, part_of_gpu, product
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
+from rescheduler.kube.nodes.accelerators import Offer, asked, offer_of, offers, part_of_gpu, product
+from rescheduler.model.cluster.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    IntArray,
+    ReadingRequest,
+)
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, IntArray, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.shared.node_signal import read_signal
 
 _RESIDUAL = 0.1

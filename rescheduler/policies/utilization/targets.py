@@ -11,7 +11,7 @@ from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, LinkSpeedText, PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.quantity import units
-from rescheduler.model.readings import LinkSpeed
+from rescheduler.model.cluster.readings import LinkSpeed
 
 READINGS = {
     "gpu": ("gpu",),

@@ -6,9 +6,10 @@ from rich.text import Text
 
 from rescheduler.model.explanation import NodeExplanation, PodOnNode
 from rescheduler.model.wording import counted
-from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain.pod_report import draw_policies
 from rescheduler.reporting.explain.words import fate_words, where_and_when
+from rescheduler.reporting.formats.columns import Column, Grid
+from rescheduler.reporting.formats.screen import Screen, coded
 from rescheduler.reporting.phrasing import (
     age,
     amount,
@@ -17,7 +18,6 @@ from rescheduler.reporting.phrasing import (
     quantity,
     shorten,
 )
-from rescheduler.reporting.screen import Screen, coded
 
 MOST_PODS = 25
 _NARROW = 100

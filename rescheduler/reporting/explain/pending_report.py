@@ -4,10 +4,10 @@ from rich.text import Text
 
 from rescheduler.model.explanation import PendingExplanation, PendingPod
 from rescheduler.model.wording import counted
-from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain.words import landing_words, more_words, where_and_when
+from rescheduler.reporting.formats.columns import Column, Grid
+from rescheduler.reporting.formats.screen import Screen, coded
 from rescheduler.reporting.phrasing import amount, pod_name
-from rescheduler.reporting.screen import Screen, coded
 
 _NARROW = 100
 

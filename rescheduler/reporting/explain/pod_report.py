@@ -3,10 +3,9 @@
 from rich.text import Text
 
 from rescheduler.model.explanation import Check, GangView, PodExplanation, PolicyView
-from rescheduler.model.gates import GATES
+from rescheduler.model.moves.gates import GATES
 from rescheduler.model.wording import counted
 from rescheduler.reporting.alerts import advice
-from rescheduler.reporting.columns import Column, Grid
 from rescheduler.reporting.explain.words import (
     HEADINGS,
     fate_words,
@@ -15,8 +14,9 @@ from rescheduler.reporting.explain.words import (
     where_and_when,
     worth_words,
 )
+from rescheduler.reporting.formats.columns import Column, Grid
+from rescheduler.reporting.formats.screen import KEPT, Screen, coded
 from rescheduler.reporting.phrasing import percent, signed
-from rescheduler.reporting.screen import KEPT, Screen, coded
 
 _LABEL = 13
 _STATES = {

@@ -15,8 +15,8 @@ from rescheduler.reporting.explain.descriptions import PROPERTIES
 from rescheduler.reporting.explain.node_report import draw_node
 from rescheduler.reporting.explain.pending_report import draw_pending
 from rescheduler.reporting.explain.pod_report import draw_pod
+from rescheduler.reporting.formats.screen import Screen
 from rescheduler.reporting.schema import schema_parts
-from rescheduler.reporting.screen import Screen
 from rescheduler.reporting.view import cleaned
 
 SCHEMA_ID = f"https://rescheduler.io/schemas/explanation.v{SCHEMA_VERSION}.json"

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from rescheduler.model.explanation import Header, Verdict
-from rescheduler.model.plan import LandingShare
+from rescheduler.model.moves.plan import LandingShare
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.wording import counted
 from rescheduler.reporting.phrasing import amount, percent, signed, stamp

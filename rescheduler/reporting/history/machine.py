@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.trail_history import SCHEMA_VERSION, TrailHistory
+from rescheduler.model.trails.trail_history import SCHEMA_VERSION, TrailHistory
 from rescheduler.reporting.history.descriptions import PROPERTIES
 from rescheduler.reporting.schema import schema_parts
 

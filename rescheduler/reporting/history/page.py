@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from rescheduler.model.trail_history import PastCycle, TrailHistory
+from rescheduler.model.trails.trail_history import PastCycle, TrailHistory
 from rescheduler.model.wording import counted
+from rescheduler.reporting.formats.page import environment, script_hash
 from rescheduler.reporting.history import words
 from rescheduler.reporting.history.table import score
-from rescheduler.reporting.page import environment, script_hash
 from rescheduler.reporting.view import cleaned
 
 MOVES, CYCLES = 1000, 300

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rescheduler.model.plan import PodRef, Result
+from rescheduler.model.moves.plan import PodRef, Result
 from rescheduler.model.reasons import CATALOG, UNREPLACED
-from rescheduler.model.trail import (
+from rescheduler.model.trails.trail import (
     Answer,
     AnyRecord,
     Became,
@@ -23,7 +23,7 @@ from rescheduler.model.trail import (
     Ready,
     Resolved,
 )
-from rescheduler.model.trail_history import (
+from rescheduler.model.trails.trail_history import (
     Integrity,
     PastCycle,
     PastStep,

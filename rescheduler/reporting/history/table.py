@@ -3,12 +3,12 @@
 import msgspec
 from rich.text import Text
 
-from rescheduler.model.trail_history import PastCycle, PastStep, Prevented, TrailHistory
+from rescheduler.model.trails.trail_history import PastCycle, PastStep, Prevented, TrailHistory
 from rescheduler.model.wording import counted
-from rescheduler.reporting.columns import Column, Grid
+from rescheduler.reporting.formats.columns import Column, Grid
+from rescheduler.reporting.formats.screen import Screen, coded
 from rescheduler.reporting.history import words
 from rescheduler.reporting.phrasing import ARROW, age, amount, pod_name, signed
-from rescheduler.reporting.screen import Screen, coded
 from rescheduler.reporting.view import cleaned
 
 MOVES, CYCLES, REASONS = 40, 15, 12

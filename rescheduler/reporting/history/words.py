@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from rescheduler.model.reasons import UNREPLACED
-from rescheduler.model.trail_history import PastStep, Prevented, TrailHistory
+from rescheduler.model.trails.trail_history import PastStep, Prevented, TrailHistory
 from rescheduler.model.wording import agreed, counted
 from rescheduler.reporting.phrasing import UNKNOWN, age, amount, percent, signed, stamp
 

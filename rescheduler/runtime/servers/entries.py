@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from rescheduler.kube.objects import ObjectMeta
-from rescheduler.kube.steered import template_hash
-from rescheduler.model.steering import Entry
+from rescheduler.kube.pods.steered import template_hash
+from rescheduler.model.moves.steering import Entry
 
 
 class Entries:

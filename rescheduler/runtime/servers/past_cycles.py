@@ -13,10 +13,10 @@ from datetime import datetime
 
 import msgspec
 
-from rescheduler.model.plan import Mode, Outcome, Report, plan_in
-from rescheduler.model.trail_history import PastCycle
+from rescheduler.model.moves.plan import Mode, Outcome, Report, plan_in
+from rescheduler.model.trails.trail_history import PastCycle
+from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.history.page import CycleRow, render_cycles_page
-from rescheduler.reporting.page import render_page
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.trailing import verdict_of
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 
-from rescheduler.model.plan import Report
-from rescheduler.reporting.page import render_page
+from rescheduler.model.moves.plan import Report
+from rescheduler.reporting.formats.page import render_page
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.servers.health import Health
 from rescheduler.runtime.servers.listening import Listening

@@ -22,7 +22,7 @@ from prometheus_client import (
 )
 
 from rescheduler import __version__
-from rescheduler.model.plan import (
+from rescheduler.model.moves.plan import (
     Calibration,
     Mode,
     MoveResult,

@@ -10,7 +10,7 @@ import structlog
 
 from rescheduler.acting.run import DONE
 from rescheduler.model.errors import ReschedulerError
-from rescheduler.model.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger

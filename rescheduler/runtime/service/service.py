@@ -21,11 +21,11 @@ from rescheduler.model.errors import (
     LockHeld,
     SettingsError,
 )
-from rescheduler.model.plan import Report
+from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import Parts
+from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.live_actor import State
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.move_history import earlier_cycles
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.servers.health import Health
 from rescheduler.runtime.servers.server import Endpoints, pages

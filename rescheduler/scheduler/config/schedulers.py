@@ -9,10 +9,10 @@ import msgspec
 from pydantic import ValidationError
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.plan import SchedulerResult
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.plan import SchedulerResult
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.scheduler.config.default_profile import default_profiles, profile_of
 from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -12,8 +12,8 @@ from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs, PartsNeed
 from rescheduler.kube.dra.device_shares import DeviceShares, Part, Share
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.model.readings import BoolArray, IntArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.objects import Node, PodSpec
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.profile import Profile

@@ -9,12 +9,12 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import msgspec
 import numpy as np
 
-from rescheduler.kube.affinity_terms import is_about, listed_namespaces, term_namespaces
-from rescheduler.kube.node_labels import Column, NodeLabels
+from rescheduler.kube.nodes.node_labels import Column, NodeLabels
 from rescheduler.kube.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
-from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.pods.affinity_terms import is_about, listed_namespaces, term_namespaces
+from rescheduler.kube.pods.pod_groups import PodGroups
 from rescheduler.kube.selectors import matches
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByRange
 from rescheduler.scheduler.occupancy import Occupancy

@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import BoolArray, IntArray
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.kube.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
-from rescheduler.kube.steered import WEIGHT
+from rescheduler.kube.pods.node_selection import NodeSelection, node_affinity
+from rescheduler.kube.pods.steered import WEIGHT
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (

@@ -6,9 +6,9 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from rescheduler.kube.containers import long_running
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.kube.pods.containers import long_running
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.objects import Node
-from rescheduler.kube.tolerations import CORDON, tolerated
+from rescheduler.kube.pods.tolerations import CORDON, tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile

@@ -6,7 +6,7 @@ from math import log, prod
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.scheduler.normalizing import MAX_SCORE, NEVER, Circumstance
 from rescheduler.scheduler.windows import Int64Array, Windows
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.tolerations import SOFT_TAINT, NodeTaints, tolerated
+from rescheduler.kube.pods.tolerations import SOFT_TAINT, NodeTaints, tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (

@@ -7,14 +7,14 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rescheduler.kube.node_labels import Column, NodeLabels
-from rescheduler.kube.node_selection import NodeSelection
+from rescheduler.kube.nodes.node_labels import Column, NodeLabels
 from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
-from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.pods.node_selection import NodeSelection
+from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.spread_selectors import selects_everybody, spread_selector
+from rescheduler.kube.pods.tolerations import NodeTaints
 from rescheduler.kube.selectors import matches
-from rescheduler.kube.spread_selectors import selects_everybody, spread_selector
-from rescheduler.kube.tolerations import NodeTaints
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, Steer

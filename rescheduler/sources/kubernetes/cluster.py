@@ -14,10 +14,10 @@ from rescheduler.kube.kueue import holds
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.owner_references import tidy_owners
-from rescheduler.kube.pod_state import ended
-from rescheduler.kube.steered_before import as_made
+from rescheduler.kube.pods.pod_state import ended
+from rescheduler.kube.pods.steered_before import as_made
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
-from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import (
     Sharing,
     Unreadable,

@@ -28,7 +28,7 @@ from rescheduler.kube.objects import (
 )
 from rescheduler.kube.owner_references import LONGEST_NAME
 from rescheduler.kube.quantity import nanos
-from rescheduler.model.snapshot import Undecodable
+from rescheduler.model.cluster.snapshot import Undecodable
 
 T = TypeVar("T", bound=Base)
 

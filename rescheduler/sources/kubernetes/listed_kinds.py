@@ -7,7 +7,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
 

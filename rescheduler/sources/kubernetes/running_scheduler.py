@@ -16,10 +16,10 @@ from kubernetes.client import ApiClient
 from prometheus_client.parser import text_string_to_metric_families
 from urllib3.exceptions import InsecureRequestWarning
 
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.transport import Connection
 
 TIMEOUT = 10.0

@@ -12,9 +12,9 @@ from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
-from rescheduler.kube.pod_state import ended
+from rescheduler.kube.pods.pod_state import ended
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
-from rescheduler.model.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, decode_page, problem_of
 from rescheduler.sources.kubernetes.pages import Fetches, read_page
 from rescheduler.sources.kubernetes.transport import (

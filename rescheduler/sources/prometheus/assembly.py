@@ -5,13 +5,18 @@ from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import (
+    BoolArray,
+    DeviceValue,
+    FloatArray,
+    Reading,
+    ReadingRequest,
+)
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import BoolArray, DeviceValue, FloatArray, Reading, ReadingRequest
 from rescheduler.policies.shared.unmeasured import left_out
-from rescheduler.sources.prometheus import folding
 from rescheduler.sources.prometheus.definition import Definition, Source
-from rescheduler.sources.prometheus.expectation import declared_speeds
-from rescheduler.sources.prometheus.gpu_devices import (
+from rescheduler.sources.prometheus.devices import folding
+from rescheduler.sources.prometheus.devices.gpu_devices import (
     DEVICE,
     STRANGER,
     DeviceLoad,
@@ -21,7 +26,8 @@ from rescheduler.sources.prometheus.gpu_devices import (
     shared_device,
     slot_of,
 )
-from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.expectation import declared_speeds
+from rescheduler.sources.prometheus.http.http_api import Vector
 from rescheduler.sources.prometheus.identity import (
     Holder,
     device_values,

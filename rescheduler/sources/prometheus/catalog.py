@@ -10,7 +10,7 @@ Why the forms are what they are:
 Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
 """
 
-from rescheduler.kube.accelerators import NVIDIA
+from rescheduler.kube.nodes.accelerators import NVIDIA
 from rescheduler.sources.prometheus.definition import (
     GPU,
     GPU_KEY,
@@ -21,7 +21,11 @@ from rescheduler.sources.prometheus.definition import (
     fill,
     gauge_of_devices,
 )
-from rescheduler.sources.prometheus.makers import OTHERS_LOAD, OTHERS_MEMORY, OTHERS_MEMORY_FREE
+from rescheduler.sources.prometheus.devices.makers import (
+    OTHERS_LOAD,
+    OTHERS_MEMORY,
+    OTHERS_MEMORY_FREE,
+)
 from rescheduler.sources.prometheus.signals import SIGNALS
 
 __all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]

@@ -7,7 +7,7 @@ two clusters may have the same names, and their values would be taken for ours.
 from collections.abc import Iterable
 
 from rescheduler.model.problem import Problem
-from rescheduler.sources.prometheus.http_api import Sample, Vector
+from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 
 LABELS = (
     "cluster", "cluster_id", "cluster_name", "clusterName", "k8s_cluster", "k8s_cluster_name",

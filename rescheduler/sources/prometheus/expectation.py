@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from rescheduler.kube.accelerators import Offer, asked, offers
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
+from rescheduler.kube.nodes.accelerators import Offer, asked, offers
 from rescheduler.kube.objects import LabelSelectorRequirement, Pod, PodSpec, Resources
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.kube.selectors import satisfies
-from rescheduler.model.readings import BoolArray, FloatArray, LinkSpeed
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, LinkSpeed
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.definition import GPU, Definition
 
 _RDMA = ("rdma", "sriov", "hca", "infiniband")

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from rescheduler.model.readings import DeviceValue
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.model.cluster.readings import DeviceValue
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.labels import Labels
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 

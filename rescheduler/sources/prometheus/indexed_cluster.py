@@ -1,6 +1,6 @@
 """A snapshot with what is looked up in it for each series."""
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.expectation import Expectation
 from rescheduler.sources.prometheus.identity import Identity
 

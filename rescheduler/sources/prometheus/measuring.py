@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from rescheduler.sources.prometheus.http_api import Sample
+from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.labels import Labels
 
 Key = tuple[int, str]

@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from rescheduler.model.readings import BoolArray, FloatArray, ReadingRequest
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.sources.prometheus.assembly import Ask, Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.definition import Definition
+from rescheduler.sources.prometheus.devices.folding import Found, by_subject
 from rescheduler.sources.prometheus.expectation import asked_for, devices_offered, offered
-from rescheduler.sources.prometheus.folding import Found, by_subject
 from rescheduler.sources.prometheus.identity import Holder, device_values
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (

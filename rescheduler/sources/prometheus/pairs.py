@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.sources.prometheus.http_api import Vector
+from rescheduler.sources.prometheus.http.http_api import Vector
 from rescheduler.sources.prometheus.measuring import FUTURE, ReadingProblems, Value, number, show
 
 TRAFFIC = "pair.traffic"

@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import Cost, Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Cost, Reading, ReadingRequest, Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
-from rescheduler.sources.prometheus.http_api import Evaluations, Prometheus, Vector
+from rescheduler.sources.prometheus.http.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.own import assembly_of

@@ -12,9 +12,9 @@ from math import nan
 
 import numpy as np
 
+from rescheduler.model.cluster.readings import DeviceValue, FloatArray, Reading, instants
 from rescheduler.model.errors import MetricsUnavailable
-from rescheduler.model.readings import DeviceValue, FloatArray, Reading, instants
-from rescheduler.sources.prometheus.http_api import Evaluations, Vector
+from rescheduler.sources.prometheus.http.http_api import Evaluations, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.labels import SeenLabels
 from rescheduler.sources.prometheus.own import assembly_of

@@ -11,7 +11,7 @@ Why the forms are what they are:
 - the label `node` of NUMA series is the zone's number and would be mistaken for a node's name.
 """
 
-from rescheduler.kube.accelerators import NVIDIA
+from rescheduler.kube.nodes.accelerators import NVIDIA
 from rescheduler.sources.prometheus.definition import (
     GPU,
     GPU_DEVICE,
@@ -22,7 +22,7 @@ from rescheduler.sources.prometheus.definition import (
     Source,
     growth_of_devices,
 )
-from rescheduler.sources.prometheus.makers import (
+from rescheduler.sources.prometheus.devices.makers import (
     OTHERS_ECC,
     OTHERS_ECC_HOLDERS,
     others_memory_free,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from random import Random
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.steered import HOSTNAME, steered_affinity
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.steered import HOSTNAME, steered_affinity
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.comparison import compare
 from tests.e2e.landing.decision import REFUSED, Decision

@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer

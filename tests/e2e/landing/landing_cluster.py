@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from tests.e2e.builders.cluster import Cluster

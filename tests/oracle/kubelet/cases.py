@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube.objects import Node, Pod, PodSpec
-from rescheduler.kube.pod_requests import pod_requests, scheduler_units
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.pod_requests import pod_requests, scheduler_units
+from rescheduler.model.cluster.snapshot import Snapshot
 from tests.cluster import node, snapshot
 from tests.oracle.kubelet.drawing_nodes import HUGE, Machine, draw_machine
 from tests.oracle.kubelet.drawing_pods import draw_pod

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.model.history import PastMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import PastMove
 from tests.cluster import NOW
 from tests.planning.eligibility.test_back_off import COOL, cluster, code, past, verdict
 

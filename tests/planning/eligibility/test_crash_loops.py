@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from rescheduler.kube.objects import ContainerState, ContainerStateWaiting
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import BudgetUse, Plan, PlannedMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import BudgetUse, Plan, PlannedMove
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.restart import restart_cost
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.rules import Restarts

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
-from rescheduler.model.history import History
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot

@@ -9,9 +9,9 @@ import pytest
 
 from rescheduler.kube.controllers import Service
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.dependencies import Address, Dependencies
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.policies.limits import Limits

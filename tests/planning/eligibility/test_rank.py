@@ -2,7 +2,7 @@
 
 import pytest
 
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, node, pod, snapshot

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, deployment, like, node, pod, snapshot

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import NotFound
 from rescheduler.model.explanation import Header, PodExplanation
-from rescheduler.model.history import History
-from rescheduler.model.plan import ClusterRef
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.explain.lookup import find_node, find_pod
 from rescheduler.planning.explain.node import explain_node

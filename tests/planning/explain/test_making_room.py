@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.explanation import Header, PendingPod
-from rescheduler.model.move import Shift
-from rescheduler.model.plan import ClusterRef
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.planning.explain.pending import SHOWN, explain_pending, make_room
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel

@@ -8,10 +8,10 @@ import pytest
 
 from rescheduler.kube.objects import Volume, VolumeClaim
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
-from rescheduler.model.history import History
-from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.gates.as_read import refuse_changed, refuse_released
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.policies.limits import Limits

@@ -2,10 +2,10 @@
 
 import random
 
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.bench.bench_published import limits, placed_at_random
 from tests.bench.published import Row, openb, openb_policy
 

@@ -5,10 +5,10 @@ import random
 from pathlib import Path
 from typing import Any
 
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.bench.bench_published import limits
 from tests.bench.published import m3_policy, rasa
 

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from rescheduler.kube.annotations import DELETION_COST
-from rescheduler.model.history import PastMove
-from rescheduler.model.move import Shift
-from rescheduler.model.plan import Plan
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
+from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
+from rescheduler.planning.evaluation.evaluation import Evaluation, Gate, JointEvaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve import better as module
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealed import Run, annealed
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.better import better
 from rescheduler.planning.search import second_search
-from rescheduler.planning.search.effort import UNHURRIED, Effort
-from rescheduler.planning.search.evaluation import Evaluation, Gate, JointEvaluation
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.strategy import Proposal
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.bench.bench_better import filled
 from tests.cluster import deployment, node, pod, snapshot

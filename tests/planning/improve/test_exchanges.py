@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.bench import roadef_files as files
 from tests.bench.bench_published import limits
 from tests.bench.checkers.roadef import Verdict, judge

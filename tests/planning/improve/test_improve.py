@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.allocation.policy import Allocation, ResourceTarget
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.spread.policy import Spread

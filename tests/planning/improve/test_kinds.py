@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.kinds import KindDescent, KindOffers
 from rescheduler.planning.improve.placement import Placement

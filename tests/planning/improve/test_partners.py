@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.partners import Residents
 from rescheduler.planning.improve.placement import Placement

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Container, ContainerImage, Node, PodSpec, Volume
-from rescheduler.model.history import History
-from rescheduler.model.move import Landing
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Landing
 from rescheduler.planning.limits.batches import number
 from rescheduler.planning.limits.pulls import Pulls
 from rescheduler.planning.plan.planner import plan as planned

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.amounts import allowed
 from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
-from rescheduler.model.history import History, PastMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits

@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rescheduler.model.calibration import LandingRecord, compare
-from rescheduler.model.history import History
+from rescheduler.model.moves.calibration import LandingRecord, compare
+from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.policies.limits import Limits
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.documents.amounts import allowed
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import OwnerRef, PlannedMove, PodRef
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
 from rescheduler.model.reasons import CATALOG, Reason, register
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.policies.limits import Limits

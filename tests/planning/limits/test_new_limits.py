@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from rescheduler.acting.run import act
 from rescheduler.cli.main import program
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.explanation import Header
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import ClusterRef, PlannedMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import ClusterRef, PlannedMove
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.guide import guide

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Condition, ObjectMeta, Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.restarting import RestartCost
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.restarting import RestartCost
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.restart import restart_cost

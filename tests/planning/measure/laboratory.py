@@ -9,11 +9,11 @@ from msgspec import structs
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings, instants
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading, ReadingRequest, Readings, instants
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import Measured, measure
 from rescheduler.policies.base import Match, NodeMatch, Policy

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from rescheduler.model.gains import Baseline
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
+from rescheduler.model.cluster.readings import DeviceValue, Reading, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import DeviceValue, Reading, Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.counterfactual import without
 from rescheduler.planning.measure.groups import groups

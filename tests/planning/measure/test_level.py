@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from rescheduler.documents.label_selector import Selector
-from rescheduler.model.gains import Baseline
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.readings import DeviceValue, Readings, instants
+from rescheduler.model.cluster.readings import DeviceValue, Readings, instants
+from rescheduler.model.moves.gains import Baseline
+from rescheduler.model.moves.history import History, PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.level import Past
 from rescheduler.policies.base import NodeMatch

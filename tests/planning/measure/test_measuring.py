@@ -2,8 +2,8 @@
 
 import pytest
 
-from rescheduler.model.gains import GainRecord
-from rescheduler.model.history import PastMove
+from rescheduler.model.moves.gains import GainRecord
+from rescheduler.model.moves.history import PastMove
 from tests.draws import tries
 from tests.planning.measure.laboratory import EVEN, HOT, Laboratory
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.gains import Baseline
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import LandingShare, OwnerRef, PlannedMove, PodRef
-from rescheduler.model.readings import Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Readings
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.gains import Baseline
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE
 from rescheduler.planning.measure.measuring import measure

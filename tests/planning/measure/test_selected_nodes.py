@@ -8,8 +8,8 @@ import pytest
 from msgspec import structs
 
 from rescheduler.documents.label_selector import Selector
-from rescheduler.model.gains import Gain
-from rescheduler.model.readings import Readings
+from rescheduler.model.cluster.readings import Readings
+from rescheduler.model.moves.gains import Gain
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.policies.base import NodeMatch
 from tests.cluster import node

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rescheduler.model.history import PastMove
+from rescheduler.model.moves.history import PastMove
 from tests.planning.measure.laboratory import Laboratory
 
 

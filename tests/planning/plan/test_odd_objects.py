@@ -9,9 +9,9 @@ from msgspec import structs
 from rescheduler.kube.dra.cel import Subject, Unclear, evaluate, parse
 from rescheduler.kube.dra.devices import Device
 from rescheduler.kube.quantity import nanos, units
-from rescheduler.model.history import History
-from rescheduler.model.plan import Plan
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document, policy_set

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.model.observed_scheduler import ObservedScheduler
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.files.policy_set import policy_set, scheduler_from_document
 from rescheduler.runtime.parts import policies_in
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -10,15 +10,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import Change, Cost, Mode, Plan, PolicyResult
+from rescheduler.model.cluster.snapshot import Undecodable
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import Change, Cost, Mode, Plan, PolicyResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.snapshot import Undecodable
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.views import score
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document, policy_set
 from rescheduler.policies.spread.policy import Spread

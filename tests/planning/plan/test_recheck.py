@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from rescheduler.actions.evict import annotations
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.planning.scenarios import hot_gpus
 from tests.planning.world import World
 

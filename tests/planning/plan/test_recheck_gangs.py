@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.objects import Taint
-from rescheduler.model.history import History
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget
 from tests.planning.gang_worlds import FREE, in_one_rack, planned

@@ -5,10 +5,10 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rescheduler.model.history import PastMove
-from rescheduler.model.plan import PlannedMove
+from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, node, pod, snapshot
 from tests.planning.gpu_worlds import whole_gpus

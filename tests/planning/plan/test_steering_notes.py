@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from rescheduler.model.snapshot import Cluster
-from rescheduler.model.steering import Strength
+from rescheduler.model.cluster.snapshot import Cluster
+from rescheduler.model.moves.steering import Strength
 from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering

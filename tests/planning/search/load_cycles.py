@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.guards import holding
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.scheduler.config.scheduler import Scheduler

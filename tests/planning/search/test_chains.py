@@ -8,14 +8,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 
 import pytest
 
-from rescheduler.model.calibration import LandingRecord, scheduler_version
-from rescheduler.model.history import History
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.model.moves.calibration import LandingRecord, scheduler_version
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.locality.policy import Locality
 from tests.picture import picture
-from tests.planning.search.test_choosing import steered
+from tests.planning.evaluation.test_choosing import steered
 
 
 def gathering(

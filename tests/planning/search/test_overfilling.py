@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History
-from rescheduler.model.move import Landing
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.destinations import refuse_counted
-from rescheduler.planning.search.evaluation import Evaluation
-from rescheduler.planning.search.evaluator import Evaluator
-from rescheduler.planning.search.working_copy import WorkingCopy
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Landing
+from rescheduler.planning.evaluation.destinations import refuse_counted
+from rescheduler.planning.evaluation.evaluation import Evaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization

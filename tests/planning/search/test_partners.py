@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.model.steering import Strength
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.steering import Strength
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from tests.cluster import deployment, node, pod, snapshot

@@ -8,13 +8,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rescheduler.model.history import History, PastMove
-from rescheduler.model.plan import Plan, PlannedMove
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation

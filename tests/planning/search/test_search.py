@@ -4,14 +4,14 @@ from collections import Counter
 
 import pytest
 
-from rescheduler.model.history import History
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluation import Evaluation, JointEvaluation
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluation import Evaluation, JointEvaluation
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from tests.bench.bench_search import policies
 from tests.bench.grown import Size, grown
 

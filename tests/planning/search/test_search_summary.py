@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.history import History
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.limits import Limits
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.search.test_chains import full, planned

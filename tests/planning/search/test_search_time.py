@@ -5,18 +5,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
-from rescheduler.model.history import History
-from rescheduler.model.move import Landing
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Landing
+from rescheduler.planning.evaluation.effort import Effort
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
-from rescheduler.planning.search.effort import Effort
-from rescheduler.planning.search.evaluator import Evaluator
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.planning.search.strategy import Proposal
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

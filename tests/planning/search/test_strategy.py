@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
-from rescheduler.planning.search.evaluator import Evaluator
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import search
 from rescheduler.planning.search.strategy import Candidate
-from rescheduler.planning.search.working_copy import WorkingCopy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread

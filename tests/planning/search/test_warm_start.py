@@ -10,11 +10,11 @@ from msgspec import structs
 
 from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.finding_history import FindingHistory
-from rescheduler.model.plan import Plan
-from rescheduler.model.search_summary import SearchSummary
+from rescheduler.model.moves.plan import Plan
+from rescheduler.model.moves.search_summary import SearchSummary
+from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
-from rescheduler.planning.search.effort import Effort
 from rescheduler.planning.search.warm_start import last_moves
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import Match, NodeMatch

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import ContainerState, ContainerStateWaiting, ContainerStatus
-from rescheduler.kube.tolerations import SOFT_TAINT
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.kube.pods.tolerations import SOFT_TAINT
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm

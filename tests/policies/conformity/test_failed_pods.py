@@ -8,8 +8,8 @@ import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod, PodStatus
-from rescheduler.model.history import History
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity

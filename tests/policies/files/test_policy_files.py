@@ -12,7 +12,7 @@ from rescheduler.policies.files.guide import guide
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
-from rescheduler.runtime.testing import run
+from rescheduler.runtime.inspecting.testing import run
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler_profile import declared_profiles
 from rescheduler.sources.policy_files import load_policies

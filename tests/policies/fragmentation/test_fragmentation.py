@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.documents.label_selector import Selector
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.free_capacity import Rows
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.fragmentation.whole_gangs import WholeGangs
 from tests.draws import tries
 from tests.picture import picture

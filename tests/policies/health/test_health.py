@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.dra.devices import ResourceClaim, ResourceSlice
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policytest.measured import with_devices

@@ -8,19 +8,19 @@ import msgspec
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History
+from rescheduler.model.cluster.readings import Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.idle import IdleHolder
-from rescheduler.model.plan import Plan
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
-from rescheduler.reporting.page import render_page
-from rescheduler.reporting.terminal import render_table
+from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.picture import picture
 

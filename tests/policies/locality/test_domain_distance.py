@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.locality.domain_distance import distances_apart
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.term import LocalityTerm

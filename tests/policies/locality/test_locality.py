@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rescheduler.model.cluster.readings import Reading
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import Reading
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.locality.data_locality import DataLocality
 from rescheduler.policies.locality.domain_tree import KNOWN, Level, tree
 from rescheduler.policies.locality.policy import Locality

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from rescheduler.model.move import Shift
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.locality.traffic_kernel import TrafficKernel
 from rescheduler.policies.locality.traffic_sides import by_sides
 

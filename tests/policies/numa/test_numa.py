@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.annotations import NUMA_OBSERVED
-from rescheduler.kube.node_resource_topology import NodeResourceTopology
+from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.move import Shift
-from rescheduler.model.plan import Plan
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set

@@ -13,10 +13,10 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.kube.objects import Pod
-from rescheduler.model.history import History
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.promql import selectors
-from rescheduler.kube.accelerators import maker
+from rescheduler.kube.nodes.accelerators import maker
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.own_readings.presets import PRESETS

@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from rescheduler.documents.text_files import TextFile
-from rescheduler.model.history import History
-from rescheduler.model.plan_digest import digest_of
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan_digest import digest_of
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import PolicySet, policy_set, readings_from_document
 from rescheduler.policies.health.policy import Health

@@ -8,8 +8,8 @@ from pydantic import ValidationError
 
 from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.controllers import Namespace
-from rescheduler.model.selection import Selection
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.selection import Selection
 from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.registry import KINDS

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rescheduler.documents.label_selector import Selector
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread, SpreadConstraint

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod, TopologySpreadConstraint
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.spread.domain_counts import DomainCounts
 from rescheduler.policies.spread.groups import from_pods

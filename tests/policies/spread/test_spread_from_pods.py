@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.spread.term import SpreadTerm

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.model.readings import Reading, Readings
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import Reading, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.picture import picture

@@ -3,7 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
-from rescheduler.model.readings import LinkSpeed
+from rescheduler.model.cluster.readings import LinkSpeed
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import LinkTarget
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.history import History
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.dra.devices import ResourceClaim, ResourceSlice
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.readings import DeviceValue, Readings
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.readings import DeviceValue, Readings
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.shared_gpus import SharedGpus, read_shared_gpus
 from rescheduler.policytest.measured import with_devices

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.move import Shift
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Snapshot
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.terms import Loaded, Warns
 from rescheduler.policies.utilization.policy import Utilization

@@ -9,7 +9,7 @@ import pytest
 
 import rescheduler.reporting
 from rescheduler.model.explanation import Explanation, Header
-from rescheduler.model.plan import ClusterRef
+from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.planning.explain.node import explain_node
 from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod

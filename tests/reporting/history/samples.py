@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rescheduler.model.plan import OwnerRef, PodRef
+from rescheduler.model.moves.plan import OwnerRef, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.trail import (
+from rescheduler.model.trails.trail import (
     Answer,
     Became,
     CycleEnd,
@@ -26,9 +26,9 @@ from rescheduler.model.trail import (
     read_entry,
     read_record,
 )
-from rescheduler.model.trail_chain import TrailChain
-from rescheduler.model.trail_history import Integrity, TrailHistory
-from rescheduler.model.trail_line import make_line
+from rescheduler.model.trails.trail_chain import TrailChain
+from rescheduler.model.trails.trail_history import Integrity, TrailHistory
+from rescheduler.model.trails.trail_line import make_line
 from rescheduler.reporting.history.summary import Summary
 
 START = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)

@@ -9,8 +9,8 @@ import jsonschema
 import pytest
 
 import rescheduler.reporting
-from rescheduler.model.plan import OwnerRef, PodRef
-from rescheduler.model.trail import (
+from rescheduler.model.moves.plan import OwnerRef, PodRef
+from rescheduler.model.trails.trail import (
     Answer,
     Became,
     CycleEnd,
@@ -21,7 +21,7 @@ from rescheduler.model.trail import (
     Record,
     Resolved,
 )
-from rescheduler.model.trail_chain import TrailChain
+from rescheduler.model.trails.trail_chain import TrailChain
 from rescheduler.reporting.history import words
 from rescheduler.reporting.history.descriptions import PROPERTIES
 from rescheduler.reporting.history.machine import history_json, history_schema

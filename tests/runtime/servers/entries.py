@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.steering import Entry
+from rescheduler.model.moves.steering import Entry
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 

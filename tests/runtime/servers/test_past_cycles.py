@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from rescheduler.model.plan import Change, NodeView
-from rescheduler.runtime.move_history import earlier_cycles
+from rescheduler.model.moves.plan import Change, NodeView
+from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.servers import past_cycles
 from rescheduler.runtime.servers.past_cycles import KEPT, MOST_BYTES, PastCycles
 from rescheduler.runtime.settings import Settings

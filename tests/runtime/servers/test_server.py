@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.plan import Report
+from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers import server
 from rescheduler.runtime.servers.health import Health

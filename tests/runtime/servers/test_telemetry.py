@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler import __version__
-from rescheduler.model.plan import Mode, MoveResult, Outcome, Plan, Result
+from rescheduler.model.moves.plan import Mode, MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle

@@ -8,10 +8,10 @@ import pytest
 import yaml
 
 from rescheduler.documents.envelope import to_document
+from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import PolicyError
-from rescheduler.model.observed_scheduler import ObservedScheduler
 from rescheduler.model.problem import Problem
-from rescheduler.model.snapshot import Cluster, Snapshot
 from rescheduler.policies.files.policy_set import scheduler_from_document
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.snapshot import Cluster
+from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 from tests.scheduler.storage import capacity, driver, ready, storage_class, unbound

@@ -12,7 +12,7 @@ import pytest
 from rescheduler.kube.dra.capacities import asked_of, consumed_of
 from rescheduler.kube.dra.devices import CapacityRequirements, Device, ResourceClaim
 from rescheduler.kube.quantity import nanos
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, pod

@@ -14,7 +14,7 @@ from rescheduler.kube.dra.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from rescheduler.model.move import Shift
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot

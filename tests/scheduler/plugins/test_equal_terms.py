@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pod_groups import PodGroups
+from rescheduler.kube.pods.pod_groups import PodGroups
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.inter_pod_affinity import TermIndex
 from tests.cluster import node, pod, snapshot

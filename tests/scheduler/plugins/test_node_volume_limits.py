@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
-from rescheduler.model.move import Shift
-from rescheduler.model.snapshot import Cluster, Snapshot
+from rescheduler.model.cluster.snapshot import Cluster, Snapshot
+from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 from tests.scheduler.plugins.test_claim_offers import mounts

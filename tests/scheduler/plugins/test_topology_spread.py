@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube.controllers import Service
-from rescheduler.model.snapshot import Cluster
+from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 

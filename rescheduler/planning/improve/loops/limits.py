@@ -1,6 +1,6 @@
 """Where rules let pods go, pod by pod."""
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.improve.loops.jit import compiled
 from rescheduler.planning.improve.loops.tables import (
     AllottedTables,

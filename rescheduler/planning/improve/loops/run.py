@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.loops import annealing as loop

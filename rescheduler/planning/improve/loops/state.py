@@ -5,7 +5,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rescheduler.model.readings import IntArray
+from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.improve.allotted import Allotted
 from rescheduler.planning.improve.beside import Beside
 from rescheduler.planning.improve.loops.tables import AllottedTables, Rules, State

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import ObjectMeta
-from rescheduler.model.steering import Entry
+from rescheduler.model.moves.steering import Entry
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.protocol import (

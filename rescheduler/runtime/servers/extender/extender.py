@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import msgspec
 
-from rescheduler.actions.steering_watch import SteeringWatch
+from rescheduler.actions.steering.steering_watch import SteeringWatch
 from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.nesting import decoded
 from rescheduler.model.errors import SettingsError

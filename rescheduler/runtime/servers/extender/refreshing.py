@@ -11,7 +11,7 @@ from concurrent.futures.process import BrokenProcessPool
 from datetime import timedelta
 from multiprocessing import get_context
 
-from rescheduler.kube.steered import HOSTNAME
+from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.planning.advice import Advice, advise
 from rescheduler.runtime.logs import logger

@@ -3,9 +3,9 @@
 import threading
 from collections.abc import Callable, Sequence
 
-from rescheduler.actions.extender_lease import LASTS, ExtenderLease
+from rescheduler.actions.steering.extender_lease import LASTS, ExtenderLease
 from rescheduler.model.errors import ActionError
-from rescheduler.model.steering import Entry
+from rescheduler.model.moves.steering import Entry
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.answers import Answers, Known

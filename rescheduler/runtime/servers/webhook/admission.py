@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.actions.steering_format import SEEN
+from rescheduler.actions.steering.steering_format import SEEN
 from rescheduler.kube.objects import ObjectMeta
-from rescheduler.kube.steered import steered_affinity
+from rescheduler.kube.pods.steered import steered_affinity
 from rescheduler.runtime.servers.entries import Entries
 
 

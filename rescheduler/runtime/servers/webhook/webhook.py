@@ -1,6 +1,6 @@
 """`rescheduler webhook`: steers replacements as they are created, until it is stopped."""
 
-from rescheduler.actions.steering_watch import SteeringWatch
+from rescheduler.actions.steering.steering_watch import SteeringWatch
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ReschedulerError, SettingsError

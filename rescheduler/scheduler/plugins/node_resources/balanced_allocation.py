@@ -6,8 +6,8 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
-from rescheduler.kube.resource_names import native
-from rescheduler.model.readings import FloatArray, IntArray
+from rescheduler.kube.nodes.resource_names import native
+from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import MAX_SCORE, Plugin, Replacement, Score, ScoreArray

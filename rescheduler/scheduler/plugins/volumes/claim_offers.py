@@ -9,9 +9,9 @@ from collections.abc import Iterable
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
-from rescheduler.kube.node_labels import NodeLabels
-from rescheduler.kube.node_selection import NodeSelection
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
+from rescheduler.kube.pods.node_selection import NodeSelection
 from rescheduler.kube.quantity import nanos
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.storage import (
@@ -20,8 +20,8 @@ from rescheduler.kube.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.plugins.volumes.claims import Claims, class_of, selected_node
 
 _NO_PROVISIONER = "kubernetes.io/no-provisioner"

@@ -14,7 +14,7 @@ from rescheduler.kube.storage import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 
 _LATE = "WaitForFirstConsumer"

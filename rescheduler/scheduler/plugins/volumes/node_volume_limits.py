@@ -9,8 +9,8 @@ import numpy as np
 from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kube.storage import PersistentVolumeClaim
-from rescheduler.model.readings import BoolArray
-from rescheduler.model.snapshot import Snapshot
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement

@@ -8,7 +8,7 @@ import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
 from rescheduler.kube.objects import Pod
-from rescheduler.model.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import (
     MAX_SCORE,

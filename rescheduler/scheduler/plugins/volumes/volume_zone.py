@@ -5,9 +5,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rescheduler.kube.node_labels import NodeLabels
+from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.storage import PersistentVolume
-from rescheduler.model.readings import BoolArray
+from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from rescheduler.actions.extender_lease import ExtenderLease
+from rescheduler.actions.steering.extender_lease import ExtenderLease
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.answers import Answers, known_of

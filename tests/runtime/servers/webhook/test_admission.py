@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.steered import steered_affinity
+from rescheduler.kube.pods.steered import steered_affinity
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.webhook.admission import answer
 from tests.runtime.servers.entries import NOW, entry, metadata

@@ -1,0 +1,1 @@
+"""What steering stores in the cluster: the table, taints and the extender's Lease."""

@@ -1,0 +1,1 @@
+"""What nodes offer: labels, resources, accelerators and NUMA zones."""

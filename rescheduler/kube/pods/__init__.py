@@ -1,0 +1,1 @@
+"""What pods ask for, tolerate and select, as Kubernetes counts it."""

@@ -1,0 +1,73 @@
+"""Which nodes a pod selects: its nodeSelector, and its required and preferred node affinity.
+
+Source: component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go, Kubernetes 1.36.
+"""
+
+from collections.abc import Sequence
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube.arrays import BoolArray, Int64Array
+from rescheduler.kube.nodes.node_labels import NodeLabels
+from rescheduler.kube.objects import (
+    NodeAffinity,
+    NodeSelector,
+    PodSpec,
+    PreferredSchedulingTerm,
+)
+
+_encode = msgspec.msgpack.Encoder(order="deterministic").encode
+
+
+def node_affinity(spec: PodSpec) -> NodeAffinity:
+    """The node affinity of a pod; an empty one where it has none."""
+    return (spec.affinity.nodeAffinity if spec.affinity else None) or NodeAffinity()
+
+
+class NodeSelection:
+    """Answers depend on labels and names alone, so each distinct question is answered once.
+
+    Answers are shared: do not write into them.
+    """
+
+    def __init__(self, labels: NodeLabels) -> None:
+        self._labels = labels
+        self._required: dict[bytes, BoolArray] = {}
+        self._selected: dict[bytes, BoolArray] = {}
+        self._preferred: dict[bytes, Int64Array] = {}
+
+    def required(self, spec: PodSpec) -> BoolArray | None:
+        """(nodes,) nodes that the nodeSelector and the required affinity accept; None: all."""
+        wanted = node_affinity(spec).requiredDuringSchedulingIgnoredDuringExecution
+        if not spec.nodeSelector and wanted is None:
+            return None
+        key = _encode((spec.nodeSelector, wanted))
+        known = self._required.get(key)
+        if known is None:
+            known = self._labels.having(spec.nodeSelector or {})
+            if wanted is not None:
+                known &= self._labels.matching(wanted)
+            self._required[key] = known
+        return known
+
+    def selected(self, selector: NodeSelector | None) -> BoolArray | None:
+        """(nodes,) the nodes that a node selector accepts, a pod's or a volume's; None: all."""
+        if selector is None:
+            return None
+        key = _encode(selector)
+        known = self._selected.get(key)
+        if known is None:
+            known = self._selected[key] = self._labels.matching(selector)
+        return known
+
+    def preferred(self, terms: Sequence[PreferredSchedulingTerm]) -> Int64Array:
+        """(nodes,) the weight of those of the terms that each node meets."""
+        key = _encode(terms)
+        known = self._preferred.get(key)
+        if known is None:
+            known = np.zeros(self._labels.count, dtype=np.int64)
+            for each in terms:
+                known += each.weight * self._labels.satisfying(each.preference)
+            self._preferred[key] = known
+        return known

@@ -1,0 +1,231 @@
+"""What a pod asks for, added up as Kubernetes adds it up.
+
+Amounts are exact (billionths of a unit) until a whole pod is summed; a component rounds each sum
+up once, so two containers of 100.5m are 201m of CPU.
+Source: component-helpers resource/helpers.go (PodRequests, PodLimits), Kubernetes 1.36.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES, pod_level
+from rescheduler.kube.objects import (
+    Container,
+    ContainerStatus,
+    Pod,
+    PodSpec,
+    ResourceRequirements,
+    Resources,
+)
+from rescheduler.kube.pods.containers import every, long_running, restartable
+from rescheduler.kube.quantity import MOST_COUNTED, NANO, nanos
+
+Amounts = dict[str, int]
+"""Resource name to billionths of its unit."""
+
+_MICRO = NANO // 1000
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def scheduler_units(resource: str, amount: int) -> int:
+    """The amount as kube-scheduler counts that resource: milli for `cpu`, else whole units, up.
+
+    Source: pkg/scheduler/framework/types.go, Resource.Add, Kubernetes 1.36.
+    """
+    return min(-(-amount // (_MICRO if resource == "cpu" else NANO)), MOST_COUNTED)
+
+
+def amounts(resources: Mapping[str, str | int | float] | None) -> Amounts:
+    """The quantities in billionths."""
+    return {name: nanos(value) for name, value in (resources or {}).items()}
+
+
+def asking(spec: PodSpec) -> bytes:
+    """What two specs have in common that ask for the same, whatever else they are."""
+    first = [(each.resources, restartable(each)) for each in spec.initContainers or ()]
+    own = [each.resources for each in spec.containers]
+    return _encode((own, first, spec.overhead, spec.resources))
+
+
+def container_requests(container: Container) -> Resources:
+    """Requests, and limits where there is no request: the API server's default for pods.
+
+    A template lacks that default, and its pods have it.
+    Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod, Kubernetes 1.36.
+    """
+    given = container.resources
+    if given is None:
+        return {}
+    requests, limits = given.requests or {}, given.limits or {}
+    return requests if limits.keys() <= requests.keys() else {**limits, **requests}
+
+
+def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
+    """The most that the containers take at any time.
+
+    All containers with all sidecars run together; an init container runs beside the sidecars that
+    come before it. of: what one container takes.
+    """
+    total: Amounts = {}
+    for container in spec.containers:
+        _add(total, of(container))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.initContainers or ():
+        own = of(container)
+        beside = {name: sidecars.get(name, 0) + amount for name, amount in own.items()}
+        _raise(peak, beside)  # of the rest the sidecars so far are in it
+        if restartable(container):
+            _add(total, own)
+            sidecars |= beside
+    _raise(total, peak)
+    return total
+
+
+def pod_requests(
+    spec: PodSpec,
+    of: Callable[[Container], Amounts] | None = None,
+    pod_wide: Amounts | None = None,
+) -> Amounts:
+    """What is requested for the pod.
+
+    of, pod_wide: what one container requests, and what is requested of the pod as a whole, where
+    that is not what the spec has.
+    """
+    total = aggregated(spec, of or _requests_of)
+    total.update(pod_level_requests(spec) if pod_wide is None else pod_wide)
+    _add(total, amounts(spec.overhead))
+    return total
+
+
+def pod_limits(spec: PodSpec) -> Amounts:
+    """What the pod is limited in; overhead counts only on top of a limit."""
+    total = aggregated(spec, _limits_of)
+    total.update(_supported(spec.resources.limits if spec.resources else None))
+    for name, amount in amounts(spec.overhead).items():
+        if total.get(name):
+            total[name] += amount
+    return total
+
+
+def pod_level_requests(spec: PodSpec) -> Amounts:
+    """The requests of the pod as a whole: cpu, memory and huge pages, where it has any.
+
+    Of a pod with limits, those that it lacks are what its containers request, or else the limit;
+    huge pages are limited as its containers are.
+    Source: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests.
+    """
+    given = spec.resources
+    if given is None or not (given.requests or given.limits):
+        return {}
+    asked = _supported(given.requests)
+    limited = aggregated(spec, _limits_of)
+    limits = {
+        **{name: amount for name, amount in limited.items() if name.startswith(HUGE_PAGES)},
+        **_supported(given.limits),
+    }
+    if not limits:
+        return asked
+    containers = {
+        name: amount
+        for name, amount in aggregated(spec, _requests_of).items()
+        if pod_level(name) and not name.startswith(HUGE_PAGES)
+    }
+    return {**limits, **containers, **asked}
+
+
+def effective_requests(pod: Pod) -> dict[str, Amounts]:
+    """Requests of those containers (ordinary and sidecars) whose status has them.
+
+    Source: component-helpers resource/helpers.go, determineEffectiveRequests, Kubernetes 1.36.
+    """
+    statuses = _statuses(pod)
+    answer: dict[str, Amounts] = {}
+    for container in long_running(pod.spec):
+        status = statuses.get(container.name)
+        if status is None or status.resources is None:
+            continue
+        own = amounts(container_requests(container))
+        answer[container.name] = _effective(pod, own, status.resources, status.allocatedResources)
+    return answer
+
+
+def effective_pod_level_requests(pod: Pod) -> Amounts:
+    """The requests of the pod as a whole, by its status where that has them.
+
+    Source: component-helpers resource/helpers.go, PodRequests, Kubernetes 1.36.
+    """
+    asked = pod_level_requests(pod.spec)
+    given = pod.status.resources
+    if not asked or given is None:
+        return asked
+    most = _effective(pod, asked, given, pod.status.allocatedResources)
+    return {name: most.get(name, 0) for name in asked}
+
+
+def _effective(
+    pod: Pod, spec: Amounts, actuated: ResourceRequirements, allocated: Resources | None
+) -> Amounts:
+    """The most that is given; what is asked for does not count where it cannot be given."""
+    infeasible = any(
+        each.type == "PodResizePending" and each.reason == "Infeasible"
+        for each in pod.status.conditions or ()
+    )
+    most = amounts(actuated.requests)
+    _raise(most, amounts(allocated))
+    if not infeasible:
+        _raise(most, spec)
+    return most
+
+
+def resized(pod: Pod) -> bool:
+    """Whether the status asks for anything else than the spec does, of a container or the pod."""
+    if effective_pod_level_requests(pod) != pod_level_requests(pod.spec):
+        return True
+    statuses = _statuses(pod)
+    if not any(each.resources for each in statuses.values()):
+        return False
+    for container in every(pod.spec):
+        status = statuses.get(container.name)
+        if status is None or status.resources is None:
+            continue
+        wanted = container_requests(container)
+        allocated = status.allocatedResources
+        actual = status.resources.requests or {}
+        if actual != wanted or (allocated is not None and allocated != wanted):
+            return True
+    return False
+
+
+def asks_for(spec: PodSpec, resource: str) -> bool:
+    """Whether a container requests the resource, or is limited in it."""
+    return any(resource in container_requests(each) for each in every(spec))
+
+
+def _requests_of(container: Container) -> Amounts:
+    return amounts(container_requests(container))
+
+
+def _limits_of(container: Container) -> Amounts:
+    return amounts(container.resources.limits if container.resources else None)
+
+
+def _supported(resources: Resources | None) -> Amounts:
+    return {name: amount for name, amount in amounts(resources).items() if pod_level(name)}
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    statuses = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
+    return {each.name: each for each in statuses}
+
+
+def _add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _raise(total: Amounts, other: Amounts) -> None:
+    for name, amount in other.items():
+        total[name] = max(total.get(name, 0), amount)

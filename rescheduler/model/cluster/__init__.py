@@ -1,0 +1,1 @@
+"""The cluster as it was read: the snapshot, workloads, gangs and readings."""

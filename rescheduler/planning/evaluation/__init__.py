@@ -1,0 +1,1 @@
+"""What moves would gain and cost on a working copy, and where they would land."""

@@ -1,0 +1,358 @@
+"""The choice of destinations: which nodes a replacement is told to go to, where that may be told.
+
+The scheduler weighs room and spreading; a policy weighs what it is about. Where both agree nothing
+is told. Elsewhere the nodes are chosen by the policies' own costs, and the move is judged by where
+the scheduler puts a replacement that is steered there.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
+from rescheduler.model.moves.move import Landing
+from rescheduler.model.moves.steering import TRAITS, MeansName
+from rescheduler.model.problem import Problem
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.eligibility.steerable import Steerable
+from rescheduler.planning.evaluation.destinations import refuse_landing
+from rescheduler.planning.evaluation.evaluation import NOTHING, Choice
+from rescheduler.planning.evaluation.pending_pods import Waiting
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
+from rescheduler.planning.limits.landing_trust import kept_share
+from rescheduler.policies.steering import Steering
+from rescheduler.scheduler.plugin import Steer
+
+MOST = 4
+"""The most nodes that one replacement is told, where the scheduler looks at all of them."""
+MOST_SAMPLED = 64
+"""The same where it looks at some of the nodes only, and may not see those that it is told."""
+_LEAST_REQUIRED = 2
+"""One node alone may become full or not Ready, and its replacement would stay Pending."""
+_AS_GOOD = 0.9
+"""The share of the best node's gain that a node must have to be as acceptable."""
+_ALIKE = 0.98
+"""Of two sets of nodes the larger is chosen where it gains this share of the other's gain."""
+_NOBODY = np.zeros(0, dtype=np.int32)
+
+
+def _alike(one: Landing, other: Landing) -> bool:
+    return np.array_equal(one.nodes, other.nodes) and np.allclose(
+        one.probabilities, other.probabilities
+    )
+
+
+class Chooser:
+    """Chooses the destinations of replacements on one working copy.
+
+    planned: pod to the nodes that a plan has chosen for it, None: to leave it unsteered. Of these
+    the ones that still are acceptable are kept; where too few are, it is chosen anew.
+    proposed: pod to the node that comes first where it is acceptable, before better ones.
+    """
+
+    def __init__(self, copy: WorkingCopy, waiting: Waiting) -> None:
+        self._copy = copy
+        self._waiting = waiting
+        self._steerable = Steerable(copy.snapshot)
+        self.planned: dict[int, Sequence[int] | None] = {}
+        self.proposed: Mapping[int, int] = {}
+
+    def problem(self, pod: int, *, whole: bool) -> Problem | None:
+        """Why the replacement of this pod must not be steered, or None."""
+        return self._steerable.problem(pod, whole=whole)
+
+    @property
+    def asked(self) -> bool:
+        """Whether anything at all is to be steered."""
+        return any(self._said(each).by != "None" for each in self._copy.active)
+
+    def choose(
+        self, pod: int, unsteered: Landing, *, whole: bool, helps: bool = False
+    ) -> Choice | None:
+        """How to steer the replacement of the pod; None where that must not be, or brings nothing.
+
+        unsteered: where it lands without. whole: whether all of its gang is moved. helps: whether
+        it makes room for another move, and may lose by it: as little as possible.
+        """
+        copy = self._copy
+        if not self.asked or self.planned.get(pod, _NOBODY) is None:
+            return None
+        if self._steerable.problem(pod, whole=whole) is not None:
+            return None
+        nodes = np.flatnonzero(self._acceptable(pod)).astype(np.int32)
+        if not len(nodes):
+            return None
+        changes = copy.changes(pod, nodes)
+        worth = copy.worth(pod, nodes, changes)
+        gains = -sum(worth.values(), np.zeros(len(nodes)))
+        steering = self._of_helper() if helps else self._deciding(worth, int(gains.argmax()))
+        gaining = np.full(len(nodes), helps) | (gains > NOTHING)
+        for binding in copy.active:
+            gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
+        if steering.by == "None" or not gaining.any():
+            return None
+        nodes, gains = self._ranked(pod, nodes[gaining], gains[gaining], unsteered)
+        traits = TRAITS[steering.by]
+        if whole and not traits.gangs:
+            # The replacements of a gang come at the same time.
+            return None
+        if traits.taints:
+            return self._repelled(pod, steering.by, nodes, gains, unsteered, helps=helps)
+        return self._told(pod, steering, nodes, gains, unsteered, helps=helps)
+
+    def _told(
+        self,
+        pod: int,
+        steering: Steering,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+        *,
+        helps: bool,
+    ) -> Choice | None:
+        """The choice among these nodes, the best first, where a term of the replacement tells."""
+        require = steering.strength == "Require"
+        extends = TRAITS[steering.by].extends
+        if require and extends and self._sampled(pod):
+            # It is asked about the nodes that were sampled, and must leave one: no promise.
+            return None
+        required = require and len(nodes) >= _LEAST_REQUIRED and not self._planned_alone(pod, nodes)
+        if extends and not self._asks(pod, required=required):
+            return None
+        found = [
+            self._choice(steering.by, chosen, unsteered, required=required)
+            for chosen in self._options(pod, nodes, gains, required=required)
+        ]
+        best = self._best(pod, found, unsteered, helps=helps)
+        if not required or helps or pod in self.planned or self._sampled(pod):
+            return best
+        return self._rather_alone(pod, best, nodes, gains, unsteered)
+
+    def _choice(
+        self, by: MeansName, nodes: IntArray, unsteered: Landing, *, required: bool
+    ) -> Choice:
+        """These nodes; where that leads is still to be asked."""
+        return Choice(
+            by=by,
+            strength="Require" if required else "Prefer",
+            nodes=nodes,
+            steer=Steer(chosen=self._mask(nodes), require=required),
+            unsteered=unsteered,
+            landing=unsteered,
+        )
+
+    def _rather_alone(
+        self,
+        pod: int,
+        best: Choice | None,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+    ) -> Choice | None:
+        """The best choice of those that require; the best node alone, preferred, if it gains more.
+
+        Of several nodes the scheduler often takes one that gains far less than the best of them.
+        But a preference can be missed, and then gains nothing: it counts with the share of
+        replacements that have landed where that was predicted. nodes, gains: the best first.
+        """
+        reached = 0.0 if best is None else self._gain(pod, best)
+        if best is None or reached >= self._counted * float(gains[0]):
+            return best
+        if TRAITS[best.by].extends and not self._asks(pod, required=False):
+            return best
+        alone = self._choice(best.by, nodes[:1], unsteered, required=False)
+        other = self._best(pod, [alone], unsteered, helps=False)
+        return best if other is None or reached >= self._counted * self._gain(pod, other) else other
+
+    def _gain(self, pod: int, choice: Choice) -> float:
+        return self._expected(pod, choice.landing, steered=True)
+
+    def _acceptable(self, pod: int) -> BoolArray:
+        """(nodes,) where the replacement may be sent: it fits, stays, and takes nobody's room."""
+        copy = self._copy
+        answer = copy.scheduler.feasible(pod) & self._steerable.nodes
+        source = int(copy.snapshot.pod_node[pod])
+        answer[source] = False
+        answer[copy.reversals.barred(pod, source)] = False
+        answer &= ~copy.eligibility.unstable_for(pod)
+        answer &= ~self._waiting.wanted(pod)
+        nodes = np.flatnonzero(answer).astype(np.int32)
+        for binding in copy.active:
+            if binding.fills and len(nodes):
+                answer[nodes] &= ~binding.overfills(pod, nodes)
+        answer[nodes] &= ~copy.admission.rejected(pod, source, nodes)
+        return answer
+
+    def _planned_alone(self, pod: int, nodes: IntArray) -> bool:
+        """Whether a plan prefers one of these nodes alone, and requires none."""
+        planned = self.planned.get(pod) or ()
+        return len(planned) == 1 and planned[0] in nodes
+
+    def _asks(self, pod: int, *, required: bool) -> bool:
+        """Whether the pod's scheduler asks an extender for what steers it."""
+        name = self._copy.snapshot.pods[pod].spec.schedulerName
+        return self._copy.schedulers.asks(name, "filterVerb" if required else "prioritizeVerb")
+
+    def _sampled(self, pod: int) -> bool:
+        """Whether the pod's scheduler looks at some of the nodes only."""
+        snapshot = self._copy.snapshot
+        name = snapshot.pods[pod].spec.schedulerName
+        return self._copy.schedulers.sampled(name, len(snapshot.nodes))
+
+    def _ranked(
+        self, pod: int, nodes: IntArray, gains: FloatArray, unsteered: Landing
+    ) -> tuple[IntArray, FloatArray]:
+        """The nodes, best first; of equals those that the scheduler likes, then by the seed.
+
+        Nodes that this plan relieves come after their equals, though the scheduler likes them; and
+        those where it sends others already: within sets that overlap the scheduler chooses alike,
+        and would fill one of their nodes.
+        """
+        snapshot = self._copy.snapshot
+        liked = np.zeros(len(snapshot.nodes))
+        liked[unsteered.nodes] = unsteered.probabilities
+        relieved = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+        relieved[snapshot.pod_node[sorted(self._copy.moved)]] = True
+        order = np.lexsort(
+            (
+                self._copy.precedence[nodes],
+                -liked[nodes],
+                self._copy.told[nodes],
+                relieved[nodes],
+                -gains.round(9),
+                nodes != self.proposed.get(pod, -1),
+            )
+        )
+        return nodes[order], gains[order]
+
+    def _options(
+        self, pod: int, nodes: IntArray, gains: FloatArray, *, required: bool
+    ) -> list[IntArray]:
+        """The sets of nodes to choose from, each the best so many."""
+        planned = self.planned.get(pod)
+        least = _LEAST_REQUIRED if required else 1
+        if planned is not None:
+            kept = nodes[np.isin(nodes, list(planned))]
+            if len(kept) >= least:
+                return [kept]
+        sampled = not required and self._sampled(pod)
+        sizes = {least}
+        if nodes[0] != self.proposed.get(pod):
+            good = int(np.count_nonzero(self._as_good(gains)))
+            sizes.add(max(least, min(good, MOST)))
+        if sampled:
+            sizes |= {min(len(nodes), size) for size in (MOST_SAMPLED // 4, MOST_SAMPLED)}
+        return [nodes[:size] for size in sorted(sizes)]
+
+    def _best(
+        self, pod: int, found: list[Choice], unsteered: Landing, *, helps: bool
+    ) -> Choice | None:
+        """The choice of the greatest expected gain; None where the unsteered landing gains as much.
+
+        Of those that are nearly as good the one with the most nodes is taken: it bears more that
+        changes until the replacement is placed. What a plan has chosen is judged, and kept.
+        """
+        copy = self._copy
+        best: Choice | None = None
+        value = -np.inf if helps else 0.0
+        if self.planned.get(pod) is None and pod not in self.proposed:
+            value = max(value, self._expected(pod, unsteered, steered=False))
+        for each in found:
+            landing = copy.scheduler.landing(pod, each.steer)
+            gain = self._expected(pod, landing, steered=True)
+            least = value + NOTHING if best is None else value - (1.0 - _ALIKE) * abs(value)
+            if gain > -np.inf and gain >= least:
+                best, value = each.landed(landing), max(gain, value)
+        return best
+
+    def _expected(self, pod: int, landing: Landing, *, steered: bool) -> float:
+        """The expected decrease of the weighted cost; -inf where no move is made for the landing.
+
+        Policies with `onlyIfSteered` gain nothing where it is not.
+        """
+        copy, source = self._copy, int(self._copy.snapshot.pod_node[pod])
+        if refuse_landing(copy.snapshot, landing, source, copy.limits) is not None:
+            return -np.inf
+        worth = copy.worth(pod, landing.nodes, copy.changes(pod, landing.nodes))
+        for policy in (each.policy for each in copy.active):
+            if policy.onlyIfSteered and not steered:
+                worth[policy.name] = np.maximum(worth[policy.name], 0.0)
+        total = sum(worth.values(), np.zeros(len(landing.nodes)))
+        away = np.where(landing.nodes == source, 0.0, landing.probabilities)
+        return -float(away @ total)
+
+    @staticmethod
+    def _as_good(gains: FloatArray) -> BoolArray:
+        """(k,) which gain nearly as much as the first, the best; of losses those that are equal."""
+        answer: BoolArray = gains >= min(gains[0], _AS_GOOD * gains[0]) - NOTHING
+        return answer
+
+    def _repelled(
+        self,
+        pod: int,
+        by: MeansName,
+        nodes: IntArray,
+        gains: FloatArray,
+        unsteered: Landing,
+        *,
+        helps: bool,
+    ) -> Choice | None:
+        """Taints on the nodes where it would land, one after the other, until it lands well."""
+        copy = self._copy
+        tainted = [int(copy.snapshot.pod_node[pod])]
+        good = set(nodes[self._as_good(gains)].tolist())
+        found: list[Choice] = []
+        while len(tainted) <= copy.limits.taintedNodes:
+            steer = Steer(tainted=self._mask(np.array(tainted, dtype=np.int32)))
+            landing = copy.scheduler.landing(pod, steer)
+            if found and _alike(landing, found[-1].landing):
+                break  # it goes there in spite of the taints that were added
+            there = [node for node in nodes.tolist() if node in set(landing.nodes.tolist())]
+            found.append(
+                Choice(
+                    by=by,
+                    strength="Prefer",
+                    nodes=np.array(there[:MOST], dtype=np.int32),
+                    steer=steer,
+                    unsteered=unsteered,
+                    landing=landing,
+                )
+            )
+            worse = [each for each in landing.nodes.tolist() if each not in good]
+            more = [each for each in worse if each not in tainted]
+            if not more:
+                break
+            tainted += more
+        return self._best(pod, [each for each in found if len(each.nodes)], unsteered, helps=helps)
+
+    def _deciding(self, worth: dict[str, FloatArray], best: int) -> Steering:
+        """What the policy says that gains most on the best node and says anything; the Limits."""
+        answer, most = self._copy.limits.steering, NOTHING
+        for policy in (each.policy for each in self._copy.active):
+            gain = -float(worth[policy.name][best])
+            if policy.steering is not None and gain > most:
+                answer, most = policy.steering, gain
+        return answer
+
+    def _of_helper(self) -> Steering:
+        """As the Limits say; where only policies say it, as the weightiest of them does."""
+        limits = self._copy.limits.steering
+        saying = [each.policy for each in self._copy.active if each.policy.steering is not None]
+        if limits.by != "None" or not saying:
+            return limits
+        return max(saying, key=lambda each: each.weight).steering or limits
+
+    def _said(self, binding: Binding) -> Steering:
+        return self._copy.limits.steering_of(binding.policy)
+
+    def _mask(self, nodes: IntArray) -> BoolArray:
+        answer = np.zeros(len(self._copy.snapshot.nodes), dtype=np.bool_)
+        answer[nodes] = True
+        return answer
+
+    @cached_property
+    def _counted(self) -> float:
+        """The share of what a node alone gains that several must reach, to be as acceptable."""
+        copy = self._copy
+        return _AS_GOOD * kept_share(copy.history, copy.limits, copy.snapshot.cluster.version)

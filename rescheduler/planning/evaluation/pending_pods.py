@@ -1,0 +1,84 @@
+"""Pending pods that would take the room a replacement counts on (GRD008)."""
+
+from functools import cached_property
+
+import numpy as np
+
+from rescheduler.kube.pods.pod_state import pod_priority, to_be_placed
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.move import Landing
+from rescheduler.model.problem import Problem
+from rescheduler.scheduler.model import SchedulerModel
+
+
+class Waiting:
+    """The Pending pods of one snapshot, and the nodes that are feasible for them now.
+
+    A move is refused where a Pending pod of the same or a higher priority could be placed on the
+    pod's own node or on one where it may land: both wait for the same room, so the landing cannot
+    be predicted. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and
+    real clusters always have one. One whose landing cannot be predicted may go wherever it has
+    the resources, and one that may preempt anywhere. Pods that are gated or being deleted do not
+    wait for room.
+    """
+
+    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
+        self._snapshot = snapshot
+        self._scheduler = scheduler
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, int, BoolArray]]:
+        """Priority, a pod and its feasible nodes: one per owner and priority, highest first."""
+        chosen: dict[tuple[int, str], int] = {}
+        for index in np.flatnonzero(self._snapshot.pod_node < 0).tolist():
+            pod = self._snapshot.pods[index]
+            if to_be_placed(pod):
+                owner = pod.controller
+                key = (pod_priority(pod.spec), owner.uid if owner else pod.metadata.uid)
+                other = chosen.get(key)
+                if other is None or pod.key < self._snapshot.pods[other].key:
+                    chosen[key] = index
+        found = (
+            (priority, index, self._feasible(index)) for (priority, _), index in chosen.items()
+        )
+        return sorted(
+            (group for group in found if group[2].any()),
+            key=lambda group: (-group[0], self._snapshot.pods[group[1]].key),
+        )
+
+    def _feasible(self, pod: int) -> BoolArray:
+        """(nodes,) where the Pending pod could be placed, as far as that is known."""
+        feasible = self._scheduler.feasible(pod)
+        if feasible.any():
+            return feasible
+        refusal = self._scheduler.landing(pod).refusal
+        if refusal is None:
+            return feasible
+        if refusal.code == "FEA009":
+            return np.ones(len(feasible), dtype=np.bool_)
+        return self._scheduler.room(pod)
+
+    def wanted(self, pod: int) -> BoolArray:
+        """(nodes,) where a Pending pod could take the room that this pod's replacement needs."""
+        mine = pod_priority(self._snapshot.pods[pod].spec)
+        answer = np.zeros(len(self._snapshot.nodes), dtype=np.bool_)
+        for priority, _, feasible in self._groups:
+            if priority >= mine:
+                answer |= feasible
+        return answer
+
+    def refusal(self, pod: int, landing: Landing) -> Problem | None:
+        """GRD008, naming the Pending pod of the highest priority that is in the way, or None."""
+        mine = pod_priority(self._snapshot.pods[pod].spec)
+        nodes = np.append(landing.nodes, self._snapshot.pod_node[pod])
+        for priority, index, feasible in self._groups:
+            if priority < mine:
+                return None
+            if feasible[nodes].any():
+                name = self._snapshot.pods[index].key
+                return Problem(
+                    code="GRD008",
+                    message=f"pod {name} (priority {priority}) is Pending and could take its room",
+                )
+        return None

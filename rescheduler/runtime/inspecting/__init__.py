@@ -1,0 +1,1 @@
+"""What people look into without acting: checks, explanations, recordings, the trail."""

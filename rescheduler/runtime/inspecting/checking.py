@@ -1,0 +1,126 @@
+"""Policies held against themselves, and against a cluster: what is dead, and what has no data."""
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from rescheduler.documents.amounts import allowed
+from rescheduler.documents.validation import near
+from rescheduler.model.cluster.reading_answer import ReadingAnswer
+from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
+from rescheduler.policies.base import Policy
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.runtime.reading_sources import BUILT_IN
+
+_MANY = 10**12
+"""More pods than there can be: what allows nothing of them allows nothing at all."""
+
+
+def dead(policies: PolicySet) -> Iterator[str]:
+    """What can be seen from the policies alone: rules that decide nothing or fight each other."""
+    limits = policies.limits
+    for row in limits.move_limits:
+        if allowed(limits.amount(row), _MANY) == 0:
+            setting = f"{row.field} is {limits.amount(row)}"
+            yield f"Limits {limits.name}: {setting}, so nothing will ever move"
+    for policy in policies.policies:
+        for each in (*policy.without_effect(), *policy.conflicts(limits)):
+            yield f"{_named(policy)}: {each}"
+    for one, other in combinations(policies.policies, 2):
+        yield from (f"{_named(one)} and {_named(other)}: {each}" for each in one.conflicts(other))
+
+
+def undefined(policies: PolicySet) -> Iterator[tuple[Policy, str]]:
+    """The policies that no cluster could evaluate, because of what their readings lack."""
+    own = policies.definitions
+    known = {*BUILT_IN, *own}
+    for policy in policies.policies:
+        asked = [each.name for each in policy.requests() if each.subject != "pair"]
+        for name in dict.fromkeys(asked):
+            node = "node." + name.partition(".")[2]
+            if name not in known:
+                hint = near(name, known)
+                text = f"there is no reading {name}; define it in a document of kind Readings"
+                yield policy, text + (f", or {hint} is meant" if hint else "")
+            elif name != node and not all(each.capacity for each in own.get(node, ())):
+                yield policy, f"{node} is defined without `capacity`, so it can be no target"
+
+
+def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, Problem]]:
+    """The policies that are not evaluated on this cluster, and why."""
+    for policy in policies.policies:
+        term = policy.compile(snapshot)
+        if isinstance(term, Problem):
+            yield policy, term
+
+
+def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
+    """The policies that match nothing on this cluster."""
+    for policy in policies.policies:
+        term = policy.compile(snapshot)
+        if not isinstance(term, Problem) and term.scope() == 0:
+            yield f"{_named(policy)}: its selectors match nothing in this cluster"
+
+
+def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
+    """Each reading that is asked for, and how it answers: for how many, how old, or why not."""
+    askers: dict[ReadingRequest, list[str]] = {}
+    for policy in policies.policies:
+        for request in policy.requests():
+            askers.setdefault(request, []).append(policy.name)
+    own = policies.definitions
+    for request in sorted(askers):
+        reading = snapshot.readings.find(request)
+        given: dict[str, Any] = {
+            "name": request.name,
+            "subject": request.subject,
+            "policies": askers[request],
+            "own": request.name in own,
+            "windowSeconds": request.window,
+        }
+        if reading is None:
+            yield ReadingAnswer(**given, problem=snapshot.readings.missing(request))
+        else:
+            yield _answer(reading, given)
+
+
+def _answer(reading: Reading, given: dict[str, Any]) -> ReadingAnswer:
+    present = reading.expected & ~np.isnan(reading.values)
+    values = reading.values[present]
+    cost = reading.cost
+    fit = reading.problem is None or reading.thin
+    return ReadingAnswer(
+        **given,
+        unit=reading.unit,
+        query=reading.query,
+        series=None if cost is None else cost.series,
+        expected=int(reading.expected.sum()),
+        found=int(present.sum()),
+        coverage=reading.coverage,
+        ageSeconds=reading.age,
+        least=float(values.min()) if len(values) else None,
+        most=float(values.max()) if len(values) else None,
+        queries=None if cost is None else cost.queries,
+        seconds=None if cost is None else cost.seconds,
+        samples=None if cost is None else cost.samples,
+        past=_past(reading) if reading.request.span and fit else "",
+        notes=list(reading.notes),
+        problem=reading.problem,
+    )
+
+
+def _past(reading: Reading) -> str:
+    """For how many the past is known, for policies with `stableFor`."""
+    span = f"the last {reading.request.span:g} s"
+    if reading.range_samples is None:
+        return f"{span} are not known: {'; '.join(reading.notes[-1:])}"
+    known = int((~np.isnan(reading.range_samples).any(axis=0) & reading.expected).sum())
+    return f"for {known} all through {span} ({len(reading.range_samples)} evaluations)"
+
+
+def _named(policy: Policy) -> str:
+    return f"{policy.kind} {policy.name}"

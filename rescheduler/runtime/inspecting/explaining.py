@@ -1,0 +1,92 @@
+"""Answers to "why" and "why not", from one snapshot of the cluster or from a recording of it."""
+
+from rescheduler import __version__
+from rescheduler.kube.pods.pod_state import waits_for_a_node
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.errors import NotFound
+from rescheduler.model.explanation import (
+    Header,
+    NodeExplanation,
+    PendingExplanation,
+    PodExplanation,
+)
+from rescheduler.model.moves.plan import ClusterRef
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
+from rescheduler.planning.explain.lookup import find_node, find_pod
+from rescheduler.planning.explain.node import explain_node
+from rescheduler.planning.explain.pending import explain_pending
+from rescheduler.planning.explain.pod import explain_pod
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime.cycle import recalled
+from rescheduler.runtime.parts import connection_of, parts_of, policies_of
+from rescheduler.runtime.settings import Settings
+
+
+class Explainer:
+    """One snapshot, and what there is to explain about it."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Read the cluster, with the readings that the policies need.
+
+        Raises:
+            ReschedulerError: the policies or the sources cannot be used.
+        """
+        policies = policies_of(settings) if settings.policies is not None else policy_set([])
+        parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
+        self._snapshot = parts.observe(policies.requests())
+        history, notes = parts.recall()
+        finding_history, more = recalled(parts, policies)
+        self.notes = [*notes, *more]
+        self._copy = WorkingCopy(
+            self._snapshot,
+            policies.policies,
+            policies.limits,
+            history,
+            seed=settings.seed,
+            schedulers=policies.schedulers,
+            finding_history=finding_history,
+        )
+        self._header = _header(self._snapshot, recorded=settings.snapshot is not None)
+
+    def pod(self, said: str) -> PodExplanation:
+        """A pod by `namespace/name`, or by a name that only one has.
+
+        Raises:
+            NotFound: there is no such pod.
+        """
+        return explain_pod(self._copy, find_pod(self._snapshot, said), self._header)
+
+    def node(self, said: str) -> NodeExplanation:
+        """A node by its name.
+
+        Raises:
+            NotFound: there is no such node.
+        """
+        return explain_node(self._copy, find_node(self._snapshot, said), self._header)
+
+    def pending(self, said: str | None) -> PendingExplanation:
+        """All Pending pods, or the one that is asked for.
+
+        Raises:
+            NotFound: there is no such pod, or it is not Pending.
+        """
+        index = None if said is None else find_pod(self._snapshot, said)
+        if index is not None:
+            pod = self._snapshot.pods[index]
+            if not waits_for_a_node(pod):
+                where = f"on node {pod.node}" if pod.node else f"in phase {pod.status.phase}"
+                raise NotFound(
+                    f"pod {pod.key} is not Pending: it is {where}",
+                    f"`rescheduler explain pod {pod.key}` is meant.",
+                )
+        return explain_pending(self._copy, self._header, index)
+
+
+def _header(snapshot: Snapshot, *, recorded: bool) -> Header:
+    cluster = snapshot.cluster
+    return Header(
+        tool=f"rescheduler {__version__}",
+        cluster=ClusterRef(uid=cluster.uid, version=cluster.version, name=cluster.name),
+        taken=snapshot.taken,
+        recorded=recorded,
+    )

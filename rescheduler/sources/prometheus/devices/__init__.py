@@ -1,0 +1,1 @@
+"""Readings of devices: GPUs and accelerators, and how they sum to nodes and pods."""

@@ -1,0 +1,1 @@
+"""How metric sources are asked: requests, who we are to them, and what they answer."""

@@ -1,0 +1,64 @@
+"""A pod that is steered: one more node affinity beside what it has."""
+
+from typing import Any
+
+import msgspec
+
+from rescheduler.kube.objects import Affinity, PodSpec
+from rescheduler.kube.pods.steered import steered, steered_affinity
+
+ASKED = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1", "n2"]}
+ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
+NAMED = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
+
+
+def required(*terms: dict[str, Any]) -> dict[str, Any]:
+    selector = {"nodeSelectorTerms": list(terms)}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+
+
+def test_a_pod_without_affinity_gets_one() -> None:
+    assert steered_affinity(None, ["n1", "n2"], require=True) == required(
+        {"matchExpressions": [ASKED]}
+    )
+    preferred = steered_affinity(None, ["n1", "n2"], require=False)
+    assert preferred == {
+        "nodeAffinity": {
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 100, "preference": {"matchExpressions": [ASKED]}}
+            ]
+        }
+    }
+
+
+def test_a_required_term_is_added_to_each_term_and_an_empty_one_still_matches_nothing() -> None:
+    before = required({"matchExpressions": [ZONE]}, {"matchFields": [NAMED]}, {})
+    assert steered_affinity(before, ["n1", "n2"], require=True) == required(
+        {"matchExpressions": [ZONE, ASKED]},
+        {"matchFields": [NAMED], "matchExpressions": [ASKED]},
+        {},
+    )
+
+
+def test_other_wishes_stay_and_nothing_is_changed_in_place() -> None:
+    wish = {"weight": 7, "preference": {"matchExpressions": [ZONE]}, "unknown": 1}
+    before = {
+        "podAntiAffinity": {"x": 1},
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]},
+    }
+    copy = msgspec.json.decode(msgspec.json.encode(before))
+    after = steered_affinity(before, ["n1"], require=False)
+    assert before == copy
+    assert after["podAntiAffinity"] == {"x": 1}
+    wishes = after["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert wishes[0] == wish
+    assert wishes[1]["preference"]["matchExpressions"][0]["values"] == ["n1"]
+
+
+def test_a_spec_is_steered_and_the_old_one_stays() -> None:
+    spec = PodSpec(affinity=msgspec.convert(required({"matchExpressions": [ZONE]}), Affinity))
+    after = steered(spec, ["n1", "n2"], require=True)
+    assert after.affinity is not None
+    assert msgspec.to_builtins(after.affinity) == required({"matchExpressions": [ZONE, ASKED]})
+    assert spec.affinity is not None
+    assert msgspec.to_builtins(spec.affinity) == required({"matchExpressions": [ZONE]})
