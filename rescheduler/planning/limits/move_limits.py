@@ -44,6 +44,8 @@ class MoveLimits:
         subject, others = allowed.of_move(move), map(allowed.of_move, earlier)
         refusal = allowed.closed(len(earlier)) or allowed.refusal(subject, others)
 
+    earlier: moves of the plan that come before it and are not in the history yet.
+
     Moves off nodes or of workloads that are not in the snapshot count together. A move in the
     future was made just now: by a clock that was wrong.
     """
@@ -59,15 +61,12 @@ class MoveLimits:
         self._limits = limits
         self._allowances = Allowances(snapshot, limits)
         self._since = {window: now - (window.span or limits.cyclePeriod) for window in WINDOWS}
-        self._past = {
-            window: [
-                move
-                for move in history.moves
-                if move.charged
-                and (move.at >= since or (window == CYCLE and plan and move.plan == plan))
-            ]
-            for window, since in self._since.items()
-        }
+        self._past = {window: history.charged_since(since) for window, since in self._since.items()}
+        self._past[CYCLE] = [
+            move
+            for move in history.moves
+            if move.charged and (move.at >= self._since[CYCLE] or (plan and move.plan == plan))
+        ]
         self._ramp = history.ramp_left(self._since[CYCLE])
         self.rows = tuple(row for row in limits.move_limits if not row.overall)
         """The limits that are not on all moves, in the order of the groups of a `Subject`."""
@@ -91,7 +90,10 @@ class MoveLimits:
         )
 
     def of_replacement(self, past: PastMove) -> Subject:
-        """The eviction of the Pending replacement of a past move: as that, but off no node."""
+        """The eviction of the Pending replacement of a past move: as that, but off no node.
+
+        A label that was not noted counts as one that it does not have.
+        """
         return Subject(
             tuple(count.number(count.row.per.of_past(past) or "", "") for count in self._counts)
         )
