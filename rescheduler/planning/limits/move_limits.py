@@ -5,7 +5,8 @@ Planning asks for the plan that grows, acting right before each intent. A move c
 in the plan, never in both: the past is what the history held when this was made.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -133,18 +134,22 @@ class MoveLimits:
         moved with others of its gang, of which one of the same workload was counted: to limits by
         workload they are one.
         """
-        others = list(planned)
-        counts = [
-            sum(other.groups[place] == group for other in others)
-            for place, group in enumerate(subject.groups)
-        ]
+        counts: list[Counter[int | None]] = [Counter() for _ in self.rows]
+        for other in planned:
+            for count, group in zip(counts, other.groups, strict=True):
+                count[group] += 1
         return self.reached(subject, counts, follows=follows)
 
     def reached(
-        self, subject: Subject, planned: Sequence[int], *, follows: bool = False
+        self,
+        subject: Subject,
+        planned: Sequence[Mapping[int | None, int]],
+        *,
+        follows: bool = False,
     ) -> Problem | None:
-        """As `refusal`. planned: for each limit, how many planned moves are in the same group."""
-        for count, group, of_plan in zip(self._counts, subject.groups, planned, strict=True):
+        """As `refusal`. planned: for each limit, how many planned moves are in each group."""
+        for count, group, by_group in zip(self._counts, subject.groups, planned, strict=True):
+            of_plan = by_group.get(group, 0)
             if group is None or of_plan < count.left(group):
                 continue
             if not (follows and count.row.per.gang_is_one):
