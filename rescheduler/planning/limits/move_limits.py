@@ -191,9 +191,9 @@ class MoveLimits:
         return [(row, self._allowances.of(row), len(self._past[row.within])) for row in rows]
 
     @cached_property
-    def _pod_groups(self) -> list[list[int]]:
-        """For each limit the group of each pod: lists, as the search asks for one pod at a time."""
-        return [count.of_pods.tolist() for count in self._counts]
+    def _pod_groups(self) -> list[memoryview]:
+        """For each limit the group of each pod, for single look-ups: an array is slow at those."""
+        return [np.ascontiguousarray(count.of_pods).data for count in self._counts]
 
     @cached_property
     def _counts(self) -> tuple["_Count", ...]:
