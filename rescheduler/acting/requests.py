@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
+from msgspec import structs
+
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.reading import Reader
 from rescheduler.actions.evict import EvictionAnswer
@@ -84,11 +86,14 @@ class Evictions:
             yield Reading(move, reader.read(move.pod.namespace, move.pod.name), began)
 
     def send(
-        self, actor: Actor, plan: str, moves: Sequence[PlannedMove], _read: Snapshot
+        self, actor: Actor, plan: str, moves: Sequence[PlannedMove], read: Snapshot
     ) -> EvictionAnswer:
-        """Evict the one pod of these."""
+        """Evict the one pod of these as it was read: one that is Pending may not have changed."""
         (move,) = moves
-        return actor.evict(move, plan, actor.ledger.fence)
+        pods = (pod.metadata for pod in read.pods if pod.metadata.uid == move.pod.uid)
+        version = next(pods).resourceVersion
+        exact = structs.replace(move, pod=structs.replace(move.pod, resourceVersion=version))
+        return actor.evict(exact, plan, actor.ledger.fence)
 
     def effect(self, actor: Actor, move: PlannedMove, at: datetime) -> str:
         """By the UID of the pod."""

@@ -206,3 +206,20 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
         ("", True),
         ("uid-web-1", True),
     ], "its intent is kept until it is known"
+
+
+def test_one_that_the_scheduler_has_tried_again_since_it_was_listed_is_freed(stage: Stage) -> None:
+    """It is meant as it was read last: that it was listed in an earlier version is no matter."""
+    process = Process(stage, "a")
+    reads: list[str] = []
+
+    def tried_again(_number: int, method: str, path: str) -> None:
+        if (method, path.endswith(f"/pods/{NAME}")) == ("GET", True):
+            reads.append(path)
+            stage.world.put("pods", "default", NAME, pod(stage))
+
+    process.before = tried_again
+    releases = releases_of(process, past(stage))
+    releases.release_earlier()
+    assert reads
+    assert [move.code for move in process.ledger.peek().moves if move.frees] == ["ACT001"]
