@@ -230,3 +230,34 @@ def test_the_entry_of_a_placed_one_serves_no_other_pod(stage: Stage) -> None:
     scheduling.act(scales, pods=2)
     assert told == [STEERED, STEERED, UNSTEERED, STEERED]
     assert table(stage) == 0
+
+
+@pytest.mark.parametrize("other", [["n5", "n6"], ["n6"]])
+def test_other_nodes_wait_until_the_entry_of_the_controller_is_closed(
+    stage: Stage, other: list[str]
+) -> None:
+    """Which pod took which entry nobody can tell, so each might get the nodes of the other."""
+    scheduling, moves = Scheduling(stage), []
+    for number, nodes in enumerate((["n5", "n6"], other)):
+        manifest = stage.world.add_pod(f"web-{number}", "n1", owner=("ReplicaSet", "rs-1"), app="w")
+        chosen = Steered(by="Extender", strength="Prefer", nodes=nodes)
+        landing = [LandingShare(node="n6", probability=1.0)]
+        moves.append(planned(manifest, landing=landing, steered=chosen))
+    entries: list[int] = []
+
+    def before(_number: int, method: str, path: str) -> None:
+        if method == "GET" and path.endswith(NAME):
+            scheduling.extending.follow()
+        if path.endswith("eviction"):
+            entries.append(table(stage))
+
+    process = Process(stage, "a", before=before, limits=FREE)
+    outcome = act(structs.replace(plan_of(stage.world, moves), id="p"), process.actor())
+    waits = other != ["n5", "n6"]
+    assert entries == ([1] if waits else [1, 2])
+    assert outcome.moves[1].result == ("refused" if waits else "evicted")
+    if waits:
+        assert outcome.moves[1].code == "STR004"
+        assert "default/web-0, of the same controller, shall go elsewhere" in (
+            outcome.moves[1].message
+        )

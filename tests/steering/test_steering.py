@@ -8,7 +8,7 @@ from msgspec import structs
 
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.run import act
-from rescheduler.actions.steering.steering_format import read
+from rescheduler.actions.steering.steering_format import MOST_LINES, read
 from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
 from rescheduler.model.moves.history import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
@@ -319,6 +319,24 @@ def test_two_of_one_controller_are_steered_one_after_the_other(stage: Stage) -> 
     outcome = run(stage, steered(one), steered(two, nodes=["n6", "n7"]), process=process)
     assert [move.landedOn for move in outcome.moves] == ["n5", "n6"]
     assert timedelta(0) < outcome.finished - outcome.started
+
+
+@pytest.mark.parametrize("pods", [MOST_LINES, MOST_LINES + 1])
+def test_no_more_lines_are_entered_than_the_admission_policy_reads(stage: Stage, pods: int) -> None:
+    """Pods of a StatefulSet have a line each; the policy steers none by a line that it cuts off."""
+    many = {"inFlightPerWorkload": 100, "movesPerHour": 100, "gangs": "Whole"}
+    limits = Limits.model_validate({**WIDE, **many})
+    group = "default/ring (scheduling.x-k8s.io/pod-group)"
+    members = [web(stage, f"ring-{number}", kind="StatefulSet") for number in range(pods)]
+    for manifest in members:
+        manifest["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+    moves = [steered(manifest, group=group) for manifest in members]
+    outcome = run(stage, *moves, process=Process(stage, "a", limits=limits))
+    fits = pods <= MOST_LINES
+    assert {move.code for move in outcome.moves} == {"ACT001" if fits else "STR003"}
+    assert len(stage.world.accepted) == (pods if fits else 0)
+    assert fits or f"{pods} different sets of nodes" in outcome.moves[0].message
+    assert table(stage) == []
 
 
 def test_a_run_has_one_clock_for_moves_and_their_deadlines(stage: Stage) -> None:

@@ -333,6 +333,30 @@ def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -
     assert marks(stage, "n1") == [mark._replace(until=mark.until.replace(microsecond=0))]
 
 
+@pytest.mark.parametrize(("slow", "tainted_then"), [(-2, []), (0, ["n1"])])
+def test_no_node_is_tainted_once_the_lock_may_end_before_the_answer(
+    stage: Stage, slow: int, tainted_then: list[str]
+) -> None:
+    """Who takes the lock next sweeps, and would not see a taint that comes after that.
+
+    slow: the request that takes long: the last one before the first node, or that which taints it.
+    """
+    probe = Process(new_stage(), "a")
+    run(probe.stage, steered(web(probe.stage)), process=probe)
+    first = probe.sent.index(("PATCH", "/api/v1/nodes/n1"))
+    ever: set[str] = set()
+
+    def takes_long(number: int, _method: str, _path: str) -> None:
+        ever.update(tainted(stage))
+        stage.seconds += 55 if number == first + slow else 0
+
+    outcome = run(stage, steered(web(stage)), process=Process(stage, "a", after=takes_long))
+    assert sorted(ever) == tainted_then
+    assert (outcome.moves[0].result, outcome.moves[0].code) == ("refused", "STR014")
+    assert stage.world.accepted == []
+    assert tainted(stage) == []
+
+
 def stray(stage: Stage, name: str = "n1", fence: int = 99) -> None:
     """A taint of ours of which no move knows, as the state was lost."""
     value = written(Mark(fence, stage.now()))
