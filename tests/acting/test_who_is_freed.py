@@ -206,3 +206,22 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
         ("", True),
         ("uid-web-1", True),
     ], "its intent is kept until it is known"
+
+
+def test_none_is_released_where_the_namespace_answered_403_before(stage: Stage) -> None:
+    """We may not evict there, so that each further request would only be refused too."""
+    affinity = pod(stage)["spec"]["affinity"]
+    other = stage.world.add_pod("api-1-r1", "", owner=("ReplicaSet", "rs-2"), app="api")
+    other["spec"]["affinity"] = affinity
+    second = past(stage, podUid="uid-api-1", replacement=other["metadata"]["uid"])
+    second.pod, second.workload, second.controller = "api-1", "rs-2", "rs-2"
+
+    def refuses(_number: int, _method: str, path: str) -> int | None:
+        return 403 if path.endswith("/eviction") else None
+
+    process = Process(stage, "a", before=refuses)
+    releases = releases_of(process, past(stage), second)
+    releases.release_earlier()
+    sent = [path for _, path in process.sent if path.endswith("/eviction")]
+    assert sent == [f"/api/v1/namespaces/default/pods/{NAME}/eviction"]
+    assert "default/api-1-r1: ACT007" in releases.still_pending()[-1].message
