@@ -1,5 +1,6 @@
 """The manifests grant exactly what is needed, refer only to what exists, and harden their pods."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ KUSTOMIZE = ROOT / "deploy" / "kustomize"
 OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
 READS = {"get", "list"}
 ACTING, AUDITING = "rescheduler", "rescheduler-audit"
+ACCOUNT = f"system:serviceaccount:rescheduler:{ACTING}"
+FENCE = "ValidatingAdmissionPolicy"
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
@@ -129,12 +132,36 @@ def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
     assert annotations.OPT_OUT in said
 
 
+@pytest.mark.parametrize("folder", ["fence", "kueue-restart", "steering-taint"])
+def test_what_a_fence_cannot_evaluate_is_denied(folder: str) -> None:
+    """With `Ignore` an error in an expression lets every request of our account through."""
+    found = list(documents(KUSTOMIZE / folder))
+    fences = {e["metadata"]["name"]: e["spec"] for e in found if e["kind"] == FENCE}
+    bound = {e["spec"]["policyName"]: e["spec"] for e in found if e["kind"] == f"{FENCE}Binding"}
+    assert fences
+    assert bound.keys() == fences.keys()
+    for name, fence in fences.items():
+        (condition,) = fence["matchConditions"]
+        assert condition["expression"] == f"request.userInfo.username == '{ACCOUNT}'"
+        assert (fence["failurePolicy"], bound[name]["validationActions"]) == ("Fail", ["Deny"])
+        if "paramKind" in fence:
+            assert bound[name]["paramRef"]["parameterNotFoundAction"] == "Deny"
+
+
+def test_the_fence_sees_every_write_of_every_resource() -> None:
+    said = yaml.safe_load_all((KUSTOMIZE / "fence" / "writes.yaml").read_text())
+    ((rule,),) = (
+        e["spec"]["matchConstraints"]["resourceRules"] for e in said if e["kind"] == FENCE
+    )
+    assert (rule["apiGroups"], rule["apiVersions"], rule["resources"]) == (["*"], ["*"], ["*/*"])
+    assert set(rule["operations"]) == {"CREATE", "UPDATE", "DELETE", "CONNECT"}
+
+
 def test_tainting_adds_one_right_that_a_policy_holds_to_one_taint() -> None:
     found = list(documents(KUSTOMIZE / "steering-taint"))
     ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
     assert (rule["resources"], rule["verbs"]) == (["nodes"], ["get", "patch"])
     (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
-    assert policy["spec"]["failurePolicy"] == "Fail"
     said = yaml.safe_dump(policy, width=10_000)
     assert f"'{SOFT_TAINT.key}' || t.effect != '{SOFT_TAINT.effect}'" in said.replace("''", "'")
     (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
@@ -146,12 +173,34 @@ def test_restarting_adds_one_right_that_a_policy_holds_to_jobs() -> None:
     ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
     assert (rule["apiGroups"], rule["resources"]) == ([RIGHT["group"]], [RIGHT["resource"]])
     assert rule["verbs"] == [RIGHT["verb"]]
-    (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
-    assert policy["spec"]["failurePolicy"] == "Fail"
-    said = yaml.safe_dump(policy, width=10_000)
-    assert all(f"''{kind}''" in said or f"'{kind}'" in said for _, kind in RUNNERS)
-    (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
-    assert binding["spec"]["validationActions"] == ["Deny"]
+    (policy,) = (each["spec"] for each in found if each["kind"] == FENCE)
+    (rule,) = policy["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["apiVersions"]) == ([RIGHT["group"]], ["*"])
+    assert {RIGHT["resource"], f"{RIGHT['resource']}/*"} == set(rule["resources"])
+    assert RIGHT["verb"].upper() in rule["operations"]
+
+
+def test_only_workloads_of_jobs_and_jobsets_may_be_deleted() -> None:
+    """With the Workload of any other kind Kueue deletes its pods for good."""
+    found = [e for n in ("kueue-restart", "fence") for e in documents(KUSTOMIZE / n)]
+    fences = {e["metadata"]["name"]: e["spec"] for e in found if e["kind"] == FENCE}
+    (said,) = (
+        each["expression"]
+        for each in fences["rescheduler-workloads"]["validations"]
+        if "o.kind" in each["expression"]
+    )
+    named = re.findall(
+        r"\(o\.apiVersion(?: == |\.startsWith\()'([a-z0-9.-]+)/\w*'\)? && o\.kind == '(\w+)'\)",
+        said,
+    )
+    assert set(named) == {(version.partition("/")[0], kind) for version, kind in RUNNERS}
+    assert said.count("o.kind") == len(RUNNERS)
+    assert "o.controller && (" in said
+    written = {
+        each["name"]: each["expression"] for each in fences["rescheduler-writes"]["variables"]
+    }
+    kinds = ", ".join(f"'{kind}'" for _, kind in sorted(RUNNERS))
+    assert f"o.controller && o.kind in [{kinds}])" in written["restarting"]
 
 
 def test_the_extender_writes_its_lease_and_no_more() -> None:
@@ -307,6 +356,18 @@ def test_the_admission_policy_never_keeps_a_pod_from_being_made() -> None:
     assert f"split(',', {MOST_NODES + 1}).size() <= {MOST_NODES}" in said
     assert all(f"'{key}'" in said for key in (HOSTNAME, *TEMPLATES))
     assert f"'weight': dyn({WEIGHT})" in said
+
+
+def test_the_webhooks_never_keep_a_pod_from_being_made() -> None:
+    """Left out, the API server would wait 10 s for each pod of the cluster, and then refuse it."""
+    (hooks,) = (
+        each["webhooks"]
+        for each in documents(KUSTOMIZE / "steering-webhook")
+        if each["kind"] == "MutatingWebhookConfiguration"
+    )
+    assert [hook["rules"][0]["resources"] for hook in hooks] == [["pods"], ["configmaps"]]
+    for hook in hooks:
+        assert (hook["failurePolicy"], hook["timeoutSeconds"]) == ("Ignore", 1)
 
 
 def test_policy_and_webhook_leave_the_same_pods_alone() -> None:
