@@ -1,6 +1,7 @@
 """F11-F20: mass eviction and bad input data."""
 
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ from rescheduler.model.errors import PolicyError
 from rescheduler.sources.policy_files import load_policies
 from tests import cluster
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of, sent
+from tests.simulation.loads import constant
 from tests.simulation.metrics import LIES
 from tests.simulation.policies import POLICIES
-from tests.simulation.scenario import simulated
+from tests.simulation.scenario import Run, simulated
 from tests.simulation.weather import Strike
 from tests.sources.metrics import Stub, read
 
@@ -53,16 +55,45 @@ def test_f12_an_empty_scope_is_an_error_and_not_everything(scope: str, tmp_path:
 
 
 @virtual
-@pytest.mark.parametrize("lie", ["hundredfold", "negative", "infinite", "hot"])
-def test_f13_all_nodes_hot_at_once_is_a_wrong_query_or_an_overload(lie: str) -> None:
-    """A wrong unit makes every node a victim."""
-    run = hot() if lie != "hot" else drawn({"web": NAMES}, {"web": 3.0})
-    for name in run.metrics.exporters if lie != "hot" else ():
-        run.metrics.set_exporter(name, lie)
+@pytest.mark.parametrize(
+    ("lie", "code", "said"),
+    [
+        ("hundredfold", 1, "RDG006"),
+        ("negative", 1, "RDG006"),
+        ("infinite", 1, "RDG006"),
+        ("hundredth", 0, "ACT013"),
+        ("third", 3, "GRD001"),
+        ("hot", 3, "GRD001"),
+    ],
+)
+def test_f13_all_nodes_hot_at_once_is_a_wrong_query_or_an_overload(
+    lie: str, code: int, said: str
+) -> None:
+    """A wrong unit makes every node a victim.
+
+    third: of the nodes are hot, and the others idle, so that much could be moved.
+    """
+    if lie in ("third", "hot"):
+        run = crowded(GREAT, NAMES[:2] if lie == "third" else NAMES)
+        cycles(run, 1)
+        assert bool(moved(run)) == (lie == "third"), "without the guard"
+        run = crowded(POLICIES, NAMES[:2] if lie == "third" else NAMES)
+    else:
+        run = hot()
+        for name in run.metrics.exporters if lie != "hundredth" else ():
+            run.metrics.set_exporter(name, lie)
+        if lie == "hundredth":
+            run.metrics.loads = dict.fromkeys(run.metrics.loads, constant(0.016))
+            run.metrics.begin()
     (cycle,) = cycles(run, 1)
     assert sent(run) == []
-    assert cycle.code in (1, 3)
-    assert codes(cycle.report) & {"GRD001", "RDG003", "RDG006"}
+    assert (cycle.code, said in codes(cycle.report)) == (code, True), codes(cycle.report)
+
+
+def crowded(text: str, nodes: Sequence[str]) -> Run:
+    """Six nodes, of which these are used at 75 %."""
+    apps = {f"app{number}": nodes for number in range(2)}
+    return drawn(apps, dict.fromkeys(apps, 1.5), text=text)
 
 
 NAMES = tuple(f"n{n}" for n in range(6))
