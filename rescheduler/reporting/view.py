@@ -23,15 +23,7 @@ from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.measured import GainRow, MeasuredRow, gain_rows, measured_rows
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
-from rescheduler.reporting.phrasing import (
-    ARROW,
-    age,
-    amount,
-    clock,
-    percent,
-    shorten,
-    stamp,
-)
+from rescheduler.reporting.phrasing import ARROW, age, amount, clock, percent, shorten, stamp
 from rescheduler.reporting.rows import (
     NEGLIGIBLE,
     Group,

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rescheduler.acting.halting import Halted
 from rescheduler.acting.releases import Releases
@@ -191,6 +192,29 @@ def test_one_stays_where_a_pod_of_its_controller_cannot_be_decoded(stage: Stage)
 def test_one_stays_where_the_limits_are_used_up(stage: Stage) -> None:
     moves, warned = freed(stage, limits=Limits.model_validate({**WIDE, "movesPerHour": 1}))
     assert (moves, len(warned)) == (0, 1)
+
+
+def test_where_one_was_refused_no_other_of_its_namespace_is_requested(stage: Stage) -> None:
+    other = stage.world.add_pod("web-2-r1", "", owner=("ReplicaSet", "rs-2"), app="web-2")
+    other["spec"]["affinity"] = pod(stage)["spec"]["affinity"]
+    first = past(stage)
+    second = structs.replace(
+        first,
+        podUid="uid-web-2",
+        pod="web-2",
+        workload="rs-2",
+        controller="rs-2",
+        replacement=other["metadata"]["uid"],
+    )
+    sent = {}
+    for status in (403, 0):
+        process = Process(stage, "a")
+        if status:
+            process.before = lambda _n, _m, path: 403 if path.endswith("/eviction") else None
+        releases_of(process, first, second).release_earlier()
+        sent[status] = sum(path.endswith("/eviction") for _, path in process.sent)
+        stage.seconds += 60
+    assert sent == {403: 1, 0: 2}
 
 
 def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:

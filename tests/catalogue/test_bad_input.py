@@ -53,16 +53,30 @@ def test_f12_an_empty_scope_is_an_error_and_not_everything(scope: str, tmp_path:
 
 
 @virtual
-@pytest.mark.parametrize("lie", ["hundredfold", "negative", "infinite", "hot"])
-def test_f13_all_nodes_hot_at_once_is_a_wrong_query_or_an_overload(lie: str) -> None:
+@pytest.mark.parametrize("hot_nodes", [1, 2, 3, 6, 12])
+@pytest.mark.parametrize("lie", ["hundredfold", "negative", "infinite", "none"])
+def test_f13_all_nodes_hot_at_once_is_a_wrong_query_or_an_overload(
+    lie: str, hot_nodes: int
+) -> None:
     """A wrong unit makes every node a victim."""
-    run = hot() if lie != "hot" else drawn({"web": NAMES}, {"web": 3.0})
-    for name in run.metrics.exporters if lie != "hot" else ():
-        run.metrics.set_exporter(name, lie)
-    (cycle,) = cycles(run, 1)
-    assert sent(run) == []
-    assert cycle.code in (1, 3)
-    assert codes(cycle.report) & {"GRD001", "RDG003", "RDG006"}
+    apps = {f"{app}{n}": (f"n{n}",) * 2 for n in range(hot_nodes) for app in ("web", "api")}
+    guarded, unguarded = (
+        drawn(apps, dict.fromkeys(apps, 0.7), nodes=12, text=text) for text in (POLICIES, GREAT)
+    )
+    for run in (guarded, unguarded) if lie != "none" else ():
+        for name in run.metrics.exporters:
+            run.metrics.set_exporter(name, lie)
+    (held,), (without,) = cycles(guarded, 1), cycles(unguarded, 1)
+    if lie != "none":
+        assert sent(guarded) == sent(unguarded) == []
+        assert (held.code, without.code) == (1, 1)
+        assert "RDG006" in codes(held.report) & codes(without.report)
+    elif hot_nodes <= 2:
+        assert (held.code, bool(moved(guarded))) == (0, True), "up to a fifth of the nodes"
+    else:
+        assert (sent(guarded), held.code) == ([], 3)
+        assert "GRD001" in codes(held.report)
+        assert bool(moved(unguarded)) == (hot_nodes < 12), "it is the guard that holds them"
 
 
 NAMES = tuple(f"n{n}" for n in range(6))

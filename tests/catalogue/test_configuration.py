@@ -11,6 +11,7 @@ from rescheduler.model.errors import PolicyError
 from rescheduler.model.moves.plan import Plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.move_limits import MoveLimit
 from rescheduler.runtime.inspecting.checking import dead
 from rescheduler.sources.policy_files import load_policies
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
@@ -189,12 +190,23 @@ def test_f64_percentages_of_budgets_round_down() -> None:
         assert allowed(0, pods) == allowed("0%", pods) == 0
 
 
-def test_f65_limits_that_allow_nothing_say_so() -> None:
+@virtual
+@pytest.mark.parametrize("row", Limits.move_limits, ids=lambda row: row.field)
+def test_f65_limits_that_allow_nothing_say_so(row: MoveLimit) -> None:
     """A protection that blocks everything in silence looks like a healthy cluster."""
-    never = Limits.model_validate({"movesPerNode": 0})
-    assert [
-        each for each in dead(policy_set([spread()], never)) if "nothing will ever move" in each
-    ]
+    assert not any("nothing will ever move" in said for said in dead(policy_set([spread()])))
+    for none in (0, "0%"):
+        never = Limits.model_validate({row.field: none})
+        (said,) = (e for e in dead(policy_set([spread()], never)) if "nothing will ever" in e)
+        assert f"{row.field} is {none}," in said, "before anything runs"
+    others = re.sub(rf"\n  {row.field}: .*", "", POLICIES)
+    run = hot(text=others.replace("spec:", f"spec:\n  {row.field}: 0", 1))
+    (cycle,) = cycles(run, 1)
+    plan = plan_of(cycle)
+    assert (moved(run), plan.moves) == ([], [])
+    assert plan.totals.refused[row.code] >= 2, "each pod that would have moved is counted"
+    (said,) = {each.message for each in plan.refused if each.code == row.code}
+    assert row.field in said
     made = spent(cluster(), {"movesPerCycle": 1}, 0)
     assert {code(made, each) for each in (1, 4)} == {"PAC001"}
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import proposed
@@ -196,7 +197,41 @@ WAITING = POLICIES + SPREAD.replace("  maxSkew", "  stableFor: 15m\n  maxSkew")
 
 def test_f10_a_cluster_under_constant_load_is_left_alone() -> None:
     """Churn that nobody sees: every cycle moves something, and nothing gets better."""
-    rest = watch("constant", days=0.5, period=900.0)
+    run, telemetry = insatiable(), Telemetry("Enforce")
+    made = cycles(run, 20, every=HOUR)
+    for cycle in made:
+        assert cycle.report is not None
+        telemetry.observe(cycle.report)
+    judged = 10
+    """Moves after which it is known what they bring."""
+    assert len(moved(run)) == judged
+    assert [cycle.code for cycle in made] == [0] * judged + [3] * (len(made) - judged)
+    assert {move.mode for move in plan_of(made[-1]).moves} == {"Audit"}, "it would go on"
+    value = telemetry.registry.get_sample_value
+    assert value("rescheduler_policy_demoted", {"policy": "hot"}) == 1
+    counted = {"policy": "hot", "outcome": "evicted"}
+    assert value("rescheduler_moves_total", counted) == judged
+    brought = value("rescheduler_measured_gain_total", {"policy": "hot"})
+    promised = value("rescheduler_predicted_gain_total", {"policy": "hot"})
+    assert brought is not None
+    assert promised is not None
+    assert brought < promised / 4, "and it is seen how little came of it"
+    rest = watch("constant", days=30, period=3 * HOUR)
     assert rest.early > 0
     assert rest.late == 0
     assert rest.broken == ()
+
+
+def insatiable() -> Run:
+    """A node that stays at 80 %, as a pod that may not be moved takes what others leave."""
+    apps = {f"app{number}": ("n0", f"n{1 + number % 5}") for number in range(16)}
+    run = drawn({**apps, "greedy": ("n0",)}, dict.fromkeys(apps, 0.1), text=DEFAULTS)
+
+    def remainder(_: float) -> float:
+        here = [each for each in run.cluster.of("pods") if each["spec"].get("nodeName") == "n0"]
+        return 3.2 - 0.1 * (len(here) - 1)
+
+    run.metrics.loads["greedy"] = remainder
+    run.metrics.begin()
+    run.cluster.pick = run.as_predicted
+    return run

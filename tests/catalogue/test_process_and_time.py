@@ -27,6 +27,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers.health import Health
 from rescheduler.runtime.servers.telemetry import Telemetry
+from rescheduler.runtime.service import cycles as service_cycles
 from rescheduler.runtime.service.cron import parse_cron
 from rescheduler.runtime.service.service import Service
 from rescheduler.runtime.settings import Settings
@@ -117,25 +118,35 @@ def test_f47_a_cycle_that_hangs_ends_and_is_noticed(phase: str) -> None:
 
 @virtual
 @pytest.mark.parametrize(
-    ("fault", "phase"),
+    ("fault", "phase", "code", "reason"),
     [
-        ("connection refused", "metric"),
-        ("401 or 403", "snap"),
-        ("503 or 504", "state"),
-        ("30% NotReady", "snap"),
-        ("429 by a budget", "evict"),
-        ("reply lost", "evict"),
+        ("connection refused", "metric", 1, "RDG001"),
+        ("401 or 403", "snap", 1, "answered 401"),
+        ("503 or 504", "state", 1, "rescheduler-state: 503"),
+        ("30% NotReady", "snap", 3, "GRD002"),
+        ("429 by a budget", "evict", 3, "ACT004"),
+        ("reply lost", "evict", 1, "ACT016"),
     ],
 )
-def test_f48_a_failure_is_never_reported_as_success(fault: str, phase: str) -> None:
+def test_f48_a_failure_is_never_reported_as_success(
+    fault: str, phase: str, code: int, reason: str
+) -> None:
     """Exit code 0 means that all was done, or held on purpose."""
-    run = hot(nodes=12)
+    well, run = hot(nodes=12), hot(nodes=12)
+    (good,) = cycles(well, 1)
+    assert (good.code, bool(moved(well))) == (0, True), "without the fault it is a success"
     process = run.process()
     process.weather = strike(fault, phase, times=10_000)
     cycle = process.run()
     assert process.weather.struck
-    lost = fault == "reply lost" and moved(run) and cycle.code == 0
-    assert cycle.code in (1, 2, 3, 6) or lost, "a lost reply may be found out in time"
+    assert (cycle.code, moved(run)) == (code, [])
+    moves = cycle.report.moves if isinstance(cycle.report, Outcome) else ()
+    reasons = {move.code for move in moves} | (codes(cycle.report) if cycle.report else set())
+    assert reason in reasons or reason in cycle.error, "and it says why"
+    assert good.report is not None
+    assert service_cycles._verdict(good.report) == "good"
+    if code == 1 and cycle.report is not None:
+        assert service_cycles._verdict(cycle.report) != "good", "nor does a metric say success"
 
 
 @virtual

@@ -10,6 +10,7 @@ import time
 import tomllib
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,27 +22,32 @@ from kubernetes.client import Configuration
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import TypeAdapter, ValidationError
 
+from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
+from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.documents.promql import SeriesSelector
 from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH
 from rescheduler.documents.strict_yaml import read as read_yaml
 from rescheduler.model.cluster.readings import ReadingRequest
-from rescheduler.model.errors import SettingsError
+from rescheduler.model.errors import ClusterUnavailable, PolicyError, SettingsError
 from rescheduler.model.trails.trail import Record
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.reporting.formats.machine import to_json
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.runtime.logs import configure, logger
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings, check_url
 from rescheduler.sources.kubernetes.client import connect
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
-from tests.catalogue.kit import hot, moved
+from tests.catalogue.kit import cycles, hot, moved
 from tests.deploy.policies_configmap import ROOT
-from tests.deploy.test_image import stages
-from tests.deploy.test_manifests import OVERLAYS, overlay, pods, rights
+from tests.deploy.test_image import stages, versions
+from tests.deploy.test_manifests import KUSTOMIZE, documents, overlay, pods
 from tests.reporting.test_hostile import PAYLOADS, clean_tags, poisoned
 from tests.reporting.test_hostile import read as read_page
 from tests.runtime.skewed import parts, skewed, spread
@@ -50,7 +56,7 @@ from tests.simulation.virtual_time import running
 from tests.simulation.weather import Strike
 from tests.simulation.wire import CANARY
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import kubeconfig
+from tests.sources.test_kubernetes import connected, kubeconfig, small
 from tests.sources.test_prometheus_faults import two_nodes
 
 
@@ -141,17 +147,71 @@ def test_f69_text_of_the_cluster_is_never_live_in_a_report(payload: str) -> None
     assert set(outcome.tags) == clean_tags("outcome")
 
 
-@pytest.mark.parametrize("name", OVERLAYS)
-def test_f70_it_may_do_what_it_needs_and_nothing_else(name: str) -> None:
+Right = tuple[str, str, str, str, str]
+"""Kind of the role, API group, resource, verb, and the names that it is held to."""
+HOOKS = "mutatingwebhookconfigurations"
+REMEMBERING = {("Role", "", "configmaps", "update", FINDING_HISTORY)}
+TABLED = {("Role", "", "configmaps", "update", TABLE)}
+ENFORCE = {
+    ("ClusterRole", "", "pods/eviction", "create", ""),
+    ("ClusterRole", "events.k8s.io", "events", "create", ""),
+    ("Role", "coordination.k8s.io", "leases", "create", ""),
+    ("Role", "coordination.k8s.io", "leases", "update", LEASE),
+    ("Role", "", "configmaps", "update", STATE),
+    *REMEMBERING,
+}
+FOLLOWED = ("Role", "", "configmaps", "watch", TABLE)
+WRITES: dict[str, set[Right]] = {
+    "overlays/enforce-cronjob": ENFORCE,
+    "overlays/enforce-deployment": ENFORCE,
+    "acting": ENFORCE - REMEMBERING,
+    "remembering": REMEMBERING,
+    "kueue-restart": {("ClusterRole", "kueue.x-k8s.io", "workloads", "delete", "")},
+    "steering-taint": {("ClusterRole", "", "nodes", "patch", "")},
+    "steering-table": TABLED,
+    "steering-policy": TABLED,
+    "steering-policy-v1beta1": TABLED,
+    "steering-extender": {
+        *TABLED,
+        FOLLOWED,
+        ("Role", "coordination.k8s.io", "leases", "update", EXTENDER),
+    },
+    "steering-webhook": {
+        *TABLED,
+        FOLLOWED,
+        ("Role", "", "secrets", "update", "rescheduler-webhook"),
+        ("ClusterRole", "admissionregistration.k8s.io", HOOKS, "update", TABLE),
+    },
+}
+"""By folder all that may be written or watched; where a folder is not named, nothing."""
+FOLDERS = [path.parent for path in sorted(KUSTOMIZE.rglob("kustomization.yaml"))]
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(KUSTOMIZE)))
+def test_f70_it_may_do_what_it_needs_and_nothing_else(folder: Path) -> None:
     """Whoever takes over an evictor with wide rights has the cluster."""
-    found = rights(name)
-    assert not {right for right in found if "*" in right[1:3]}
-    assert not {right for right in found if right[1] in ("secrets", "pods/exec", "nodes/proxy")}
-    writes = {right[1] for right in found if right[2] not in ("get", "list")}
-    assert writes <= {"pods/eviction", "events", "leases", "configmaps"}
-    assert ("pods/eviction" in writes) == name.startswith("enforce")
-    (pod,) = pods(name)
-    assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
+    found = list(documents(folder))
+    granted = {
+        (role["kind"], group, resource, verb, ",".join(rule.get("resourceNames", [])))
+        for role in found
+        for rule in role.get("rules", [])
+        for group in rule.get("apiGroups", [""])
+        for resource in rule.get("resources") or rule["nonResourceURLs"]
+        for verb in rule["verbs"]
+    }
+    assert not {right for right in granted if "*" in "".join(right)}
+    writes = {right for right in granted if right[3] not in ("get", "list")}
+    assert writes == WRITES.get(str(folder.relative_to(KUSTOMIZE)), set())
+    reads = {right for right in granted if right[3] in ("get", "list")}
+    assert not {right for right in reads if "/" in right[2].lstrip("/")}, "pods/exec, nodes/proxy"
+    assert not {right for right in reads if right[2] == "secrets" and not right[4]}
+    for bound in (each for each in found if each["kind"].endswith("RoleBinding")):
+        names = {(subject["kind"], subject["name"]) for subject in bound["subjects"]}
+        accounts = {"rescheduler", "rescheduler-audit", "rescheduler-webhook"}
+        assert names <= {("ServiceAccount", name) for name in accounts}
+    if folder.parent.name == "overlays":
+        (pod,) = pods(folder.name)
+        assert pod["containers"][0]["securityContext"]["readOnlyRootFilesystem"]
 
 
 RUN = (sys.executable, "-c", "from rescheduler.cli.main import main; main()", "run")
@@ -201,15 +261,36 @@ def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
     for name in ("audit-deployment", "enforce-deployment"):
         policies = [each for each in overlay(name) if each["kind"] == "NetworkPolicy"]
         assert policies, "where all addresses are listened at, only the scraper comes in"
-        assert any("Ingress" in each["spec"]["policyTypes"] for each in policies)
+        rules = [rule for each in policies for rule in each["spec"]["ingress"]]
+        assert all("Ingress" in each["spec"]["policyTypes"] for each in policies)
+        assert rules
+        for rule in rules:
+            assert rule["from"]
+            assert all("namespaceSelector" in peer for peer in rule["from"])
+            assert [port["port"] for port in rule["ports"]] == [8080]
     telemetry = Telemetry()
     telemetry.observe(run_cycle(parts()))
-    text = telemetry.text().decode()
-    assert "rescheduler_planned_moves" in text
     names = {each.metadata.name for each in skewed().nodes}
     for each in skewed().pods:
         names |= {each.metadata.name, each.metadata.namespace}
-    assert set(re.findall(r'="([^"]*)"', text)).isdisjoint(names)
+    assert named_in(telemetry, names) == set()
+    with simulated():
+        run, acted = hot(), Telemetry("Enforce")
+        objects = [*run.cluster.of("pods"), *run.cluster.of("nodes")]
+        (cycle,) = cycles(run, 1)
+        assert cycle.report is not None
+        assert moved(run)
+        acted.observe(cycle.report)
+    objects += [*run.cluster.of("pods"), *run.cluster.of("deployments")]
+    assert named_in(acted, {each["metadata"]["name"] for each in objects}) == set()
+
+
+def named_in(telemetry: Telemetry, names: set[str]) -> set[str]:
+    """Which of the names are in a label, alone or as a word of it."""
+    text = telemetry.text().decode()
+    assert "rescheduler_planned_moves" in text
+    labels = re.findall(r'="([^"]*)"', text)
+    return {word for label in labels for word in (label, *re.split(r"[^\w.-]+", label))} & names
 
 
 def test_f72_the_credential_goes_to_the_address_of_the_deployment_alone(tmp_path: Path) -> None:
@@ -217,21 +298,49 @@ def test_f72_the_credential_goes_to_the_address_of_the_deployment_alone(tmp_path
     token = tmp_path / "token"
     token.write_text("canary")
     with serving(lambda _: Reply(b"{}")) as thief:
-        moved = Reply(b"", 302, {"Location": f"{thief.url}/api/v1/query"})
-        with serving(lambda _: moved) as served:
-            prometheus = Prometheus(served.url, access=Access(token_file=token))
-            readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
-            prometheus.close()
-        assert served.requests
-        assert thief.requests == []
-    assert readings.entries[0].problem is not None
-    assert np.isnan(readings.entries[0].values).all()
+        for status in (301, 302, 303, 307, 308):
+            moved = Reply(b"", status, {"Location": f"{thief.url}/api/v1/query"})
+            with serving(always(moved)) as served:
+                prometheus = Prometheus(served.url, access=Access(token_file=token))
+                readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
+                prometheus.close()
+            assert {e.headers.get("authorization") for e in served.requests} == {"Bearer canary"}
+            assert thief.requests == []
+            assert readings.entries[0].problem is not None
+            assert np.isnan(readings.entries[0].values).all()
+            api = small()
+            api.fail = always(moved)
+            with connected(api, tmp_path) as (connection, asked):
+                with pytest.raises(ClusterUnavailable):
+                    read_cluster(connection)
+                assert asked.requests
+            assert thief.requests == [], "nor does that of the API server"
+    readings_of, spread_of = (
+        (ROOT / "policies" / name).read_text() for name in ("readings.yaml", "spread.yaml")
+    )
+    file = tmp_path / "policies.yaml"
+    file.write_text(f"{readings_of}\n---\n{spread_of}")
+    assert load_policies(file).policies
+    for key in ("url", "address", "endpoint", "server", "host", "prometheus", "source"):
+        for texts in ((named(readings_of, key), spread_of), (readings_of, named(spread_of, key))):
+            file.write_text("\n---\n".join(texts))
+            with pytest.raises(PolicyError, match=key):
+                load_policies(file)
     with pytest.raises(SettingsError, match="in the clear"):
         Prometheus("http://prometheus.monitoring:9090", access=Access(token_file=token))
     with pytest.raises(SettingsError, match="holds credentials"):
         check_url("https://user:canary@prometheus")
     schema = (ROOT / "policies" / "schema.json").read_text()
     assert not re.search(r'"(url|address|endpoint|server)"\s*:', schema, re.IGNORECASE)
+
+
+def always(reply: Reply) -> Callable[[object], Reply]:
+    return lambda _: reply
+
+
+def named(text: str, key: str) -> str:
+    """The document with an address under this key."""
+    return text.replace("\nspec:\n", f"\nspec:\n  {key}: https://thief.example\n", 1)
 
 
 def test_f73_a_bomb_of_aliases_is_not_expanded() -> None:
@@ -261,8 +370,22 @@ def test_f74_only_what_was_reviewed_is_installed() -> None:
     ]
     assert installs
     assert all("--require-hashes" in each or "--no-index" in each for each in installs)
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["dependencies"]
+    locks = {"requirements-dev.lock", '"$LOCK"'}
+    assert {lock for each in installs for lock in re.findall(r"-r (\S+)", each)} == locks
+    assert ("ARG", "LOCK=requirements.lock") in stages()[1]
+    assert any(word == "ENV" and "PIP_ONLY_BINARY=:all:" in rest for word, rest in stages()[1])
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for lock, wanted in (
+        ("requirements.lock", project["project"]["dependencies"]),
+        ("requirements-clouds.lock", project["project"]["dependencies"]),
+        ("requirements-dev.lock", project["build-system"]["requires"]),
+    ):
+        names = {re.split(r"[\[><=~! ;]", each)[0].lower() for each in wanted}
+        assert names
+        assert names <= {name.lower() for name in versions(lock)}
+    for name in ("Makefile", ".ci/run"):
+        for each in re.findall(r"pip install .*", (ROOT / name).read_text()):
+            assert "--require-hashes" in each or "--no-deps --no-build-isolation" in each, each
 
 
 NASTY = 'a"} 1\nevil{x="y\\'

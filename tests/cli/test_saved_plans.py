@@ -14,6 +14,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.reporting.formats.machine import to_json
 from rescheduler.runtime.cycle import withheld
 from tests.cli.recorded import NOWHERE, PLAN, call, edit, here, made, write_plan
+from tests.sources.objects import named
+from tests.sources.server import Reply, serving
+from tests.sources.test_kubernetes import kubeconfig
 
 __all__ = ["here"]
 
@@ -78,6 +81,19 @@ def test_apply_refuses_what_is_not_a_fresh_plan(
     assert result.exit_code == code, result.output
     assert said in result.stderr
     assert result.stdout == ""
+
+
+def test_a_plan_for_another_cluster_is_not_applied_and_nothing_written(here: Path) -> None:
+    """Not even the lock and the state of the rescheduler that runs there are touched."""
+    write_plan(cluster=ClusterRef(uid="uid-of-production", name="production"))
+    namespace = json.dumps(named("kube-system")).encode()
+    with serving(lambda _: Reply(namespace)) as staging:
+        kubeconfig(here, staging.url)
+        result = call("apply", "plan.json", "--yes", *NOWHERE)
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert "was made for cluster uid-of-production (production)" in result.stderr
+    assert "here is uid-kube-system" in result.stderr
+    assert {request.method for request in staging.requests} == {"GET"}
 
 
 def test_an_outcome_cannot_be_applied_and_is_shown(here: Path) -> None:

@@ -1,5 +1,6 @@
 """The manifests grant exactly what is needed, refer only to what exists, and harden their pods."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,24 @@ def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
     assert annotations.OPT_OUT in said
 
 
+def test_whatever_the_fence_cannot_judge_it_denies() -> None:
+    found = list(documents(KUSTOMIZE / "fence"))
+    policies = {e["metadata"]["name"]: e["spec"] for e in found if e["kind"].endswith("Policy")}
+    bindings = {e["spec"]["policyName"]: e["spec"] for e in found if e["kind"].endswith("Binding")}
+    assert policies.keys() == bindings.keys()
+    assert {name: spec["failurePolicy"] for name, spec in policies.items()} == {
+        "rescheduler-evictions": "Fail",
+        "rescheduler-restarts": "Fail",
+        "rescheduler-writes": "Fail",
+    }
+    for spec in bindings.values():
+        assert spec["validationActions"] == ["Deny"]
+        assert spec.get("paramRef", {}).get("parameterNotFoundAction", "Deny") == "Deny"
+    (rule,) = policies["rescheduler-writes"]["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["apiVersions"], rule["resources"]) == (["*"], ["*"], ["*/*"])
+    assert {"CREATE", "UPDATE", "DELETE", "CONNECT"} == set(rule["operations"])
+
+
 def test_tainting_adds_one_right_that_a_policy_holds_to_one_taint() -> None:
     found = list(documents(KUSTOMIZE / "steering-taint"))
     ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
@@ -149,7 +168,15 @@ def test_restarting_adds_one_right_that_a_policy_holds_to_jobs() -> None:
     (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
     assert policy["spec"]["failurePolicy"] == "Fail"
     said = yaml.safe_dump(policy, width=10_000)
-    assert all(f"''{kind}''" in said or f"'{kind}'" in said for _, kind in RUNNERS)
+    kinds = {kind for _, kind in RUNNERS}
+    assert set(re.findall(r"o\.kind == '+(\w+)'", said)) == kinds
+    (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+    assert (rule["apiGroups"], rule["apiVersions"]) == ([RIGHT["group"]], ["*"])
+    assert rule["resources"] == [RIGHT["resource"], f"{RIGHT['resource']}/*"]
+    assert set(rule["operations"]) == {"CREATE", "UPDATE", "DELETE"}
+    fence = (KUSTOMIZE / "fence" / "writes.yaml").read_text()
+    (listed,) = re.findall(r"o\.kind in \[(.*?)\]", fence)
+    assert set(re.findall(r"\w+", listed)) == kinds
     (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
     assert binding["spec"]["validationActions"] == ["Deny"]
 
@@ -307,6 +334,16 @@ def test_the_admission_policy_never_keeps_a_pod_from_being_made() -> None:
     assert f"split(',', {MOST_NODES + 1}).size() <= {MOST_NODES}" in said
     assert all(f"'{key}'" in said for key in (HOSTNAME, *TEMPLATES))
     assert f"'weight': dyn({WEIGHT})" in said
+
+
+def test_the_webhook_holds_up_no_pod_for_longer_than_a_second() -> None:
+    found = list(documents(KUSTOMIZE / "steering-webhook"))
+    (hooks,) = (each for each in found if each["kind"] == "MutatingWebhookConfiguration")
+    assert {each["name"]: each["timeoutSeconds"] for each in hooks["webhooks"]} == {
+        "steering.rescheduler.io": 1,
+        "table.rescheduler.io": 1,
+    }
+    assert {each["failurePolicy"] for each in hooks["webhooks"]} == {"Ignore"}
 
 
 def test_policy_and_webhook_leave_the_same_pods_alone() -> None:

@@ -32,7 +32,7 @@ FREE: dict[str, Any] = {
     "movesPerHour": 100,
     "gainShare": 0,
 }
-"""Limits that pace nothing but single moves of a workload."""
+"""Limits that limit nothing but single moves of a workload."""
 
 
 def over_racks(**fields: Any) -> Spread:

@@ -23,7 +23,7 @@ FREE = {
     "maxHotShare": 1.0,
     "maxNotReadyShare": 1.0,
 }
-"""Limits that pace nothing."""
+"""Limits that limit nothing."""
 
 PACED = st.fixed_dictionaries(
     {

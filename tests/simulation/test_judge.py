@@ -126,7 +126,11 @@ def broken_off(run: Run) -> None:
         for pod in run.cluster.of("pods"):
             workload = run.ground.workload_of(owner_uid(pod))
             move = past(
-                f"earlier-{pod['metadata']['name']}", workload=workload, at=now, brokeOff=True
+                f"earlier-{pod['metadata']['name']}",
+                workload=workload,
+                at=now,
+                brokeOff=True,
+                unwatched=True,
             )
             move.give_back(now)
             history.moves.append(move)

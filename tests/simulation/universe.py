@@ -7,6 +7,7 @@ import random
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import msgspec
 
 from rescheduler.actions.lease import NOTE
 from rescheduler.actions.ledger_format import Note, State, note_in
+from rescheduler.model.moves.history import History
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.sources.policy_files import load_policies
 from tests.simulation.cluster import SimCluster
@@ -192,7 +194,7 @@ class Universe:
         """The state in a ConfigMap."""
         encoded = (stored.get("binaryData") or {}).get("state")
         if not encoded:
-            return msgspec.json.decode(b'{"fence":0,"history":{}}', type=State)
+            return State(fence=0, written=datetime.min.replace(tzinfo=UTC), history=History())
         return _decoded(encoded)
 
     def back_up(self, lost: Object | None) -> None:

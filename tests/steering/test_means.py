@@ -19,6 +19,7 @@ from rescheduler.policies.steering import Steering as Wanted
 from rescheduler.steering.means import Means
 from rescheduler.steering.port import Port
 from rescheduler.steering.registry import MEANS
+from rescheduler.steering.soft_taint import SoftTaint
 from rescheduler.steering.steering import Steering
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
@@ -252,6 +253,41 @@ def test_pods_of_one_controller_that_are_entered_at_once_may_go_to_the_nodes_of_
         "uid-1": ("n5", "n6"),
         other: ("n5", "n6"),
     }
+
+
+@pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)
+def test_while_a_pod_of_its_controller_is_steered_none_is_sent_elsewhere(
+    stage: Stage, means: type[Means]
+) -> None:
+    """Whoever steers cannot tell the two replacements apart."""
+    acting = Acting(stage, means)
+    acting.enter()
+    other = deepcopy(acting.move)
+    other.podUid = "uid-3"
+    assert other.steered is not None
+    other.steered.name_nodes(["n5", "n7"])
+    acting.history.moves.append(other)
+    problem = acting.steering.enter(acting.history, [other])
+    assert problem is not None
+    assert problem.code == "STR004"
+    assert [each.pod for each in read(stage.world.objects[TABLE_KEY]["data"])[0]] == ["uid-1"]
+    other.steered.name_nodes(NODES)
+    assert acting.steering.enter(acting.history, [other]) is None
+    other.controller = "rs-3"
+    other.steered.name_nodes(["n7"])
+    assert acting.steering.enter(acting.history, [other]) is None
+
+
+def test_no_node_is_tainted_once_the_lock_may_be_lost(stage: Stage) -> None:
+    acting = Acting(stage, SoftTaint)
+    held = iter((True, False))
+    port = replace(acting.process.steering_port(), locked=lambda: next(held))
+    acting.history.moves = [acting.move]
+    problem = Steering(port).enter(acting.history, [acting.move])
+    assert problem is not None
+    assert problem.code == "STR014"
+    nodes = {name: stage.world.objects["nodes", "", name]["spec"].get("taints") for name in NODES}
+    assert [name for name, taints in nodes.items() if taints] == ["n5"]
 
 
 @pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)

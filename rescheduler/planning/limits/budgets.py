@@ -47,7 +47,7 @@ class Budgets:
 
     def _start_cycle(self) -> None:
         self._moves = 0
-        self._planned: list[dict[int, int]] = [{} for _ in self._limits.rows]
+        self._planned: list[dict[int | None, int]] = [{} for _ in self._limits.rows]
 
     def start_audit(self) -> None:
         """Begin the pass of the Audit policies: it has a cycle's own limits for itself.
@@ -114,7 +114,9 @@ class Budgets:
         firsts, template = snapshot.pod_template
         shares = self._limits.shares()
         for (_, left), planned in zip(shares, self._planned, strict=True):
-            left[list(planned)] -= np.array(list(planned.values()), dtype=np.int32)
+            for group, moves in planned.items():
+                if group is not None:
+                    left[group] -= moves
         unbudgeted = len(snapshot.budgets)
         selecting = [(self.budgets_of(pod) or [unbudgeted])[0] for pod in firsts.tolist()]
         allowed = [self._allowed(budget) for budget in range(unbudgeted)]
@@ -187,7 +189,7 @@ class Budgets:
         follows = pod in self._following
         groups = self._limits.of_pod(pod).groups
         for row, planned, group in zip(self._limits.rows, self._planned, groups, strict=True):
-            if group is not None and not (follows and row.per.gang_is_one):
+            if not (follows and row.per.gang_is_one):
                 planned[group] = planned.get(group, 0) + sign
         gang = None if pod in self._together else self._snapshot.gangs.of(pod)
         if gang is not None:
@@ -251,9 +253,4 @@ class Budgets:
 
     def _reached(self, pod: int, *, follows: bool) -> Problem | None:
         """Which of our limits that are not on all moves the pod's groups have reached."""
-        subject = self._limits.of_pod(pod)
-        counts = [
-            0 if group is None else planned.get(group, 0)
-            for planned, group in zip(self._planned, subject.groups, strict=True)
-        ]
-        return self._limits.reached(subject, counts, follows=follows)
+        return self._limits.reached(self._limits.of_pod(pod), self._planned, follows=follows)

@@ -5,7 +5,8 @@ Planning asks for the plan that grows, acting right before each intent. A move c
 in the plan, never in both: the past is what the history held when this was made.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
@@ -44,6 +45,8 @@ class MoveLimits:
         subject, others = allowed.of_move(move), map(allowed.of_move, earlier)
         refusal = allowed.closed(len(earlier)) or allowed.refusal(subject, others)
 
+    earlier: moves of the plan that come before it and are not in the history yet.
+
     Moves off nodes or of workloads that are not in the snapshot count together. A move in the
     future was made just now: by a clock that was wrong.
     """
@@ -59,15 +62,12 @@ class MoveLimits:
         self._limits = limits
         self._allowances = Allowances(snapshot, limits)
         self._since = {window: now - (window.span or limits.cyclePeriod) for window in WINDOWS}
-        self._past = {
-            window: [
-                move
-                for move in history.moves
-                if move.charged
-                and (move.at >= since or (window == CYCLE and plan and move.plan == plan))
-            ]
-            for window, since in self._since.items()
-        }
+        self._past = {window: history.charged_since(since) for window, since in self._since.items()}
+        self._past[CYCLE] = [
+            move
+            for move in history.moves
+            if move.charged and (move.at >= self._since[CYCLE] or (plan and move.plan == plan))
+        ]
         self._ramp = history.ramp_left(self._since[CYCLE])
         self.rows = tuple(row for row in limits.move_limits if not row.overall)
         """The limits that are not on all moves, in the order of the groups of a `Subject`."""
@@ -91,7 +91,10 @@ class MoveLimits:
         )
 
     def of_replacement(self, past: PastMove) -> Subject:
-        """The eviction of the Pending replacement of a past move: as that, but off no node."""
+        """The eviction of the Pending replacement of a past move: as that, but off no node.
+
+        A label that was not noted counts as one that it does not have.
+        """
         return Subject(
             tuple(count.number(count.row.per.of_past(past) or "", "") for count in self._counts)
         )
@@ -131,18 +134,22 @@ class MoveLimits:
         moved with others of its gang, of which one of the same workload was counted: to limits by
         workload they are one.
         """
-        others = list(planned)
-        counts = [
-            sum(other.groups[place] == group for other in others)
-            for place, group in enumerate(subject.groups)
-        ]
+        counts: list[Counter[int | None]] = [Counter() for _ in self.rows]
+        for other in planned:
+            for count, group in zip(counts, other.groups, strict=True):
+                count[group] += 1
         return self.reached(subject, counts, follows=follows)
 
     def reached(
-        self, subject: Subject, planned: Sequence[int], *, follows: bool = False
+        self,
+        subject: Subject,
+        planned: Sequence[Mapping[int | None, int]],
+        *,
+        follows: bool = False,
     ) -> Problem | None:
-        """As `refusal`. planned: for each limit, how many planned moves are in the same group."""
-        for count, group, of_plan in zip(self._counts, subject.groups, planned, strict=True):
+        """As `refusal`. planned: for each limit, how many planned moves are in each group."""
+        for count, group, by_group in zip(self._counts, subject.groups, planned, strict=True):
+            of_plan = by_group.get(group, 0)
             if group is None or of_plan < count.left(group):
                 continue
             if not (follows and count.row.per.gang_is_one):
@@ -184,9 +191,9 @@ class MoveLimits:
         return [(row, self._allowances.of(row), len(self._past[row.within])) for row in rows]
 
     @cached_property
-    def _pod_groups(self) -> list[list[int]]:
-        """For each limit the group of each pod: lists, as the search asks for one pod at a time."""
-        return [count.of_pods.tolist() for count in self._counts]
+    def _pod_groups(self) -> list[memoryview]:
+        """For each limit the group of each pod, for single look-ups: an array is slow at those."""
+        return [np.ascontiguousarray(count.of_pods).data for count in self._counts]
 
     @cached_property
     def _counts(self) -> tuple["_Count", ...]:

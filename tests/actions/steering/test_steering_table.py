@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.actions.steering.steering_format import FENCE, MOST_BYTES, read, written
+from rescheduler.actions.steering.steering_format import (
+    FENCE,
+    MOST_BYTES,
+    MOST_LINE,
+    MOST_LINES,
+    MOST_VALUE,
+    read,
+    written,
+)
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.moves.steering import MOST_NODES, Entry
@@ -98,6 +106,33 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     long = [entry(f"p{n}", hostnames=(f"h{n}", "h" * 60)) for n in range(1000)]
     assert getattr(ours.add(long, fence=1), "code", "") == "STR003"
     assert list(stage.world.objects[KEY]["data"]) == ["rs1"]
+
+
+def to_node(node: int, pods: int) -> list[Entry]:
+    """Entries of one controller that share a line."""
+    return [entry(f"{node}-{n}", hostnames=(f"h{node}",)) for n in range(pods)]
+
+
+def test_a_controller_has_no_more_lines_than_the_policy_reads() -> None:
+    _, _, ours = begun()
+    assert ours.add([each for n in range(MOST_LINES) for each in to_node(n, 1)], fence=1) is None
+    problem = ours.add(to_node(MOST_LINES, 1), fence=1)
+    assert problem is not None
+    assert (problem.code, f"more than {MOST_LINES}" in problem.message) == ("STR003", True)
+    assert len(ours.read()[0]) == MOST_LINES
+
+
+def test_no_line_or_value_is_longer_than_the_policy_reads() -> None:
+    _, _, ours = begun()
+    (line,) = written(to_node(0, 400)).values()
+    lines = MOST_VALUE // len(line)
+    assert ours.add([each for n in range(lines) for each in to_node(n, 400)], fence=1) is None
+    problem = ours.add(to_node(lines, 400), fence=1)
+    assert problem is not None, "the value is too long"
+    (line,) = written(to_node(0, 1)).values()
+    problem = table(Process(Stage(), "other")).add(to_node(0, MOST_LINE // len(line) * 2), fence=1)
+    assert problem is not None, "the line is too long"
+    assert problem.code == "STR003"
 
 
 GARBAGE = {

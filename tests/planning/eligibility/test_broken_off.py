@@ -12,8 +12,12 @@ from tests.cluster import NOW
 from tests.planning.eligibility.test_back_off import COOL, cluster, code, past, verdict
 
 
+def intended(before: Snapshot, ago: timedelta, app: str = "web", **changed: Any) -> PastMove:
+    return past(before, ago, app, state="intended", landedOn="", **changed)
+
+
 def broken_off(before: Snapshot, ago: timedelta, app: str = "web", **changed: Any) -> PastMove:
-    move = past(before, ago, app, brokeOff=True, **changed)
+    move = intended(before, ago, app, brokeOff=True, **changed)
     move.give_back(NOW - ago)
     return move
 
@@ -57,7 +61,7 @@ def test_none_takes_its_turn_right_after_another_broke_off_a_run() -> None:
 
 def test_what_has_not_begun_to_rest_does_until_a_run_begins() -> None:
     before = cluster()
-    move = past(before, timedelta(days=2))
+    move = intended(before, timedelta(days=2))
     move.break_off("ACT005", NOW)
     assert code(before, move) == "ELG022"
     assert move.begin_rest(NOW - timedelta(minutes=29))
@@ -80,6 +84,6 @@ def test_what_is_not_known_yet_rests_too_and_begins_no_rest() -> None:
 
 def test_what_was_never_sent_does_not_rest_when_it_is_given_back() -> None:
     before = cluster()
-    move = past(before, timedelta(minutes=5))
+    move = intended(before, timedelta(minutes=5))
     move.give_back(NOW)
     assert code(before, move) == ""

@@ -213,7 +213,7 @@ def test_what_asking_cost_is_shown() -> None:
 
 
 def test_the_verb_holds_policies_against_a_recording() -> None:
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     recording = str(root / "tests/recordings/gpu-cluster.snapshot")
     demo = str(root / "tests/recordings/policies")
     answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording])
@@ -235,7 +235,7 @@ def test_the_verb_notes_steering_that_cannot_act(
     """Of the 100 recorded nodes kube-scheduler evaluates every one; here it is as of 200."""
     sampled = "rescheduler.scheduler.config.schedulers.sample_size"
     monkeypatch.setattr(sampled, lambda nodes, _percentage: nodes // 2)
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     recording = str(root / "tests/recordings/gpu-cluster.snapshot")
     file = tmp_path / "limits.yaml"
     file.write_text(
