@@ -39,7 +39,7 @@ def intent_of(
         counted=counted if releases is None else releases.counted,
         at=actor.clock(),
         fence=actor.ledger.fence,
-        batch=move.batch,
+        batch=move.batch if followed else 0,  # a release is in no batch of any plan
         policies=sorted(name for name, gain in move.gains.items() if gain > 0),
         gains={name: float(f"{gain:.4g}") for name, gain in move.gains.items() if gain > 0},
         landing=likeliest(chances(move.landing), IN_FLIGHT_NODES),

@@ -247,3 +247,11 @@ def test_one_that_the_scheduler_has_tried_again_since_it_was_listed_is_freed(sta
     releases.release_earlier()
     assert reads
     assert [move.code for move in process.ledger.peek().moves if move.frees] == ["ACT001"]
+
+
+def test_its_eviction_is_an_event_of_its_own(stage: Stage) -> None:
+    """It is in no batch: with that of the move it would count as one pod of a gang with others."""
+    process = Process(stage, "a")
+    releases_of(process, past(stage, batch=2)).release_earlier()
+    stored = process.ledger.peek().moves
+    assert [(move.frees, move.batch) for move in stored] == [("", 2), ("uid-web-1", 0)]
