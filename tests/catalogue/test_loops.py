@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from rescheduler.policies.conformity.policy import Conformity
+from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import proposed
@@ -196,7 +197,16 @@ WAITING = POLICIES + SPREAD.replace("  maxSkew", "  stableFor: 15m\n  maxSkew")
 
 def test_f10_a_cluster_under_constant_load_is_left_alone() -> None:
     """Churn that nobody sees: every cycle moves something, and nothing gets better."""
-    rest = watch("constant", days=0.5, period=900.0)
-    assert rest.early > 0
-    assert rest.late == 0
-    assert rest.broken == ()
+    run, telemetry = hot(text=DEFAULTS), Telemetry("Enforce")
+    run.cluster.pick = lambda _pod, nodes: "n0" if "n0" in nodes else nodes[0]
+    made = cycles(run, 2 * 48, every=HOUR / 2)
+    assert 4 <= len(moved(run)) <= 8, "nor is it churned where each replacement comes back"
+    for cycle in made:
+        assert cycle.report is not None
+        telemetry.observe(cycle.report)
+    name = "rescheduler_regrets_total"
+    useless = telemetry.registry.get_sample_value(name, {"reason": "ACT012"})
+    assert useless == len(moved(run)), "and each useless move is counted"
+    for seed in (1, 2, 3):
+        rest = watch("constant", days=1.0, period=1800.0, seed=seed)
+        assert (rest.early > 0, rest.late, rest.broken) == (True, 0, ())
