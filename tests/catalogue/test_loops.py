@@ -197,41 +197,16 @@ WAITING = POLICIES + SPREAD.replace("  maxSkew", "  stableFor: 15m\n  maxSkew")
 
 def test_f10_a_cluster_under_constant_load_is_left_alone() -> None:
     """Churn that nobody sees: every cycle moves something, and nothing gets better."""
-    run, telemetry = insatiable(), Telemetry("Enforce")
-    made = cycles(run, 20, every=HOUR)
+    run, telemetry = hot(text=DEFAULTS), Telemetry("Enforce")
+    run.cluster.pick = lambda _pod, nodes: "n0" if "n0" in nodes else nodes[0]
+    made = cycles(run, 2 * 48, every=HOUR / 2)
+    assert 4 <= len(moved(run)) <= 8, "nor is it churned where each replacement comes back"
     for cycle in made:
         assert cycle.report is not None
         telemetry.observe(cycle.report)
-    judged = 10
-    """Moves after which it is known what they bring."""
-    assert len(moved(run)) == judged
-    assert [cycle.code for cycle in made] == [0] * judged + [3] * (len(made) - judged)
-    assert {move.mode for move in plan_of(made[-1]).moves} == {"Audit"}, "it would go on"
-    value = telemetry.registry.get_sample_value
-    assert value("rescheduler_policy_demoted", {"policy": "hot"}) == 1
-    counted = {"policy": "hot", "outcome": "evicted"}
-    assert value("rescheduler_moves_total", counted) == judged
-    brought = value("rescheduler_measured_gain_total", {"policy": "hot"})
-    promised = value("rescheduler_predicted_gain_total", {"policy": "hot"})
-    assert brought is not None
-    assert promised is not None
-    assert brought < promised / 4, "and it is seen how little came of it"
-    rest = watch("constant", days=30, period=3 * HOUR)
-    assert rest.early > 0
-    assert rest.late == 0
-    assert rest.broken == ()
-
-
-def insatiable() -> Run:
-    """A node that stays at 80 %, as a pod that may not be moved takes what others leave."""
-    apps = {f"app{number}": ("n0", f"n{1 + number % 5}") for number in range(16)}
-    run = drawn({**apps, "greedy": ("n0",)}, dict.fromkeys(apps, 0.1), text=DEFAULTS)
-
-    def remainder(_: float) -> float:
-        here = [each for each in run.cluster.of("pods") if each["spec"].get("nodeName") == "n0"]
-        return 3.2 - 0.1 * (len(here) - 1)
-
-    run.metrics.loads["greedy"] = remainder
-    run.metrics.begin()
-    run.cluster.pick = run.as_predicted
-    return run
+    name = "rescheduler_regrets_total"
+    useless = telemetry.registry.get_sample_value(name, {"reason": "ACT012"})
+    assert useless == len(moved(run)), "and each useless move is counted"
+    for seed in (1, 2, 3):
+        rest = watch("constant", days=1.0, period=1800.0, seed=seed)
+        assert (rest.early > 0, rest.late, rest.broken) == (True, 0, ())
