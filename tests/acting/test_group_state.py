@@ -1,7 +1,5 @@
 """What a gang that is moved as a whole leaves in the state, also where its run is killed."""
 
-from typing import Any
-
 import pytest
 
 from rescheduler.actions.evict import EvictionAnswer
@@ -71,11 +69,11 @@ def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_i
     evict = process._evict
     missing: list[str] = []
 
-    def evicted(move: PlannedMove, *rest: Any) -> EvictionAnswer:
+    def evicted(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         table = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
         if move.pod.uid not in {each.pod for each in table}:
             missing.append(move.pod.name)
-        return busy.pop() if busy else evict(move, *rest)
+        return busy.pop() if busy else evict(move, plan, fence)
 
     process._evict = evicted  # type: ignore[method-assign]
     outcome = run(stage, *gang(stage, 2, steered=told), process=process)
