@@ -4,6 +4,7 @@ import pytest
 
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.steering.steering_format import read
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.moves.steering import Steered
 from tests.acting.test_groups import ROOM, gang, history, results, run, stage
 from tests.fakes.stage import Killed, Process, Stage, warm
@@ -66,8 +67,17 @@ def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_i
     process = Process(stage, "a", before=before, limits=ROOM)
     busy = [EvictionAnswer("refused", "ACT005", "later", retry_after=2.0)]
     evict = process._evict
-    process._evict = lambda *asked: busy.pop() if busy else evict(*asked)  # type: ignore[method-assign]
+    missing: list[str] = []
+
+    def evicted(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
+        table = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
+        if move.pod.uid not in {each.pod for each in table}:
+            missing.append(move.pod.name)
+        return busy.pop() if busy else evict(move, plan, fence)
+
+    process._evict = evicted  # type: ignore[method-assign]
     outcome = run(stage, *gang(stage, 2, steered=told), process=process)
     assert results(outcome) == [("evicted", "ACT001")] * 2
     assert not busy
+    assert missing == []
     assert set(seen) == {(1, True), (2, True)}
