@@ -1,4 +1,4 @@
-"""The gates while acting: what must hold is looked at here, in the order of `model/gates`.
+"""The gates while acting: what must hold is looked at here, in the order of `model/moves/gates`.
 
 What follows from what was read is worked out in `planning/gates`; here is what asks the API server.
 """

@@ -67,7 +67,7 @@ class Writer(ABC):
 class Means(ABC):
     """One means of steering.
 
-    name: as operators write it, and as `model.steering.TRAITS` has it. writer: what writes it.
+    name: as operators write it, and as `TRAITS` has it. writer: what writes it.
     one_at_a_time: whether what steers one replacement changes where other pods land, so that other
     moves wait until it is placed.
     """

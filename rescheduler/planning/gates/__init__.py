@@ -1,1 +1,1 @@
-"""What must hold before an eviction, as far as it follows from what was read: see `model/gates`."""
+"""What must hold before an eviction, as far as it follows from what was read."""

@@ -1,4 +1,4 @@
-"""The functions of the gates that follow from what was read; see `model/gates`."""
+"""The functions of the gates that follow from what was read; see `model/moves/gates`."""
 
 from collections.abc import Callable, Mapping
 
