@@ -80,6 +80,17 @@ def test_what_is_settled_or_refused_for_good_is_left() -> None:
     assert [event for event, steps in TRANSITIONS.items() if "refused" in steps] == ["see effect"]
 
 
+def test_only_an_intent_is_given_back() -> None:
+    """What was evicted stays charged, whatever becomes of it."""
+    given_back = {
+        state
+        for steps in TRANSITIONS.values()
+        for state, following in steps.items()
+        if following == "refused"
+    }
+    assert given_back == {"intended"}
+
+
 def fields_written(path: Path) -> set[str]:
     """The fields of a move's record that a module assigns, by their names."""
     names = set(PastMove.__struct_fields__) - {"policies", "batch", "code", "source", "at", "plan"}

@@ -15,7 +15,13 @@ def test_it_applies_and_leaves_python(fault: Fault) -> None:
 
 def test_there_are_enough_and_each_has_one_id() -> None:
     assert len({fault.id for fault in EVERY}) == len(EVERY) >= 100
-    assert len({(fault.at, fault.change) for fault in EVERY}) == len(EVERY)
+
+
+def test_no_two_of_them_make_the_same_change() -> None:
+    changed: dict[tuple[str, str], list[str]] = {}
+    for fault in EVERY:
+        changed.setdefault(fault.put(program()), []).append(fault.id)
+    assert [ids for ids in changed.values() if len(ids) > 1] == []
 
 
 def test_the_list_names_a_test_that_is_there_for_every_fault_and_for_no_other() -> None:
