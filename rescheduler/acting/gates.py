@@ -18,6 +18,7 @@ from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
+from rescheduler.planning.gates.as_read import still_allowed
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.gates.spared import spared_by_gang
 from rescheduler.planning.gates.table import PURE
@@ -107,14 +108,12 @@ class Gates:
 
     def at_read(self, case: Case) -> PlannedMove | Problem:
         """The move where what was read lets it be made; or why not. Raises: as the reads."""
-        read = case.found if isinstance(case.found, Snapshot) else None
-        case = replace(case, context=replace(case.context, read=read))
-        return self._ask(gates_at("read", case.context.purpose), case)
+        return self._ask(gates_at("read", case.context.purpose), _with_reading(case))
 
-    def at_request(self, case: Case) -> None:
-        """Right before the request. Raises: Halted."""
+    def at_request(self, case: Case) -> PlannedMove | Problem:
+        """The move where it may be requested right now; or why not. Raises: Halted."""
         self.ready()
-        self._ask(gates_at("request", case.context.purpose), case)
+        return self._ask(gates_at("request", case.context.purpose), _with_reading(case))
 
     def bar(self, move: PlannedMove, answer: EvictionAnswer) -> None:
         """Ask no more for what was refused to all of a namespace, or of a budget."""
@@ -191,7 +190,7 @@ class Gates:
         lost = [m for m in history.moves if m.state == "lost" and m.workload == uid and m.known]
         if lost and not context.broken and follow(self._actor, history, lost):
             self._actor.ledger.write(history)
-        return PURE["still allowed"](context)
+        return still_allowed(context)
 
     def _read_in_time(self, case: Case) -> Problem | None:
         pod = case.context.move.pod
@@ -223,6 +222,12 @@ class Gates:
             f"What pod {pod.namespace}/{pod.name} depends on was read {age:.1f} s ago, and at most "
             f"{FRESH:.0f} s may pass until its eviction: the API server is slow.",
         )
+
+
+def _with_reading(case: Case) -> Case:
+    """The case, whose context has what was read."""
+    read = case.found if isinstance(case.found, Snapshot) else None
+    return replace(case, context=replace(case.context, read=read))
 
 
 def _passed(gate: Gate, found: Problem | None) -> Problem | None:

@@ -1,9 +1,8 @@
 """Acting: carries out a plan, move by move, and reports what became of each.
 
-Before each request, in this order: not asked to stop; no guard holds, and the move still worth it,
-on a fresh snapshot; our own budgets; the pod and what it hangs on as they should be, read again;
-the intent stored; not paused; the lock ours until the request must have ended; what was read no
-older than 5 s. Whatever fails on the way ends with no eviction.
+What must hold before a request, and in which order, is the table of `model/moves/gates`. Beside it
+a run ends here where the plan has expired, is for another cluster or was held by a guard, where the
+lock is lost between batches, and where a replacement of the run is.
 """
 
 from collections.abc import Iterator
@@ -131,8 +130,8 @@ def _with_one_clock(actor: Actor) -> Actor:
 
 def _unguarded(plan: Plan) -> None:
     """Stop where a guard held already when the plan was made, so that it has no moves."""
-    for guard in plan.guards:
-        raise Halted(guard.code, guard.message)
+    if plan.guards:
+        raise Halted(plan.guards[0].code, plan.guards[0].message)
 
 
 def _locked(actor: Actor) -> None:

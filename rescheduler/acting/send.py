@@ -95,7 +95,7 @@ class Sender:
         self.history.trim_baselines()
 
     def send(self, unit: Unit) -> Problem | None:
-        """Try one unit, and keep what came of it; why nothing of it was requested, or None.
+        """Try one unit, and keep what came of it; answers why a gate let nothing be requested.
 
         Raises:
             Halted: the run must end; the results say what became of each move.
@@ -127,8 +127,7 @@ class Sender:
         if isinstance(intents, Problem):
             self._refuse(unit.moves, intents)
             return intents
-        self._request_all(unit, intents)
-        return None
+        return self._request_all(unit, intents)
 
     def _planned(self, unit: Unit) -> list[PlannedMove] | Problem:
         """The moves as they stand on the batch's snapshot; or why one must not be made."""
@@ -217,6 +216,8 @@ class Sender:
         for gate in gates_at("intent", "move" if unit.releases is None else "release"):
             refused = steps[gate.name](intents)
             if refused is not None:
+                if any(past is intents[0].past for past in self.history.moves):
+                    self._withdraw(intents, refused.code)
                 return refused
         return intents
 
@@ -256,18 +257,21 @@ class Sender:
     def _steer(self, intents: Sequence[Intended]) -> Problem | None:
         """Why their replacements cannot be steered, so that nothing is evicted."""
         unsteered = self.actor.steering.enter(self.history, [one.past for one in intents])
-        if unsteered is None:
-            return None
-        self._withdraw(intents, unsteered.code)
-        return problem(unsteered.code, unsteered.message)
+        return None if unsteered is None else problem(unsteered.code, unsteered.message)
 
-    def _request_all(self, unit: Unit, intents: list[Intended]) -> None:
-        """Request these one after the other, or at once; the first that is refused ends it."""
-        rest, begun = list(intents), False
+    def _request_all(self, unit: Unit, intents: list[Intended]) -> Problem | None:
+        """Request these one after the other, or at once; the first that is refused ends it.
+
+        Answers why nothing was requested, where a gate refused the first of them.
+        """
+        rest, begun, refused = list(intents), False, None
         while rest:
             part = rest if unit.request.together else rest[:1]
             answer = self._request(unit, part, rest, begun=begun)
             after = rest[len(part) :]
+            if answer is None and not begun:
+                result = self.results[part[0].move.pod.uid]
+                refused = Problem(result.code, result.message)
             if answer is None or answer.result != "evicted":
                 self._leave(after, f"{name_of(part[0].move)} of its gang stays.")
                 rest = []
@@ -277,6 +281,7 @@ class Sender:
                 watch_closely(self.actor, self.history, part[-1].past)
             if answer is not None:
                 self._obey(part[0].move, answer)
+        return refused
 
     def _request(
         self, unit: Unit, part: Sequence[Intended], rest: Sequence[Intended], *, begun: bool
@@ -344,7 +349,12 @@ class Sender:
         if begun and all(_went(reading) for reading in readings):
             return EvictionAnswer("evicted", "ACT001", _GONE)
         oldest = min(readings, key=lambda reading: reading.began)
-        self._gates.at_request(Case(self._context(unit, oldest.move), oldest.found, oldest.began))
+        context = self._context(unit, oldest.move)
+        found = self._gates.at_request(Case(context, oldest.found, oldest.began))
+        if isinstance(found, Problem):
+            self._withdraw(part)
+            self._refuse([one.move for one in part], unit.about(oldest.move, found))
+            return None
         return oldest
 
     @contextmanager
@@ -465,10 +475,8 @@ class Sender:
                 self.actor.sleep(self.actor.pace.gap - max(since, 0.0))
 
     def _batch(self, snapshot: Snapshot) -> Batch:
-        checks, self.guarded = (
-            self.actor.recheck(snapshot, self.history),
-            self.actor.clock(),
-        )
+        checks = self.actor.recheck(snapshot, self.history)
+        self.guarded = self.actor.clock()
         return Batch(snapshot, checks)
 
     def _snapshot(self) -> Snapshot:

@@ -21,6 +21,7 @@
         ├── TrailUnwritable        the audit trail cannot be written
         ├── LockHeld               somebody else holds the lock
         ├── LockLost               the lock went away while acting
+        ├── ImpossibleEvent        the record of a move cannot be what it is: a defect
         └── LedgerUnreadable       the durable state cannot be trusted
             └── LedgerFull             it has no room for what is to be written
 
@@ -185,3 +186,7 @@ class LedgerUnreadable(ActionError):
 
 class LedgerFull(LedgerUnreadable):
     """The durable state has no room; what is stored is as it was."""
+
+
+class ImpossibleEvent(ActionError):
+    """Something happened to a move in a state in which it cannot: nothing of it was changed."""

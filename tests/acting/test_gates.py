@@ -2,10 +2,12 @@
 
 import ast
 import inspect
+from datetime import timedelta
 from pathlib import Path
 
-from rescheduler.acting import send
-from rescheduler.acting.gates import Gates
+from rescheduler.acting import run, send
+from rescheduler.acting.gates import FRESH, Gates
+from rescheduler.acting.reading import READ_IN
 from rescheduler.model.moves.gates import GATES, gates_at
 from rescheduler.model.moves.history import History
 from rescheduler.model.reasons import CATALOG
@@ -52,6 +54,21 @@ def test_names_are_unique_and_codes_are_known() -> None:
 def test_what_ends_a_run_is_looked_at_before_every_request() -> None:
     assert [gate.name for gate in gates_at("any time", "move")] == ["running", "not paused", "lock"]
     assert all(gate.halts for gate in gates_at("any time", "move"))
+
+
+def test_what_is_looked_at_for_all_evictions_ends_the_run_and_is_for_all_of_them() -> None:
+    """Nobody asks these about one move, so a refusal that did not end the run would be lost."""
+    for gate in GATES:
+        if gate.moment in ("any time", "batch"):
+            assert gate.halts, gate.name
+            assert "move" in gate.purposes, gate.name
+
+
+def test_the_seconds_in_the_table_are_those_that_are_kept() -> None:
+    said = {gate.name: gate.sentence for gate in GATES}
+    assert f"{READ_IN:g} s" in said["read in time"]
+    assert f"{FRESH:g} s" in said["fresh"]
+    assert (run._GUARDED_FOR, "a minute" in said["guards"]) == (timedelta(minutes=1), True)
 
 
 def table() -> str:

@@ -6,7 +6,10 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
+from rescheduler.model.errors import ImpossibleEvent
+from rescheduler.model.moves.history import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
+from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
 from tests.fakes.truth import STATE
@@ -62,3 +65,19 @@ def test_a_pause_while_the_api_server_is_waited_for_is_obeyed(stage: Stage, paus
         return
     assert (len(requests), outcome.verdict.code) == (1, "GRD006")
     assert [past.charged for past in process.ledger.peek().moves] == [False]
+
+
+def test_a_record_that_cannot_be_what_it_is_ends_the_run_and_is_told(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was evicted until then is in the outcome, and its intent in the state."""
+
+    def evict(*_: object) -> None:
+        raise ImpossibleEvent("the record of pod default/web-1 is ready", "report it.")
+
+    monkeypatch.setattr(PastMove, "evict", evict)
+    process = Process(stage, "a")
+    outcome = run(stage, planned(web(stage)), process=process)
+    assert (outcome.verdict.code, exit_code(outcome)) == ("ACT016", 1)
+    assert outcome.moves[0].result == "evicted"
+    assert [past.state for past in process.ledger.peek().moves] == ["intended"]

@@ -13,6 +13,7 @@ import yaml
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.selectors import matches
 from tests.deploy.policies_configmap import ROOT
+from tests.deploy.test_manifests import overlay
 
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 
@@ -129,6 +130,17 @@ def test_nothing_else_is_reached(peer: Peer, protocol: str, port: int) -> None:
 def test_nobody_else_comes_in() -> None:
     assert not passes("ingress", Peer(namespace="shop"), "TCP", 8080)
     assert not passes("ingress", Peer("10.0.0.5"), "TCP", 8080)
+
+
+@pytest.mark.parametrize("name", ["audit-deployment", "enforce-deployment"])
+def test_the_policy_is_about_the_pods_that_listen_for_scrapers(name: str) -> None:
+    """One that selects no pod lets everybody in."""
+    path = KUSTOMIZE / "deployment" / "deployment.yaml"
+    (deployment,) = yaml.safe_load_all(path.read_text())
+    assert deployment in overlay(name)
+    assert SPEC in [each["spec"] for each in overlay(name) if each["kind"] == "NetworkPolicy"]
+    assert selected(SPEC["podSelector"], deployment["spec"]["template"]["metadata"]["labels"])
+    assert {"Ingress", "Egress"} == set(SPEC["policyTypes"])
 
 
 ALLOWED = {"rescheduler.io/metrics": "allowed"}

@@ -8,10 +8,10 @@ from typing import get_args
 
 import pytest
 
+from rescheduler.model.errors import ImpossibleEvent
 from rescheduler.model.moves.history import (
     TRANSITIONS,
     Event,
-    ImpossibleEventError,
     PastMove,
     State,
 )
@@ -61,7 +61,7 @@ def test_an_event_leads_where_the_table_says_or_cannot_happen(name: str, state: 
     past = move(state)
     following = TRANSITIONS[event].get(state)
     if following is None:
-        with pytest.raises(ImpossibleEventError, match=f"pod-1 is {state}"):
+        with pytest.raises(ImpossibleEvent, match=f"web-1 is {state}"):
             happen(past)
         assert past == move(state), "nothing of it is changed"
     else:

@@ -1,8 +1,8 @@
 """Where faults go: the functions, classes and assigned names of the program, by their names.
 
-A place has the name that it has inside its module: `Attempts._may_send`, `refuse_rank`, `FRESH`,
+A place has the name that it has inside its module: `Gates._lock`, `refuse_rank`, `FRESH`,
 `Limits.batchSize`. Where several modules have the same, so much of the module goes before it that
-it is one: `pace.refuse`. So moving a function to another module changes nothing.
+it is one: `gates.GATES`. So moving a function to another module changes nothing.
 """
 
 import ast

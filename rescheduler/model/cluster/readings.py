@@ -65,7 +65,7 @@ class ReadingRequest:
     window, max_age: seconds. min_coverage: share of the expected subjects, 0 to 1.
     span: seconds of the past that are asked for besides, for nodes and pods; 0 is none.
     query, series, columns: what operators define themselves, for readings of pairs: what to
-    evaluate, what dates it, and the labels of both ends; see `sources/pairs.py`.
+    evaluate, what dates it, and the labels of both ends; see `sources/prometheus/pairs.py`.
     links: for readings of a node's links; of several the first that is about the node counts.
     own: what an operator defines the reading by (`policies/own_readings/`), None for built-in ones.
     Policies ask by the name alone, so requests with and without it are equal.

@@ -11,6 +11,7 @@ from typing import Literal
 
 import msgspec
 
+from rescheduler.model.errors import ImpossibleEvent
 from rescheduler.model.moves.calibration import LandingRecord, compare, likeliest
 from rescheduler.model.moves.gains import MOST_BASELINES, MOST_POLICIES, Baseline, Gain, GainRecord
 from rescheduler.model.moves.past_steering import PastSteering
@@ -85,12 +86,8 @@ TRANSITIONS: dict[Event, dict[State, State]] = {
     "see no effect": {"lost": "lost"},
     "complete": {"intended": "ready", "evicted": "ready"},
 }
-"""Of each event, from which state it leads to which. What is not here cannot happen: a process that
+"""Of each event, from which state it leads to which. What is not here ends the run: a process that
 starts again, a second one, and a state that was read from the server go through this table too."""
-
-
-class ImpossibleEventError(ValueError):
-    """An event in a state that it cannot happen in: a defect, and nothing is changed."""
 
 
 class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
@@ -173,10 +170,13 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What it has brought, once that was measured or cannot be any more."""
 
     def _go(self, event: Event) -> None:
-        """Enter the state that the table says. Raises: ImpossibleEventError."""
+        """Enter the state that the table says. Raises: ImpossibleEvent."""
         following = TRANSITIONS[event].get(self.state)
         if following is None:
-            raise ImpossibleEventError(f"{event}: move {self.podUid} is {self.state}")
+            raise ImpossibleEvent(
+                f"the record of pod {self.namespace}/{self.pod} is {self.state}: {event} cannot be",
+                "report it with the state and the log; nothing was changed.",
+            )
         self.state = following
 
     def refuse(self, code: str, now: datetime) -> None:
@@ -418,6 +418,9 @@ class History(msgspec.Struct, omit_defaults=True):
     landings: list[LandingRecord] = []
     rampSince: datetime | None = None
     rampMade: int = 0
+    baselines: list[Baseline] = []
+    gains: list[GainRecord] = []
+    selections: list[SelectionRecord] = []
 
     def ramp_left(self, since: datetime) -> int:
         """How many cycles of the slow start are left, that which began then included."""
@@ -430,10 +433,6 @@ class History(msgspec.Struct, omit_defaults=True):
         """The moves that are in flight, or were made or closed within `LOOK_BACK`."""
         since = now - LOOK_BACK
         return [move for move in self.moves if move.in_flight or move.last >= since]
-
-    baselines: list[Baseline] = []
-    gains: list[GainRecord] = []
-    selections: list[SelectionRecord] = []
 
     def carry_out(self, move: PastMove, code: str, now: datetime) -> None:
         """The eviction of this intent was carried out, with that code."""

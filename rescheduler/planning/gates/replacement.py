@@ -28,7 +28,7 @@ def selector_of_controller(move: PlannedMove, read: Snapshot) -> str:
 
 
 def can_be_told_apart(context: PodContext) -> Problem | None:
-    """DRF006: whether its controller has too many pods to remember, or none that can be listed."""
+    """DRF006: whether its controller has too many pods to remember."""
     if len(pods_of_controller(context.move, context.now.pods)) > MOST_KNOWN:
         said = f"Its controller has more than {MOST_KNOWN} pods, too many to tell apart."
         return problem("DRF006", said)
