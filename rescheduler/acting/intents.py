@@ -16,7 +16,7 @@ def intent_of(
     *,
     plan: str,
     scheduler: str,
-    seen: Snapshot | None,
+    seen: Snapshot,
     releases: PastMove | None = None,
 ) -> PastMove:
     """The intent to make this move now.
@@ -26,7 +26,7 @@ def intent_of(
     releases: the move whose Pending replacement is evicted; that one is followed, and not this.
     """
     followed = releases is None
-    counted = {} if seen is None else actor.limits.counted(move, seen)
+    counted = actor.limits.counted(move, seen)
     return PastMove(
         plan=plan,
         podUid=move.pod.uid,

@@ -161,7 +161,7 @@ class Sender:
         *,
         again: bool,
         broken: bool = False,
-        purpose: Purpose = "move",
+        purpose: Purpose | None = None,
     ) -> list[Reading] | Problem:
         """What these moves depend on, read now; or why one of them must not be made.
 
@@ -183,7 +183,7 @@ class Sender:
         self,
         unit: Unit,
         move: PlannedMove,
-        purpose: Purpose = "move",
+        purpose: Purpose | None = None,
         earlier: Sequence[PlannedMove] = (),
     ) -> PodContext:
         actor = self.actor
@@ -197,7 +197,7 @@ class Sender:
             earlier=earlier,
             group=unit.group,
             releases=unit.releases,
-            purpose=purpose if unit.releases is None else "release",
+            purpose=purpose or unit.purpose,
             schedulers=actor.schedulers,
             barred=self._gates.barred,
         )
@@ -213,7 +213,7 @@ class Sender:
         for one in intents:
             self.actor.record(trail_records.intent(one.move, one.past))
         steps = {"room in the state": self._store, "steered": self._steer}
-        for gate in gates_at("intent", "move" if unit.releases is None else "release"):
+        for gate in gates_at("intent", unit.purpose):
             refused = steps[gate.name](intents)
             if refused is not None:
                 if any(past is intents[0].past for past in self.history.moves):

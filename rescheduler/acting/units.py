@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from rescheduler.acting.requests import Evictions, Request, Restart
+from rescheduler.model.moves.gates import Purpose
 from rescheduler.model.moves.history import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
@@ -33,6 +34,11 @@ class Unit:
     role: str = ""
     room: tuple[PlannedMove, ...] = ()
     releases: PastMove | None = None
+
+    @property
+    def purpose(self) -> Purpose:
+        """What its evictions are for."""
+        return "move" if self.releases is None else "release"
 
     @property
     def group(self) -> frozenset[str]:

@@ -84,9 +84,7 @@ class Steering:
         names = {policies.limits.steering_of(each).by for each in policies.policies}
         return (self._means[name] for name in sorted(names & self._means.keys()))
 
-    def intend(
-        self, move: PlannedMove, fresh: Snapshot, snapshot: Snapshot | None
-    ) -> PastSteering | None:
+    def intend(self, move: PlannedMove, fresh: Snapshot, snapshot: Snapshot) -> PastSteering | None:
         """How the replacement of this move is to be steered, for its intent; None: not at all.
 
         fresh: the pod as it was read just now. snapshot: has the nodes and their labels.
@@ -96,7 +94,7 @@ class Steering:
         pod = next(each for each in fresh.pods if each.metadata.uid == move.pod.uid)
         labels = {
             node.metadata.name: (node.metadata.labels or {}).get(HOSTNAME, "")
-            for node in (snapshot.nodes if snapshot is not None else ())
+            for node in snapshot.nodes
             if node.metadata.name in move.steered.nodes
         }
         named = pod.controller is not None and pod.controller.kind == "StatefulSet"
