@@ -4,21 +4,18 @@ What follows from what was read is worked out in `planning/gates`; here is what 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rescheduler.acting.actor import Actor, Checks
-from rescheduler.acting.halting import Halted
+from rescheduler.acting.halting import Halted, names_of
 from rescheduler.acting.reading import Reader, unread
-from rescheduler.acting.replacements import follow
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
 from rescheduler.model.moves.gates import Gate, gates_at
 from rescheduler.model.moves.history import History, PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.planning.gates.as_read import still_allowed
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.gates.spared import spared_by_gang
 from rescheduler.planning.gates.table import PURE
@@ -28,32 +25,11 @@ FRESH = 5.0
 """Seconds that what an eviction depends on may be old when it is requested."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What the gates of one moment look at.
-
-    context: the move, and what was read of it. found: what was read now, or why it cannot be.
-    began: when reading it began, in seconds on the steady clock.
-    made: the moves of this batch that were made already.
-    """
-
-    context: PodContext
-    found: Snapshot | Problem | None = None
-    began: float = 0.0
-    made: Sequence[PastMove] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A fresh snapshot, and the checks of moves against it."""
-
-    snapshot: Snapshot
-    checks: Checks
-
-
 _AnyTime = Callable[[], Problem | None]
-_OfBatch = Callable[[Batch], Problem | None]
-_OfCase = Callable[[Case], PlannedMove | Problem | None]
+_OfRun = Callable[[str], Problem | None]
+_OfBatch = Callable[[Checks], Problem | None]
+_OfMade = Callable[[Sequence[PastMove]], Problem | None]
+_OfMove = Callable[[PodContext], PlannedMove | Problem | None]
 
 
 class Gates:
@@ -72,16 +48,16 @@ class Gates:
             "not paused": self._not_paused,
             "lock": self._lock,
         }
+        self._of_run: Mapping[str, _OfRun] = {"landings trusted": self._landings_trusted}
         self._of_batch: Mapping[str, _OfBatch] = {
-            "landings trusted": self._landings_trusted,
             "guards": self._guards,
         }
-        self._of_case: Mapping[str, _OfCase] = {
+        self._of_made: Mapping[str, _OfMade] = {"none lost": _none_lost}
+        self._of_move: Mapping[str, _OfMove] = {
             "steered no more": self._steered_no_more,
             "worth it": self._worth_it,
             "readable": self._readable,
             "spared by its gang": self._spared_by_gang,
-            "still allowed": self._still_allowed,
             "read in time": self._read_in_time,
             "dry run": self._dry_run,
             "fresh": self._fresh,
@@ -92,28 +68,39 @@ class Gates:
         for gate in gates_at("any time", "move"):
             _passed(gate, self._any_time[gate.name]())
 
-    def begin(self, batch: Batch) -> None:
+    def start(self, version: str) -> None:
+        """Ask those of the run. version: of the cluster. Raises: Halted."""
+        for gate in gates_at("run", "move"):
+            _passed(gate, self._of_run[gate.name](version))
+
+    def begin(self, checks: Checks, version: str) -> None:
         """Begin a batch, whose moves are checked against it. Raises: Halted, as `guard`."""
-        self._checks = batch.checks
-        self.guard(batch)
+        self._checks = checks
+        self.guard(checks, version)
 
-    def guard(self, batch: Batch) -> None:
-        """Ask those of a fresh snapshot. Raises: Halted."""
+    def guard(self, checks: Checks, version: str) -> None:
+        """Ask those of the run and of a fresh snapshot. Raises: Halted."""
+        self.start(version)
         for gate in gates_at("batch", "move"):
-            _passed(gate, self._of_batch[gate.name](batch))
+            _passed(gate, self._of_batch[gate.name](checks))
 
-    def at_plan(self, case: Case) -> PlannedMove | Problem:
+    def go_on(self, made: Sequence[PastMove]) -> None:
+        """Ask those of what was made of a batch. Raises: Halted."""
+        for gate in gates_at("next", "move"):
+            _passed(gate, self._of_made[gate.name](made))
+
+    def at_plan(self, context: PodContext) -> PlannedMove | Problem:
         """The move as it stands on the batch's snapshot; or why it must not be made."""
-        return self._ask(gates_at("plan", case.context.purpose), case)
+        return self._ask(gates_at("plan", context.purpose), context)
 
-    def at_read(self, case: Case) -> PlannedMove | Problem:
+    def at_read(self, context: PodContext) -> PlannedMove | Problem:
         """The move where what was read lets it be made; or why not. Raises: as the reads."""
-        return self._ask(gates_at("read", case.context.purpose), _with_reading(case))
+        return self._ask(gates_at("read", context.purpose), context)
 
-    def at_request(self, case: Case) -> PlannedMove | Problem:
+    def at_request(self, context: PodContext) -> PlannedMove | Problem:
         """The move where it may be requested right now; or why not. Raises: Halted."""
         self.ready()
-        return self._ask(gates_at("request", case.context.purpose), _with_reading(case))
+        return self._ask(gates_at("request", context.purpose), context)
 
     def bar(self, move: PlannedMove, answer: EvictionAnswer) -> None:
         """Ask no more for what was refused to all of a namespace, or of a budget."""
@@ -123,16 +110,16 @@ class Gates:
         elif answer.code == "ACT004" and move.budget is not None:
             self.barred[move.pod.namespace, move.budget.name] = found
 
-    def _ask(self, gates: Sequence[Gate], case: Case) -> PlannedMove | Problem:
+    def _ask(self, gates: Sequence[Gate], context: PodContext) -> PlannedMove | Problem:
         """The first refusal, or the move as the last gate left it."""
         for gate in gates:
-            own = self._of_case.get(gate.name)
-            found = PURE[gate.name](case.context) if own is None else own(case)
+            own = self._of_move.get(gate.name)
+            found = PURE[gate.name](context) if own is None else own(context)
             if isinstance(found, PlannedMove):
-                case = replace(case, context=replace(case.context, move=found))
+                context = replace(context, move=found)
             elif (refusal := _passed(gate, found)) is not None:
                 return refusal
-        return case.context.move
+        return context.move
 
     def _running(self) -> Problem | None:
         reason = self._actor.stop()
@@ -146,15 +133,14 @@ class Gates:
             return None
         return Problem("ACT015", "The lease is not sure to outlast an eviction.")
 
-    def _landings_trusted(self, batch: Batch) -> Problem | None:
-        version = batch.snapshot.cluster.version
+    def _landings_trusted(self, version: str) -> Problem | None:
         return distrust(self._history, self._actor.limits, version)
 
-    def _guards(self, batch: Batch) -> Problem | None:
-        return next(iter(batch.checks.guards()), None)
+    def _guards(self, checks: Checks) -> Problem | None:
+        return next(iter(checks.guards()), None)
 
-    def _steered_no_more(self, case: Case) -> Problem | None:
-        past = case.context.releases
+    def _steered_no_more(self, context: PodContext) -> Problem | None:
+        past = context.releases
         if past is None or past.steered is None:
             return None
         try:
@@ -164,46 +150,36 @@ class Gates:
         except ActionError as error:
             return problem("STR004", error.sentence)
 
-    def _worth_it(self, case: Case) -> PlannedMove | Problem:
+    def _worth_it(self, context: PodContext) -> PlannedMove | Problem:
         if self._checks is None:
             raise ValueError("no batch was begun")
-        return self._checks.check(case.context.move, case.made)
+        return self._checks.check(context.move, context.made)
 
-    def _readable(self, case: Case) -> Problem | None:
-        return case.found if isinstance(case.found, Problem) else None
+    def _readable(self, context: PodContext) -> Problem | None:
+        return context.found if isinstance(context.found, Problem) else None
 
-    def _spared_by_gang(self, case: Case) -> Problem | None:
-        move = case.context.move
+    def _spared_by_gang(self, context: PodContext) -> Problem | None:
+        move = context.move
         if move.gangMinimum is None:
             return None
         try:
             pods = self._actor.pods(move.pod.namespace, "", "")
         except ObjectUnreadable as error:
             return unread(move.pod.namespace, move.pod.name, error)
-        return spared_by_gang(replace(case.context, namespace_pods=pods))
+        return spared_by_gang(replace(context, namespace_pods=pods))
 
-    def _still_allowed(self, case: Case) -> Problem | None:
-        """By `planning/gates`, once it is known whether a lost move still holds its slot."""
-        context, history = case.context, self._history
-        # One that was lost holds its slot from when its replacement is Ready until it stays so.
-        uid = context.move.owner.uid
-        lost = [m for m in history.moves if m.state == "lost" and m.workload == uid and m.known]
-        if lost and not context.broken and follow(self._actor, history, lost):
-            self._actor.ledger.write(history)
-        return still_allowed(context)
+    def _read_in_time(self, context: PodContext) -> Problem | None:
+        pod = context.move.pod
+        return self.reader.late(pod.namespace, pod.name, self._actor.steady() - context.began)
 
-    def _read_in_time(self, case: Case) -> Problem | None:
-        pod = case.context.move.pod
-        return self.reader.late(pod.namespace, pod.name, self._actor.steady() - case.began)
-
-    def _dry_run(self, case: Case) -> Problem | None:
+    def _dry_run(self, context: PodContext) -> Problem | None:
         """Why the API server would not evict this pod now, or gives no clear answer.
 
         A dry run takes nothing from a budget, so that one which allows a single eviction passes
         all dependents: see kubernetes/kubernetes#79812. As nothing was requested in earnest, no
         eviction is in doubt, and others are tried.
         """
-        move = case.context.move
+        move = context.move
         answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
@@ -212,9 +188,9 @@ class Gates:
         self.bar(move, answer)
         return Problem(code=answer.code, message=answer.message)
 
-    def _fresh(self, case: Case) -> Problem | None:
+    def _fresh(self, context: PodContext) -> Problem | None:
         """The kill switch was read later, with the intent that was written since."""
-        age, pod = self._actor.steady() - case.began, case.context.move.pod
+        age, pod = self._actor.steady() - context.began, context.move.pod
         if age <= FRESH:
             return None
         return Problem(
@@ -224,10 +200,9 @@ class Gates:
         )
 
 
-def _with_reading(case: Case) -> Case:
-    """The case, whose context has what was read."""
-    read = case.found if isinstance(case.found, Snapshot) else None
-    return replace(case, context=replace(case.context, read=read))
+def _none_lost(made: Sequence[PastMove]) -> Problem | None:
+    lost = [past for past in made if past.state == "lost" and not past.no_worse]
+    return Problem("GRD003", f"{names_of(lost)}.") if lost else None
 
 
 def _passed(gate: Gate, found: Problem | None) -> Problem | None:

@@ -1,5 +1,8 @@
 """What ends a run before its plan was carried out."""
 
+from collections.abc import Iterable
+
+from rescheduler.model.moves.history import PastMove
 from rescheduler.model.reasons import problem
 
 
@@ -9,3 +12,8 @@ class Halted(Exception):
     def __init__(self, code: str, detail: str = "") -> None:
         super().__init__(detail)
         self.verdict = problem(code, detail)
+
+
+def names_of(moves: Iterable[PastMove]) -> str:
+    """The pods of these moves, as people name them."""
+    return ", ".join(f"{past.namespace}/{past.pod}" for past in moves)

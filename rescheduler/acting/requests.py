@@ -6,7 +6,7 @@ Nothing here decides: what is read is judged by the gates, and what is answered 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from msgspec import structs
 
@@ -17,6 +17,7 @@ from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SourceError
+from rescheduler.model.moves.history import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.moves.restarting import RESTARTED, StopRef
 from rescheduler.model.problem import Problem
@@ -26,21 +27,37 @@ from rescheduler.planning.plan.any_order import in_any_order
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the eviction of a move depends on, as it was read; or why it cannot be read.
+class Step:
+    """A move on its way to its eviction.
 
-    began: when reading it began, in seconds on the steady clock.
+    found: what it depends on, as it was read; or why that cannot be read. began: when reading it
+    began, in seconds on the steady clock. intent: its record, once that is stored.
     """
 
     move: PlannedMove
     found: Snapshot | Problem
     began: float
+    intent: PastMove | None = None
+
+    @property
+    def read(self) -> Snapshot:
+        """What was read; raises ValueError where a gate has let through what could not be."""
+        if isinstance(self.found, Problem):
+            raise ValueError(self.found.message)  # noqa: TRY004
+        return self.found
+
+    @property
+    def past(self) -> PastMove:
+        """Its record; raises ValueError where its intent is not stored."""
+        if self.intent is None:
+            raise ValueError("no intent is stored")
+        return self.intent
 
 
 class Request(Protocol):
     """How the moves of a unit are requested."""
 
-    together: bool
+    together: ClassVar[bool]
     """Whether one request is for all of them."""
 
     def ordered(self, moves: Sequence[PlannedMove], seen: Snapshot) -> Sequence[PlannedMove]:
@@ -48,9 +65,16 @@ class Request(Protocol):
         ...
 
     def read(
-        self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot, *, again: bool
-    ) -> Iterator[Reading]:
-        """What each of them depends on, read now. again: whether the intents are stored.
+        self,
+        reader: Reader,
+        moves: Sequence[PlannedMove],
+        seen: Snapshot,
+        before: Snapshot | None = None,
+    ) -> Iterator[Step]:
+        """What each of them depends on, read now.
+
+        seen: the snapshot of the batch. before: what was read before the intents, once these are
+        stored.
 
         Raises: as `Reader.read`.
         """
@@ -70,20 +94,23 @@ class Request(Protocol):
 class Evictions:
     """Each pod by a request of its own to the Eviction API."""
 
-    together = False
+    together: ClassVar[bool] = False
 
     def ordered(self, moves: Sequence[PlannedMove], _seen: Snapshot) -> Sequence[PlannedMove]:
         """As they are: each replacement is made when its pod was evicted."""
         return moves
 
     def read(
-        self, reader: Reader, moves: Sequence[PlannedMove], _seen: Snapshot, *, again: bool
-    ) -> Iterator[Reading]:
+        self,
+        reader: Reader,
+        moves: Sequence[PlannedMove],
+        _seen: Snapshot,
+        _before: Snapshot | None = None,
+    ) -> Iterator[Step]:
         """One after the other."""
-        del again  # what a pod depends on is the same before and after the intent
         for move in moves:
             began = reader.now()
-            yield Reading(move, reader.read(move.pod.namespace, move.pod.name), began)
+            yield Step(move, reader.read(move.pod.namespace, move.pod.name), began)
 
     def send(
         self, actor: Actor, plan: str, moves: Sequence[PlannedMove], read: Snapshot
@@ -102,6 +129,7 @@ class Evictions:
         return CATALOG["ACT001"].sentence if evicted else ""
 
 
+@dataclass(frozen=True, slots=True)
 class Restart:
     """All pods of a gang by one request: Kueue stops them, and starts them again by itself.
 
@@ -111,59 +139,60 @@ class Restart:
     after them. Whether an unanswered request took effect shows by the Workload's UID.
     """
 
-    together = True
-
-    def __init__(self, stops: StopRef) -> None:
-        """stops: the Workload of the gang."""
-        self._stops = stops
-        self._listed: Snapshot | None = None
+    stops: StopRef
+    together: ClassVar[bool] = True
 
     def ordered(self, moves: Sequence[PlannedMove], seen: Snapshot) -> Sequence[PlannedMove]:
         """All pods are started at once, so nobody knows which comes first."""
         return in_any_order(moves, seen)
 
     def read(
-        self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot, *, again: bool
-    ) -> Iterator[Reading]:
+        self,
+        reader: Reader,
+        moves: Sequence[PlannedMove],
+        seen: Snapshot,
+        before: Snapshot | None = None,
+    ) -> Iterator[Step]:
         """What all of them depend on, in one snapshot."""
         first, began = moves[0], reader.now()
         if reader.actor.kueue is None:
-            yield Reading(first, problem("ACT021", "Nothing here stops Workloads."), began)
+            yield Step(first, problem("ACT021", "Nothing here stops Workloads."), began)
             return
         reader.ready()
         try:
-            queues = self._read_queues(reader.actor, moves, again=again)
+            queues = self._read_queues(reader.actor, moves, before)
         except SourceError as error:
             said = f"What Kueue decides by cannot be read: {error.message}."
-            yield Reading(first, problem("ACT021", said), began)
+            yield Step(first, problem("ACT021", said), began)
             return
         # Listing everything may take long; what follows the intents must be new.
-        began = began if again else reader.now()
+        began = reader.now() if before is None else began
         around = self._read_pods(reader, moves, seen)
-        if isinstance(around, Reading):
+        if isinstance(around, Step):
             yield replace(around, began=began)
             return
         fresh = _with_queues(around, queues)
-        if again:
+        if before is not None:
             # The nodes of all its pods were read again with the Workload.
             sources = {move.source for move in moves}
             others = [node for node in fresh.nodes if node.metadata.name not in sources]
             fresh = replace(fresh, nodes=[*others, *queues.nodes])
         for move in moves:
-            yield Reading(move, fresh, began)
+            yield Step(move, fresh, began)
 
-    def _read_queues(self, actor: Actor, moves: Sequence[PlannedMove], *, again: bool) -> Snapshot:
-        """All Workloads and queues; again: the gang's own, and what tells whether others wait."""
-        if self._listed is None or not again:
-            self._listed = actor.queues()
-            return self._listed
-        key = (moves[0].pod.namespace, self._stops.name)
+    def _read_queues(
+        self, actor: Actor, moves: Sequence[PlannedMove], before: Snapshot | None
+    ) -> Snapshot:
+        """All Workloads and queues; later the gang's own, and what tells whether others wait."""
+        if before is None:
+            return actor.queues()
+        key = (moves[0].pod.namespace, self.stops.name)
         now = actor.workload(*key, sorted({move.source for move in moves}))
-        return replace(_renewed(self._listed, now, key), nodes=now.nodes)
+        return replace(_renewed(before, now, key), nodes=now.nodes)
 
     def _read_pods(
         self, reader: Reader, moves: Sequence[PlannedMove], seen: Snapshot
-    ) -> Snapshot | Reading:
+    ) -> Snapshot | Step:
         """What all these pods depend on, read once for each of their controllers; or why not.
 
         seen: of the batch, whose nodes stand for those that are not read again.
@@ -173,7 +202,7 @@ class Restart:
         for move in first.values():
             fresh = reader.read(move.pod.namespace, move.pod.name)
             if isinstance(fresh, Problem):
-                return Reading(move, fresh, 0.0)
+                return Step(move, fresh, 0.0)
             read.append(fresh)
         pods = {pod.metadata.uid: pod for one in read for pod in one.pods}
         nodes = {node.metadata.name: node for node in seen.nodes}
@@ -195,7 +224,7 @@ class Restart:
         self, actor: Actor, _plan: str, moves: Sequence[PlannedMove], read: Snapshot
     ) -> EvictionAnswer:
         """Delete the Workload as it was read."""
-        workload = workload_of(read, moves[0].pod.namespace, self._stops)
+        workload = workload_of(read, moves[0].pod.namespace, self.stops)
         if actor.kueue is None or workload is None:
             raise ValueError("a gate has let through what cannot be stopped")
         return actor.kueue.restart(workload)
@@ -204,8 +233,8 @@ class Restart:
         """By the UID of the Workload."""
         if actor.kueue is None:
             return ""
-        found = actor.kueue.read(move.pod.namespace, self._stops.name)
-        return RESTARTED if was_stopped(found, self._stops.uid) else ""
+        found = actor.kueue.read(move.pod.namespace, self.stops.name)
+        return RESTARTED if was_stopped(found, self.stops.uid) else ""
 
 
 def _with_queues(fresh: Snapshot, queues: Snapshot) -> Snapshot:

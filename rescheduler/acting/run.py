@@ -14,7 +14,7 @@ from msgspec import structs
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import unread
-from rescheduler.acting.halting import Halted
+from rescheduler.acting.halting import Halted, names_of
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.replacements import await_placed, await_replacements, awaited
@@ -34,7 +34,7 @@ from rescheduler.model.moves.history import STAYS, History, PastMove
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
-from rescheduler.planning.limits.landing_trust import calibration, distrust
+from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.steering.missed import misses
 
 DONE = "ACT013"
@@ -72,7 +72,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
             try:
                 releases.release_earlier()
                 _unguarded(plan)
-                _trusted(history, actor, plan.cluster.version)
+                sender.start(plan.cluster.version)
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
@@ -140,13 +140,6 @@ def _locked(actor: Actor) -> None:
         raise Halted("ACT015")
 
 
-def _trusted(history: History, actor: Actor, version: str) -> None:
-    """Stop where replacements landed elsewhere than predicted too often."""
-    problem = distrust(history, actor.limits, version)
-    if problem is not None:
-        raise Halted(problem.code, problem.message)
-
-
 def _untried(move: PlannedMove) -> MoveResult:
     audit = " Only Audit policies want it, so it is shown and not acted on."
     message = CATALOG["ACT010"].sentence + (audit if move.mode == "Audit" else "")
@@ -201,12 +194,14 @@ def _carry_out(
             sender.send(unit)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
-        entries = [past for _, past in sender.evicted]
+        made = sender.made
         try:
-            await_replacements(actor, sender.history, entries, releases.release)
+            await_replacements(actor, sender.history, made, releases.release)
         finally:
             sender.conclude()
-    _go_on(entries, actor)
+    _locked(actor)
+    sender.go_on(made)
+    _settled(made, actor)
 
 
 def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
@@ -216,7 +211,7 @@ def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
     goes on with its own, where its moves that have not landed yet stand where they will.
     """
     await_placed(sender.actor, sender.history)
-    _none_lost([past for _, past in sender.evicted])
+    sender.go_on(sender.made)
     if _outdated(snapshot, sender):
         snapshot = _observed(plan, sender.actor)
         sender.guard(snapshot)
@@ -231,24 +226,12 @@ def _outdated(snapshot: Snapshot, sender: Sender) -> bool:
     return overdue or sender.guarded is None or now - sender.guarded > _GUARDED_FOR
 
 
-def _none_lost(entries: list[PastMove]) -> None:
-    lost = [past for past in entries if past.state == "lost" and not past.no_worse]
-    if lost:
-        raise Halted("GRD003", f"{_names(lost)}.")
-
-
-def _names(entries: list[PastMove]) -> str:
-    return ", ".join(f"{past.namespace}/{past.pod}" for past in entries)
-
-
-def _go_on(entries: list[PastMove], actor: Actor) -> None:
+def _settled(made: list[PastMove], actor: Actor) -> None:
     """Stop unless the slot of every move of the batch is free again."""
-    _locked(actor)
-    _none_lost(entries)
     for code, found in (
-        (STAYS, [past for past in entries if past.state == "evicted" and past.code == STAYS]),
-        ("ACT014", awaited(entries)),
+        (STAYS, [past for past in made if past.state == "evicted" and past.code == STAYS]),
+        ("ACT014", awaited(made)),
     ):
         if found:
             said = f"{actor.stop()}; awaited: " if code == "ACT014" else ""
-            raise Halted(code, f"{said}{_names(found)}.")
+            raise Halted(code, f"{said}{names_of(found)}.")

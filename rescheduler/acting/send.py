@@ -8,17 +8,17 @@ fails on the way ends with no eviction.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from rescheduler.acting import trail_records
-from rescheduler.acting.actor import Actor
+from rescheduler.acting.actor import Actor, Checks
 from rescheduler.acting.concluding import concluded
-from rescheduler.acting.gates import Batch, Case, Gates
+from rescheduler.acting.gates import Gates
 from rescheduler.acting.halting import Halted
 from rescheduler.acting.intents import intent_of
 from rescheduler.acting.replacements import follow, watch_closely
-from rescheduler.acting.requests import Reading
+from rescheduler.acting.requests import Step
 from rescheduler.acting.units import Unit, name_of
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
@@ -38,15 +38,6 @@ from rescheduler.policies.terms import NO_ROOM
 _GONE = f"{CATALOG['ACT001'].sentence} It was gone once its gang was broken up."
 
 
-@dataclass(frozen=True, slots=True)
-class Intended:
-    """A move whose intent is stored, with what was read of it before."""
-
-    move: PlannedMove
-    past: PastMove
-    reading: Reading
-
-
 class Sender:
     """Sends the units of one plan, and keeps the history of them."""
 
@@ -59,7 +50,7 @@ class Sender:
         """
         self.history = history
         self.results = results
-        self.evicted: list[tuple[PlannedMove, PastMove]] = []
+        self.evicted: list[Step] = []
         """What was evicted of this batch, each move with the landing as it was predicted then."""
         self.guarded: datetime | None = None
         """When guards were asked last; None before they were."""
@@ -70,6 +61,10 @@ class Sender:
         self._last: datetime | None = None
         self._given_up: set[str] = set()
 
+    def start(self, version: str) -> None:
+        """Ask whether the run may begin. version: of the cluster. Raises: Halted."""
+        self._gates.start(version)
+
     def look_at(self, snapshot: Snapshot) -> None:
         """Let what is sent from now on be judged by this snapshot."""
         self._seen = snapshot
@@ -77,20 +72,29 @@ class Sender:
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
         """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
         self.look_at(snapshot)
-        self._gates.begin(self._batch(snapshot))
+        self._gates.begin(self._checks(snapshot), snapshot.cluster.version)
         policies = self.actor.policies
         self.history.begin(baseline_of(snapshot, self.history, batch, self._plan, policies))
 
+    @property
+    def made(self) -> list[PastMove]:
+        """The records of what was evicted of this batch."""
+        return [step.past for step in self.evicted]
+
+    def go_on(self, made: Sequence[PastMove]) -> None:
+        """Ask whether the run may go on after these of the batch. Raises: Halted."""
+        self._gates.go_on(made)
+
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""
-        self._gates.guard(self._batch(snapshot))
+        self._gates.guard(self._checks(snapshot), snapshot.cluster.version)
 
     def conclude(self) -> None:
         """Record where the replacements of this batch have landed, and report it as events."""
-        for move, past in self.evicted:
-            uid = move.pod.uid
-            self.results[uid] = concluded(self.results[uid], past)
-            self.actor.announce(move, self.results[uid], self._plan)
+        for step in self.evicted:
+            uid = step.move.pod.uid
+            self.results[uid] = concluded(self.results[uid], step.past)
+            self.actor.announce(step.move, self.results[uid], self._plan)
         self.evicted = []
         self.history.trim_baselines()
 
@@ -113,7 +117,7 @@ class Sender:
     def _tried(self, unit: Unit) -> Problem | None:
         self._keep_interval()
         # Where the others of the batch have landed decides where these can.
-        follow(self.actor, self.history, [past for _, past in self.evicted if not past.landedOn])
+        follow(self.actor, self.history, [past for past in self.made if not past.landedOn])
         moves = self._planned(unit)
         found = moves if isinstance(moves, Problem) else self._all_possible(unit) or moves
         if isinstance(found, Problem):
@@ -122,7 +126,7 @@ class Sender:
                 self._refuse(unit.rest, found)
                 self._given_up.update(move.pod.uid for move in unit.rest)
             return found
-        read = self._read(unit, unit.request.ordered(found, self._snapshot()), again=False)
+        read = self._read(unit, unit.request.ordered(found, self._snapshot()))
         intents = read if isinstance(read, Problem) else self._intend(unit, read)
         if isinstance(intents, Problem):
             self._refuse(unit.moves, intents)
@@ -132,10 +136,10 @@ class Sender:
     def _planned(self, unit: Unit) -> list[PlannedMove] | Problem:
         """The moves as they stand on the batch's snapshot; or why one must not be made."""
         ready: list[PlannedMove] = []
-        made = [past for _, past in self.evicted]
+        made = self.made
         for number, move in enumerate(unit.moves):
             context = self._context(unit, move, earlier=unit.moves[:number])
-            found = self._gates.at_plan(Case(context, made=made))
+            found = self._gates.at_plan(replace(context, made=made))
             if isinstance(found, Problem):
                 return unit.about(move, found)
             ready.append(found)
@@ -146,38 +150,52 @@ class Sender:
         order = unit.order
         for move in unit.dependents:
             earlier = order[: order.index(move)]
-            found = self._gates.at_plan(Case(self._context(unit, move, "dependent", earlier)))
+            found = self._gates.at_plan(self._context(unit, move, "dependent", earlier))
             if isinstance(found, Problem):
                 return unit.about(move, found)
         if not unit.dependents:
             return None
-        read = self._read(unit, unit.dependents, again=False, purpose="dependent")
+        read = self._read(unit, unit.dependents, purpose="dependent")
         return read if isinstance(read, Problem) else None
 
     def _read(
         self,
         unit: Unit,
         moves: Sequence[PlannedMove],
+        before: Snapshot | None = None,
         *,
-        again: bool,
         broken: bool = False,
         purpose: Purpose | None = None,
-    ) -> list[Reading] | Problem:
+    ) -> list[Step] | Problem:
         """What these moves depend on, read now; or why one of them must not be made.
 
-        again: whether their intents are stored. broken: whether one of their unit was evicted. A
-        pod that is gone by itself then left with its gang.
+        before: what was read before their intents, once these are stored. broken: whether one of
+        their unit was evicted. A pod that is gone by itself then left with its gang.
         """
-        read: list[Reading] = []
-        for reading in unit.request.read(self._gates.reader, moves, self._snapshot(), again=again):
-            read.append(reading)
-            if broken and _went(reading):
+        steps: list[Step] = []
+        for step in unit.request.read(self._gates.reader, moves, self._snapshot(), before):
+            steps.append(step)
+            if broken and _went(step):
                 continue
-            context = replace(self._context(unit, reading.move, purpose), broken=broken)
-            found = self._gates.at_read(Case(context, reading.found, reading.began))
+            if not broken:
+                self._look_at_lost(step.move)
+            found = self._gates.at_read(self._context_of(unit, step, purpose, broken=broken))
             if isinstance(found, Problem):
-                return unit.about(reading.move, found)
-        return read
+                return unit.about(step.move, found)
+        return steps
+
+    def _look_at_lost(self, move: PlannedMove) -> None:
+        """One that was lost holds its slot from when its replacement is Ready until it stays so."""
+        ours = (past for past in self.history.moves if past.workload == move.owner.uid)
+        lost = [past for past in ours if past.state == "lost" and past.known]
+        if lost and follow(self.actor, self.history, lost):
+            self.actor.ledger.write(self.history)
+
+    def _context_of(
+        self, unit: Unit, step: Step, purpose: Purpose | None = None, *, broken: bool = False
+    ) -> PodContext:
+        context = self._context(unit, step.move, purpose)
+        return replace(context, found=step.found, began=step.began, broken=broken)
 
     def _context(
         self,
@@ -202,41 +220,39 @@ class Sender:
             barred=self._gates.barred,
         )
 
-    def _intend(self, unit: Unit, read: Sequence[Reading]) -> list[Intended] | Problem:
+    def _intend(self, unit: Unit, read: Sequence[Step]) -> list[Step] | Problem:
         """Store what we are about to do; from here on the budgets are charged. Or why not.
 
         Raises:
             ActionError: nothing was sent. Whether the intents are stored is not known; the next run
                 finds out.
         """
-        intents = [self._intent(unit, reading) for reading in read]
+        intents = [self._with_intent(unit, step) for step in read]
         for one in intents:
             self.actor.record(trail_records.intent(one.move, one.past))
         steps = {"room in the state": self._store, "steered": self._steer}
         for gate in gates_at("intent", unit.purpose):
             refused = steps[gate.name](intents)
             if refused is not None:
-                if any(past is intents[0].past for past in self.history.moves):
+                if any(past is intents[0].intent for past in self.history.moves):
                     self._withdraw(intents, refused.code)
                 return refused
         return intents
 
-    def _intent(self, unit: Unit, reading: Reading) -> Intended:
-        if isinstance(reading.found, Problem):
-            raise TypeError("a gate has let through what could not be read")
+    def _with_intent(self, unit: Unit, step: Step) -> Step:
         seen = self._snapshot()
         past = intent_of(
-            reading.move,
-            reading.found,
+            step.move,
+            step.read,
             self.actor,
             plan=self._plan,
             scheduler=scheduler_version(seen.cluster.version),
             seen=seen,
             releases=unit.releases,
         )
-        return Intended(reading.move, past, reading)
+        return replace(step, intent=past)
 
-    def _store(self, intents: Sequence[Intended]) -> Problem | None:
+    def _store(self, intents: Sequence[Step]) -> Problem | None:
         """Why the intents do not fit into the state, which is as it was then."""
         before = list(self.history.moves)
         self.history.moves.extend(one.past for one in intents)
@@ -254,12 +270,12 @@ class Sender:
             raise
         return None
 
-    def _steer(self, intents: Sequence[Intended]) -> Problem | None:
+    def _steer(self, intents: Sequence[Step]) -> Problem | None:
         """Why their replacements cannot be steered, so that nothing is evicted."""
         unsteered = self.actor.steering.enter(self.history, [one.past for one in intents])
         return None if unsteered is None else problem(unsteered.code, unsteered.message)
 
-    def _request_all(self, unit: Unit, intents: list[Intended]) -> Problem | None:
+    def _request_all(self, unit: Unit, intents: list[Step]) -> Problem | None:
         """Request these one after the other, or at once; the first that is refused ends it.
 
         Answers why nothing was requested, where a gate refused the first of them.
@@ -284,7 +300,7 @@ class Sender:
         return refused
 
     def _request(
-        self, unit: Unit, part: Sequence[Intended], rest: Sequence[Intended], *, begun: bool
+        self, unit: Unit, part: Sequence[Step], rest: Sequence[Step], *, begun: bool
     ) -> EvictionAnswer | None:
         """One request, with one more try where the API server says when; None: a gate forbids it.
 
@@ -302,9 +318,7 @@ class Sender:
             self._settle(part, answer)
         return answer
 
-    def _wait_for_server(
-        self, part: Sequence[Intended], answer: EvictionAnswer, wait: float
-    ) -> None:
+    def _wait_for_server(self, part: Sequence[Step], answer: EvictionAnswer, wait: float) -> None:
         """Wait as long as the API server wants, and look whether we still may act."""
         for one in part:
             self._kept(one, answer)
@@ -319,8 +333,8 @@ class Sender:
     def _try(
         self,
         unit: Unit,
-        part: Sequence[Intended],
-        rest: Sequence[Intended],
+        part: Sequence[Step],
+        rest: Sequence[Step],
         *,
         again: bool,
         begun: bool,
@@ -328,37 +342,33 @@ class Sender:
         """Ask the gates of right before, and send once; None where one of them refuses."""
         with self._withdrawing(rest):
             found = self._gated(unit, part, again=again, begun=begun)
-        return self._sent(unit, part, found) if isinstance(found, Reading) else found
+        return self._sent(unit, part, found.read) if isinstance(found, Step) else found
 
     def _gated(
-        self, unit: Unit, part: Sequence[Intended], *, again: bool, begun: bool
-    ) -> Reading | EvictionAnswer | None:
+        self, unit: Unit, part: Sequence[Step], *, again: bool, begun: bool
+    ) -> Step | EvictionAnswer | None:
         """What was read right before, where the request may be sent by it; None: it must not be.
 
         An answer: nothing has to be requested, as the pod left with its gang.
         """
-        readings: Sequence[Reading] = [one.reading for one in part]
-        if again:
-            moves = [one.move for one in part]
-            read = self._read(unit, moves, again=True, broken=begun)
-            if isinstance(read, Problem):
-                self._withdraw(part)
-                self._refuse(moves, read)
-                return None
-            readings = read
-        if begun and all(_went(reading) for reading in readings):
+        moves = [one.move for one in part]
+        read = self._read(unit, moves, part[0].read, broken=begun) if again else part
+        if isinstance(read, Problem):
+            self._withdraw(part)
+            self._refuse(moves, read)
+            return None
+        if begun and all(map(_went, read)):
             return EvictionAnswer("evicted", "ACT001", _GONE)
-        oldest = min(readings, key=lambda reading: reading.began)
-        context = self._context(unit, oldest.move)
-        found = self._gates.at_request(Case(context, oldest.found, oldest.began))
+        oldest = min(read, key=lambda step: step.began)
+        found = self._gates.at_request(self._context_of(unit, oldest))
         if isinstance(found, Problem):
             self._withdraw(part)
-            self._refuse([one.move for one in part], unit.about(oldest.move, found))
+            self._refuse(moves, unit.about(oldest.move, found))
             return None
         return oldest
 
     @contextmanager
-    def _withdrawing(self, intents: Sequence[Intended]) -> Iterator[None]:
+    def _withdrawing(self, intents: Sequence[Step]) -> Iterator[None]:
         """Give the budgets of these back where the run ends before their request."""
         try:
             yield
@@ -366,13 +376,11 @@ class Sender:
             self._withdraw(intents)
             raise
 
-    def _sent(self, unit: Unit, part: Sequence[Intended], reading: Reading) -> EvictionAnswer:
+    def _sent(self, unit: Unit, part: Sequence[Step], read: Snapshot) -> EvictionAnswer:
         """Send one request, once; where it is not answered, find out whether it took effect."""
-        if isinstance(reading.found, Problem):
-            raise TypeError("a gate has let through what could not be read")
         actor, moves = self.actor, [one.move for one in part]
         self._last = actor.clock()
-        answer = unit.request.send(actor, self._plan, moves, reading.found)
+        answer = unit.request.send(actor, self._plan, moves, read)
         if answer.result != "unknown":
             return answer
         first = part[0]
@@ -396,14 +404,14 @@ class Sender:
             self.actor.sleep(pause)
         return answer
 
-    def _settle(self, part: Sequence[Intended], answer: EvictionAnswer) -> None:
+    def _settle(self, part: Sequence[Step], answer: EvictionAnswer) -> None:
         """Take an answer into the history, report it, and store it."""
         for one in part:
             self._kept(one, answer)
             if answer.result == "evicted":
                 self.history.carry_out(one.past, answer.code, self.actor.clock())
                 if not one.past.frees:
-                    self.evicted.append((one.move, one.past))
+                    self.evicted.append(one)
             else:
                 self._stays(one.past, answer)
                 self.actor.steering.close([one.past])
@@ -413,7 +421,7 @@ class Sender:
             for one in part:
                 self.actor.announce(one.move, self.results[one.move.pod.uid], self._plan)
 
-    def _kept(self, one: Intended, answer: EvictionAnswer) -> None:
+    def _kept(self, one: Step, answer: EvictionAnswer) -> None:
         """Write down what was answered."""
         self.actor.record(trail_records.answered(one.move, self._plan, answer))
         self._report(one.move, answer.result, Problem(answer.code, answer.message))
@@ -426,7 +434,7 @@ class Sender:
         refuse = past.break_off if answer.stops else past.refuse
         refuse(answer.code, self.actor.clock())
 
-    def _withdraw(self, intents: Iterable[Intended], code: str = "ACT010") -> None:
+    def _withdraw(self, intents: Iterable[Step], code: str = "ACT010") -> None:
         """Give the budgets of these intents back: nothing was sent for them."""
         for one in intents:
             one.past.refuse(code, self.actor.clock())
@@ -440,7 +448,7 @@ class Sender:
         if answer.stops or answer.result == "unknown":
             raise Halted(answer.code, answer.message)
 
-    def _leave(self, rest: Sequence[Intended], why: str) -> None:
+    def _leave(self, rest: Sequence[Step], why: str) -> None:
         if rest:
             self._withdraw(rest)
         for one in rest:
@@ -474,10 +482,10 @@ class Sender:
             if since < self.actor.pace.gap:
                 self.actor.sleep(self.actor.pace.gap - max(since, 0.0))
 
-    def _batch(self, snapshot: Snapshot) -> Batch:
+    def _checks(self, snapshot: Snapshot) -> Checks:
         checks = self.actor.recheck(snapshot, self.history)
         self.guarded = self.actor.clock()
-        return Batch(snapshot, checks)
+        return checks
 
     def _snapshot(self) -> Snapshot:
         """The snapshot of the batch that was begun."""
@@ -486,11 +494,11 @@ class Sender:
         return self._seen
 
 
-def _went(reading: Reading) -> bool:
+def _went(step: Step) -> bool:
     """Whether the pod went with those of its gang that were evicted, and needs no eviction."""
-    if isinstance(reading.found, Problem):
+    if isinstance(step.found, Problem):
         return False
-    pods = (pod for pod in reading.found.pods if pod.metadata.name == reading.move.pod.name)
+    pods = (pod for pod in step.found.pods if pod.metadata.name == step.move.pod.name)
     pod = next(pods, None)
     seen = None if pod is None else SeenPod.of(pod)
-    return was_evicted(seen, reading.move.pod.uid) or (pod is not None and ended(pod))
+    return was_evicted(seen, step.move.pod.uid) or (pod is not None and ended(pod))

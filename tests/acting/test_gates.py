@@ -26,7 +26,9 @@ def functions() -> dict[str, set[str]]:
     return {
         "any time": set(gates._any_time),
         "batch": set(gates._of_batch),
-        "of a move": {*gates._of_case, *PURE},
+        "run": set(gates._of_run),
+        "next": set(gates._of_made),
+        "of a move": {*gates._of_move, *PURE},
         "intent": {gate.name for gate in GATES if gate.moment == "intent" and gate.name in texts},
     }
 
@@ -34,6 +36,8 @@ def functions() -> dict[str, set[str]]:
 def test_each_gate_has_a_function_at_its_moment() -> None:
     rows: dict[str, set[str]] = {
         "any time": set(),
+        "run": set(),
+        "next": set(),
         "batch": set(),
         "of a move": set(),
         "intent": set(),
@@ -59,7 +63,7 @@ def test_what_ends_a_run_is_looked_at_before_every_request() -> None:
 def test_what_is_looked_at_for_all_evictions_ends_the_run_and_is_for_all_of_them() -> None:
     """Nobody asks these about one move, so a refusal that did not end the run would be lost."""
     for gate in GATES:
-        if gate.moment in ("any time", "batch"):
+        if gate.moment in ("any time", "run", "batch", "next"):
             assert gate.halts, gate.name
             assert "move" in gate.purposes, gate.name
 

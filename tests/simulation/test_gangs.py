@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting import gates, reconcile
+from rescheduler.acting import reconcile
 from rescheduler.actions.kueue import KueueWorkloads, understood
 from rescheduler.model.cluster.gangs import Gangs
 from rescheduler.model.moves.plan import Outcome
+from rescheduler.planning.gates import as_read
 from rescheduler.planning.limits import guards
 from tests.simulation.crash_points import AT_EVERY_CALL
 from tests.simulation.gangs import GANG, broken, hot, running
@@ -109,7 +110,7 @@ def careless(self: KueueWorkloads, workload: Any) -> Any:
 
 MUTANTS: dict[str, tuple[Callable[[Run, Kueue], None], list[tuple[Any, str, Any]]]] = {
     "I04": (calm, [(KueueWorkloads, "restart", careless)]),
-    "I05": (budgeted, [(gates.Gates, "_still_allowed", never)]),
+    "I05": (budgeted, [(as_read, "refuse_changed", never)]),
     "I12": (never_admitted, [(guards, "_unreplaced", none)]),
     "I17": (calm, [(Gangs, "of", never)]),
     "I21": (killed, [(reconcile, "was_stopped", unfound)]),

@@ -8,13 +8,14 @@ the rows are in `planning/gates`; those that have to read something from the API
 from dataclasses import dataclass
 from typing import Literal
 
-Moment = Literal["any time", "batch", "plan", "read", "intent", "request"]
+Moment = Literal["any time", "run", "batch", "next", "plan", "read", "intent", "request"]
 """When a gate is looked at.
 
-any time: before each read and each request. batch: on the fresh snapshot of a batch, and again each
-minute. plan: by our own state and that snapshot, before anything is read again. read: by what is
-read of the pod right before its eviction. intent: when the intent is stored. request: right before
-the request.
+any time: before each read and each request. run: when the run begins, and on each fresh snapshot.
+batch: on the fresh snapshot of a batch, and again each minute. next: before each move or group of a
+batch, and after its last one. plan: by our own state and that snapshot, before anything is read
+again. read: by what is read of the pod right before its eviction. intent: when the intent is
+stored. request: right before the request.
 """
 
 Purpose = Literal["move", "dependent", "release"]
@@ -54,7 +55,7 @@ GATES: tuple[Gate, ...] = (
     ),
     Gate(
         "landings trusted",
-        "batch",
+        "run",
         ("GRD009",),
         "Replacements have landed where that was predicted.",
         halts=True,
@@ -65,6 +66,14 @@ GATES: tuple[Gate, ...] = (
         "batch",
         ("GRD",),
         "No guard holds on a snapshot that is at most a minute old.",
+        halts=True,
+        purposes=("move",),
+    ),
+    Gate(
+        "none lost",
+        "next",
+        ("GRD003",),
+        "Each pod that was evicted in this run has a Ready replacement, or still has time to.",
         halts=True,
         purposes=("move",),
     ),

@@ -20,12 +20,14 @@ Barred = Mapping[tuple[str, str], Problem]
 class PodContext:
     """A move, and what its gates look at.
 
-    before: the snapshot of the batch. read: what was read right before the request: the pods of the
-    pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
-    more; where Kueue is to stop its gang also all Workloads, and their queues. None: not yet.
+    before: the snapshot of the batch. found: what was read right before the request: the pods of
+    the pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
+    more; where Kueue is to stop its gang also all Workloads, and their queues. Or why it cannot be
+    read; None: not yet. began: when reading it began, in seconds on the steady clock.
     namespace_pods: all pods of its namespace; None where they were not read.
     plan: the id of the plan that is carried out; its own moves start no cool-down.
     at: the API server's time.
+    made: the moves of this batch that were made already.
     earlier: moves that it is requested with, or that it depends on, and that come before it; none
     of them is charged yet.
     group: UIDs of the pods of the gang that is moved with it as a whole.
@@ -42,8 +44,10 @@ class PodContext:
     history: History
     plan: str
     at: datetime
-    read: Snapshot | None = None
+    found: Snapshot | Problem | None = None
+    began: float = 0.0
     namespace_pods: Sequence[Pod] | None = None
+    made: Sequence[PastMove] = ()
     earlier: Sequence[PlannedMove] = ()
     group: frozenset[str] = frozenset()
     broken: bool = False
@@ -55,9 +59,9 @@ class PodContext:
     @property
     def now(self) -> Snapshot:
         """What was read right before the request; raises ValueError where nothing was."""
-        if self.read is None:
-            raise ValueError("nothing was read yet")
-        return self.read
+        if not isinstance(self.found, Snapshot):
+            raise ValueError("nothing was read")  # noqa: TRY004
+        return self.found
 
     @property
     def pod(self) -> Pod | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from rescheduler.model.problem import Problem
+from rescheduler.planning.gates.as_read import still_allowed
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.gates.drift import same_pod
 from rescheduler.planning.gates.own_state import (
@@ -26,6 +27,7 @@ PURE: Mapping[str, Callable[[PodContext], Problem | None]] = {
     "Workload": workload_stoppable,
     "same pod": same_pod,
     "pods can be told apart": can_be_told_apart,
+    "still allowed": still_allowed,
     "pods can be listed": can_be_listed,
 }
 """By the name of the gate: why it refuses, or None."""

@@ -64,7 +64,7 @@ def context(earlier: Snapshot, now: Snapshot) -> PodContext:
     return PodContext(
         move=move(earlier),
         before=earlier,
-        read=now,
+        found=now,
         limits=Limits(),
         history=History(),
         plan="p",
