@@ -31,7 +31,6 @@ def named(paths: list[Path]) -> dict[str, tuple[Path]]:
 
 LARGE = {
     "rescheduler/acting/send.py": "the one way in which anything is evicted",
-    "rescheduler/model/moves/history.py": "the table of a move's states, and all that reads it",
     "tests/catalogue/test_process_and_time.py": "one chapter of the catalogue of failures",
     "tests/catalogue/test_security.py": "one chapter of the catalogue of failures",
 }

@@ -10,7 +10,8 @@ from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.trails.trail import Record

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 
 from msgspec import structs
 
-from rescheduler.model.moves.history import STAYS, UNREADABLE, History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import STAYS, UNREADABLE, PastMove
 from rescheduler.model.moves.plan import LandingShare, MoveResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG

@@ -12,7 +12,8 @@ from rescheduler.acting.reading import Reader, unread
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
 from rescheduler.model.moves.gates import Gate, gates_at
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.reasons import problem
 
 

@@ -4,7 +4,8 @@ from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import chances
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import IN_FLIGHT_NODES, PastMove, mark
+from rescheduler.model.moves.history import IN_FLIGHT_NODES
+from rescheduler.model.moves.past_move import PastMove, mark
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.planning.gates.replacement import pods_of_controller, selector_of_controller
 

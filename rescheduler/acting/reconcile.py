@@ -10,7 +10,8 @@ from rescheduler.acting.trail_records import resolved
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 
 APPLY_DELAY = timedelta(minutes=2)
 """After so long an unanswered eviction that shows no effect was not applied: the API server gives

@@ -10,7 +10,8 @@ from rescheduler.acting.send import Sender
 from rescheduler.acting.units import release_of
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ObjectUnreadable
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem

@@ -17,7 +17,8 @@ from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.pod_state import restarts
 from rescheduler.model.errors import ObjectUnreadable, SourceError
-from rescheduler.model.moves.history import STAYS, UNANSWERED, History, PastMove, mark
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import STAYS, UNANSWERED, PastMove, mark
 
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""

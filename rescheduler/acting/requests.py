@@ -17,7 +17,7 @@ from rescheduler.actions.seen_pod import older, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SourceError
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.moves.restarting import RESTARTED, StopRef
 from rescheduler.model.problem import Problem

@@ -30,7 +30,8 @@ from rescheduler.model.errors import (
     PlanExpired,
     SourceError,
 )
-from rescheduler.model.moves.history import STAYS, History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import STAYS, PastMove
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem

@@ -27,7 +27,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LedgerFull, SourceError
 from rescheduler.model.moves.calibration import scheduler_version
 from rescheduler.model.moves.gates import Purpose, gates_at
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import MoveResult, PlannedMove, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem

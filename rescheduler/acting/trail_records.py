@@ -8,7 +8,7 @@ from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
 from rescheduler.model.trails.trail import (
     Answer,

@@ -6,7 +6,7 @@ from itertools import groupby
 
 from rescheduler.acting.requests import Evictions, Request, Restart
 from rescheduler.model.moves.gates import Purpose
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 
 

@@ -9,7 +9,7 @@
 
 from rescheduler.acting.run import DONE
 from rescheduler.model.errors import PlanDrifted
-from rescheduler.model.moves.history import UNREADABLE
+from rescheduler.model.moves.past_move import UNREADABLE
 from rescheduler.model.moves.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.model.reasons import UNREPLACED
 

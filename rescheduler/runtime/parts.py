@@ -10,7 +10,8 @@ from typing import Any
 
 from rescheduler.acting.actor import Actor, Recorder, unrecorded
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem

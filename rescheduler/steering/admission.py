@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.node_selection import node_affinity
 from rescheduler.kube.pods.steered import HOSTNAME, PREFERRED, REQUIRED, template_hash
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.errors import ActionError
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.steering import MOST_NODES, Entry
 from rescheduler.model.problem import Problem

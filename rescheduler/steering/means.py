@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler

@@ -12,7 +12,8 @@ from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.soft_taints import tainted_by_us
 from rescheduler.model.problem import Problem

@@ -14,7 +14,8 @@ from rescheduler.kube.pods.pod_state import grace
 from rescheduler.kube.pods.steered import HOSTNAME, template_hash
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.moves.steering import TRAITS

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.moves.restarting import StopRef
 from rescheduler.policies.limits import Limits

@@ -15,7 +15,8 @@ from rescheduler.acting.actor import Lock
 from rescheduler.acting.reconcile import APPLY_DELAY, holding
 from rescheduler.acting.run import act
 from rescheduler.model.errors import ActionError
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.policies.limits import Limits
 from tests.actions.state import past

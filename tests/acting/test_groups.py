@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from rescheduler.acting.run import act
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.eligibility import Eligibility

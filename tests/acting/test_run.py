@@ -10,7 +10,7 @@ from msgspec import structs
 
 from rescheduler.acting.run import act
 from rescheduler.model.errors import PlanExpired
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import BudgetUse, ClusterRef, LandingShare, Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits

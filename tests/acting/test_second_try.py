@@ -7,7 +7,7 @@ import pytest
 
 from rescheduler.acting.run import act
 from rescheduler.model.errors import ImpossibleEvent
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned

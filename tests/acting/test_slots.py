@@ -14,7 +14,8 @@ from rescheduler.acting.replacements import await_replacements, find_replacement
 from rescheduler.acting.run import act
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import SourceError
-from rescheduler.model.moves.history import History, PastMove, mark
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove, mark
 from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code

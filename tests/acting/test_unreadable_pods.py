@@ -12,7 +12,8 @@ import pytest
 
 from rescheduler.acting.reconcile import holding
 from rescheduler.model.errors import ActionError, ClusterUnavailable
-from rescheduler.model.moves.history import WATCHED, History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import WATCHED, PastMove
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.unreadable import (
     ALONE,

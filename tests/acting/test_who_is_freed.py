@@ -12,7 +12,8 @@ from rescheduler.acting.halting import Halted
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.send import Sender
 from rescheduler.kube.pods.steered import REQUIRED
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import START, WIDE, Process, Stage, warm

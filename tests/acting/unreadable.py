@@ -8,7 +8,7 @@ import pytest
 
 from rescheduler.acting.reconcile import APPLY_DELAY, holding
 from rescheduler.acting.run import act
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.limits import Limits
 from tests.fakes.moves import plan_of, planned

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from rescheduler.actions.lease import NOTE
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from tests.fakes.stage import START, Process, Stage
 
 KEY = ("configmaps", "rescheduler", "rescheduler-state")

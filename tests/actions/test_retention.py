@@ -13,7 +13,8 @@ from msgspec import structs
 
 from rescheduler.actions.transport import ServerClock
 from rescheduler.model.errors import ClocksDiffer
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.retention import INTENT_BYTES, pruned
 from rescheduler.policies.limits import Limits
 from tests.actions.state import (

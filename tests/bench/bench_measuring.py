@@ -16,7 +16,8 @@ from typing import TypeVar
 from msgspec import json, structs
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import measure

@@ -16,7 +16,8 @@ from rescheduler.actions.evict import annotations, evict
 from rescheduler.actions.seen_pod import read_pod, was_evicted
 from rescheduler.actions.transport import call
 from rescheduler.model.errors import LedgerUnreadable, LockLost
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import MoveResult, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.live_actor import open_state

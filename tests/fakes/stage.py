@@ -37,7 +37,8 @@ from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy

@@ -9,12 +9,7 @@ from typing import get_args
 import pytest
 
 from rescheduler.model.errors import ImpossibleEvent
-from rescheduler.model.moves.history import (
-    TRANSITIONS,
-    Event,
-    PastMove,
-    State,
-)
+from rescheduler.model.moves.past_move import TRANSITIONS, Event, PastMove, State
 from tests.cases import every
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)

@@ -11,7 +11,8 @@ from rescheduler.kube.controllers import Controller, HorizontalPodAutoscaler
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.eligibility.eligibility import refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import LONG_AGO, NOW, controller, deployment, node, pod, snapshot

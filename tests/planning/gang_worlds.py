@@ -10,7 +10,8 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy

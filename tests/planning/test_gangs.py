@@ -10,7 +10,8 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.evaluation.evaluator import Evaluator

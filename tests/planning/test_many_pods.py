@@ -15,7 +15,8 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Condition, Pod, Taint
 from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.evaluation.evaluation import Gate

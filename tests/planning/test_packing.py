@@ -7,7 +7,8 @@ import msgspec
 import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
 from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.evaluation.effort import UNHURRIED

@@ -9,7 +9,8 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy

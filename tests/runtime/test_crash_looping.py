@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code

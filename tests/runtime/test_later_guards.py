@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.acting.actor import Actor
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan
 from rescheduler.planning.limits.selections import recognize
 from rescheduler.policies.files.policy_set import PolicySet, policy_set

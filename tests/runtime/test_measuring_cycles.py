@@ -12,7 +12,8 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import LockLost
 from rescheduler.model.moves.gains import Baseline, GainRecord, Pair
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import PolicySet, policy_set

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from tests.simulation.objects import (

@@ -10,7 +10,7 @@ from msgspec import structs
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome
 from rescheduler.model.moves.steering import Steered, Strength
 from rescheduler.policies.limits import Limits

@@ -10,7 +10,8 @@ from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.steering import TRAITS
 from rescheduler.policies.files.policy_set import PolicySet, policy_set

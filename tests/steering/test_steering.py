@@ -10,7 +10,7 @@ from rescheduler.acting.reconcile import holding
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
 from rescheduler.model.moves.steering import Entry, MeansName, Steered, Strength
 from rescheduler.policies.limits import Limits

@@ -15,7 +15,7 @@ from rescheduler.acting.run import act
 from rescheduler.kube.objects import Node
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
 from rescheduler.model.moves.soft_taints import Mark, read, written
 from rescheduler.model.moves.steering import Steered

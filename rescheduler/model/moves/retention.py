@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, History, PastMove
+from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, History
+from rescheduler.model.moves.past_move import PastMove
 
 INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
 """Of the compressed state: with new intents, and with what becomes of them, for which there must

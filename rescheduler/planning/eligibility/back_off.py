@@ -22,7 +22,8 @@ from functools import cached_property
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.cluster.workload import Workload
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.planning.eligibility.ready_times import ReadyTimes

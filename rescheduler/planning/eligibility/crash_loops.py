@@ -5,7 +5,8 @@ from functools import cached_property
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray, Reading, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 
 _GONE = ("evicted", "ready", "lost")
 

@@ -7,7 +7,8 @@ from datetime import datetime
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gates import Purpose
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits

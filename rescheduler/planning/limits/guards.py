@@ -12,7 +12,8 @@ from rescheduler.kube.kueue import JOBSETS, holds, made_names
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.kube.pods.pod_state import grace, grace_of
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import agreed, counted, instant
 from rescheduler.planning.binding import Binding

@@ -16,7 +16,8 @@ import numpy as np
 from rescheduler.documents.fields import duration_text
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import RAMP_CYCLES, History, PastMove
+from rescheduler.model.moves.history import RAMP_CYCLES, History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted, instant

@@ -13,7 +13,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import FloatArray, IntArray, Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline, NodePods
-from rescheduler.model.moves.history import mark
+from rescheduler.model.moves.past_move import mark
 from rescheduler.planning.measure.by_node import fresh
 from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 

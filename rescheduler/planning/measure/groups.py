@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 

@@ -6,7 +6,8 @@ from datetime import datetime
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Gain
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.corrections import corrected
 from rescheduler.planning.limits.demotion import decide_mode, demotion

@@ -9,7 +9,8 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline, SelectedTotals
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _NOTHING = 1e-6

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from msgspec import structs
 
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem

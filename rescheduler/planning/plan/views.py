@@ -11,7 +11,8 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.readings import FloatArray, ReadingRequest
 from rescheduler.model.found import Found
 from rescheduler.model.moves.gains import Gain
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import (
     Change,
     Cost,

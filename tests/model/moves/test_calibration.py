@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.moves.calibration import LandingRecord, compare, scheduler_version
-from rescheduler.model.moves.history import COMPARED_NODES, MOST_RECORDS, History, PastMove
+from rescheduler.model.moves.history import COMPARED_NODES, MOST_RECORDS, History
+from rescheduler.model.moves.past_move import PastMove
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from tests.cluster import NOW
 from tests.planning.eligibility.test_back_off import COOL, cluster, code, past, verdict
 

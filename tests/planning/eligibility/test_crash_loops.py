@@ -9,7 +9,8 @@ import pytest
 
 from rescheduler.kube.objects import ContainerState, ContainerStateWaiting
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import BudgetUse, Plan, PlannedMove
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.budgets import Budgets

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.evaluation.corrections import corrected
 from tests.cluster import NOW, node, pod, reading, snapshot
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from rescheduler.kube.annotations import DELETION_COST
-from rescheduler.model.moves.history import PastMove
 from rescheduler.model.moves.move import Shift
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.effort import UNHURRIED, Effort

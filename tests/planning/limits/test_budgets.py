@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from rescheduler.documents.amounts import allowed
 from rescheduler.kube.controllers import PodDisruptionBudget, ResourceQuota
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.limits.budgets import Budgets

@@ -12,7 +12,7 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint
 from rescheduler.model.cluster.snapshot import Undecodable
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, pod
 from tests.fakes import kueue

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.amounts import allowed
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
 from rescheduler.model.reasons import CATALOG, Reason, register
 from rescheduler.planning.limits.budgets import Budgets

@@ -13,7 +13,8 @@ from rescheduler.acting.run import act
 from rescheduler.cli.main import program
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.explanation import Header
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import ClusterRef, PlannedMove
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.planning.plan.planner import plan

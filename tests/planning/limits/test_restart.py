@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from rescheduler.kube import annotations
 from rescheduler.kube.objects import Condition, ObjectMeta, Pod
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.restarting import RestartCost
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.disruption import disruption_cost

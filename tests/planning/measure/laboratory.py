@@ -11,7 +11,8 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings, instants
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.planning.measure.baseline import baseline_of

@@ -11,7 +11,7 @@ from msgspec import structs
 from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.churn import by_itself, ended, pods_then
 from rescheduler.policies.base import NodeMatch

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.kube.objects import Pod
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE
 from tests.cluster import controller, pod

@@ -11,7 +11,8 @@ from msgspec import structs
 from rescheduler.documents.label_selector import Selector
 from rescheduler.model.cluster.readings import DeviceValue, Readings, instants
 from rescheduler.model.moves.gains import Baseline
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.level import Past
 from rescheduler.policies.base import NodeMatch

@@ -3,7 +3,7 @@
 import pytest
 
 from rescheduler.model.moves.gains import GainRecord
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from tests.draws import tries
 from tests.planning.measure.laboratory import EVEN, HOT, Laboratory
 

@@ -10,7 +10,8 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE

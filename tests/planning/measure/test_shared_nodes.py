@@ -2,7 +2,7 @@
 
 import pytest
 
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from tests.planning.measure.laboratory import Laboratory
 
 

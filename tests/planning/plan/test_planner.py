@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.snapshot import Undecodable
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Change, Cost, Mode, Plan, PolicyResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rescheduler.actions.evict import annotations
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck

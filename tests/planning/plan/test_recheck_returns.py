@@ -5,7 +5,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from rescheduler.model.moves.history import PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck

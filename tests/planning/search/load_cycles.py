@@ -8,7 +8,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History, PastMove
+from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.evaluator import Evaluator
