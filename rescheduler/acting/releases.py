@@ -56,8 +56,9 @@ class Releases:
             if pod is None or not waits_for_chosen_nodes(pod):
                 continue
             refused = self._sender.send(release_of(_eviction(past, pod), past))
-            if refused is not None:
-                self._not_yet(past, pod.metadata.name, refused)
+            result = self._sender.results[pod.metadata.uid]
+            if result.result != "evicted":
+                self._not_yet(past, pod.metadata.name, Problem(result.code, result.message))
             if refused is None or refused.code == "ACT025":
                 self._tried.add(past.podUid)
 

@@ -269,6 +269,18 @@ def test_nothing_is_learned_of_a_landing_that_nobody_could_see() -> None:
     assert history.learn(move, START), "it was seen, and Pending"
 
 
+def test_one_that_nobody_can_see_rests_from_when_that_began() -> None:
+    move = PastMove(
+        plan="p", podUid="u", namespace="team", pod="web-1", workload="w", source="n1", at=START,
+        state="evicted",
+    )  # fmt: skip
+    since = START + timedelta(minutes=10)
+    move.lose_sight(since)
+    assert move.last == since, "it is kept, and cools down, from then on"
+    move.lose_sight(since + timedelta(minutes=5))
+    assert move.last == since, "one that is lost already was so before"
+
+
 def test_the_eviction_of_a_replacement_takes_no_slot_unread_either() -> None:
     move = PastMove(
         plan="p", podUid="u", namespace="team", pod="web-1", workload="w", source="",

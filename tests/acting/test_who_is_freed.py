@@ -195,6 +195,22 @@ def test_one_stays_where_the_limits_are_used_up(stage: Stage) -> None:
     assert (moves, len(warned)) == (0, 1)
 
 
+@pytest.mark.parametrize("status", [403, 404])
+def test_one_that_the_api_server_refuses_to_evict_is_said_to_stay(
+    stage: Stage, status: int
+) -> None:
+    process = Process(stage, "a")
+    process.before = lambda _n, _m, path: status if path.endswith("/eviction") else None
+    releases = releases_of(process, past(stage))
+    releases.release_earlier()
+    releases.release()
+    assert sum(path.endswith("/eviction") for _, path in process.sent) == 1, "it is asked once"
+    (note,) = releases.still_pending()
+    code = releases._sender.results[pod(stage)["metadata"]["uid"]].code
+    assert note.code == "STR007"
+    assert f"{NAME}: {code}: " in note.message
+
+
 def test_where_one_was_refused_no_other_of_its_namespace_is_requested(stage: Stage) -> None:
     other = stage.world.add_pod("web-2-r1", "", owner=("ReplicaSet", "rs-2"), app="web-2")
     other["spec"]["affinity"] = pod(stage)["spec"]["affinity"]

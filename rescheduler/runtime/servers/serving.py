@@ -89,7 +89,8 @@ def _handler(
                 self.close_connection = True
                 self._send(403, b"a client certificate is needed\n", "text/plain")
                 return
-            answer = answers.get(self.path.partition("?")[0])
+            path = self.path.partition("?")[0]
+            answer = answers.get(path)
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > most_body:
                 # What follows of the body would be read as the next request.
@@ -102,7 +103,7 @@ def _handler(
                 return
             status, made = _answered(answer, body)
             self._send(status, made, "application/json" if status == 200 else "text/plain")
-            observe(self.path, status, time.perf_counter() - began)
+            observe(path, status, time.perf_counter() - began)
 
         def _send(self, status: int, body: bytes, kind: str) -> None:
             self.send_response(status)

@@ -41,3 +41,24 @@ def test_connections_that_nobody_uses_make_room_for_a_probe(
             each.close()
         server.stop()
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_what_is_observed_of_a_request_is_its_path_and_no_query() -> None:
+    """Every query would be a series of its own."""
+    seen: list[tuple[str, int]] = []
+    server = JsonServer(
+        "127.0.0.1:0",
+        {"/x": lambda body: body},
+        healthy=lambda: "",
+        observe=lambda path, status, _: seen.append((path, status)),
+    )
+    server.start()
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=20)
+    try:
+        for query in ("?timeout=5s", "?timeout=6s", ""):
+            connection.request("POST", f"/x{query}", body=b"{}")
+            assert connection.getresponse().read() == b"{}"
+    finally:
+        connection.close()
+        server.stop()
+    assert seen == [("/x", 200)] * 3
