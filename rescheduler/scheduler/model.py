@@ -144,18 +144,25 @@ class SchedulerModel:
         return answer
 
     def room(self, pod: int) -> BoolArray:
-        """(nodes,) with a free slot and the resources for the pod, which every scheduler needs."""
-        fit, shapes = self._usual
-        passes = fit.filter(shapes.replacement(self._pod(pod)))
-        answer: BoolArray = passes()
+        """(nodes,) with the resources for the pod, which its own rules admit.
+
+        Every scheduler needs these resources, and heeds the node selector and affinity of a pod,
+        its tolerations, and where its volumes are; what cannot be told of them admits all nodes.
+        """
+        each = self._pod(pod)
+        replacement = self._usual.replacement(each)
+        answer = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
+        for plugin in self._usual.plugins:
+            heeded = plugin.name in STATIC or plugin.name == NodeResourcesFit.name
+            passes = plugin.filter(replacement) if heeded and not plugin.problem(each) else None
+            if passes is not None:
+                answer &= passes()
         return answer
 
     @cached_property
-    def _usual(self) -> tuple[NodeResourcesFit, Shapes]:
+    def _usual(self) -> Shapes:
         profile = default_profile(self._snapshot.cluster.version)
-        plugins = self._default_plugins.of(profile)
-        fit = NodeResourcesFit(self._occupancy, profile)
-        return fit, Shapes(plugins, profile, self._occupancy)
+        return Shapes(self._default_plugins.of(profile), profile, self._occupancy)
 
     def verdicts(self, pod: int, steer: Steer | None = None) -> Verdicts:
         """Every plugin's result for every node for the replacement of this pod."""
@@ -310,8 +317,15 @@ class SchedulerModel:
                         rejections[name] = rejections.get(name, 0) + 1
                         break
 
-    def _may_preempt(self, pod: int, state: State, steer: Steer | None) -> bool:
-        """Whether the scheduler, finding no node, may remove pods of a lower priority."""
+    def preemptible(self, pod: int) -> BoolArray:
+        """(nodes,) where pods of a lower priority may have to go for this pod, which fits nowhere.
+
+        For a pod without a problem.
+        """
+        return self._preemptible(pod, self._states(pod)[0], None)
+
+    def _preemptible(self, pod: int, state: State, steer: Steer | None) -> BoolArray:
+        """(nodes,) of which the scheduler, finding none, may remove pods of a lower priority."""
         each = self._pod(pod)
         shape, shapes = self._shape(each, steer), self._scheduler(each)
         with self._in(state, pod):
@@ -323,7 +337,7 @@ class SchedulerModel:
 
     def _land(self, pod: int, tried: State, steer: Steer | None) -> Landing:
         passing, state, rejections = self._feasible(pod, tried, steer)
-        if (state != tried or not passing.any()) and self._may_preempt(pod, tried, steer):
+        if (state != tried or not passing.any()) and self._preemptible(pod, tried, steer).any():
             key = self._snapshot.pods[pod].key
             return _refused(
                 Problem("FEA009", f"{key} fits nowhere, and could preempt pods of lower priority")

@@ -19,26 +19,27 @@ class Preemption:
         self._priorities = np.array([pod_priority(each.spec) for each in pods], dtype=np.int64)
         self._lowest = int(self._priorities.min(initial=0))
 
-    def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> bool:
-        """Whether some node might have room, if all its pods of a lower priority went.
+    def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> BoolArray:
+        """(nodes,) which might have room, if all their pods of a lower priority went.
 
         open_nodes: (nodes,) those that no unresolvable filter rejects. Other filters than
         resources are taken to pass: this errs towards yes.
         Source: pkg/scheduler/framework/plugins/defaultpreemption, Kubernetes 1.36.
         """
         mine = pod_priority(pod.spec)
+        nowhere = np.zeros(len(open_nodes), dtype=np.bool_)
         if mine <= self._lowest or pod.spec.preemptionPolicy == "Never" or not open_nodes.any():
-            return False
+            return nowhere
         state = self._occupancy
         victims = np.flatnonzero((self._priorities < mine) & (state.where >= 0)).astype(np.int32)
         nodes = state.where[victims]
         holding = np.bincount(nodes, minlength=len(open_nodes))
-        roomy = open_nodes & (holding > 0)
+        roomy: BoolArray = open_nodes & (holding > 0)
         for name, amount in asked.plain.items():
             row = state.index.get(name)
             if row is None:
-                return False
+                return nowhere
             freed = np.zeros(len(open_nodes), dtype=np.int64)
             np.add.at(freed, nodes, state.amounts_of(victims, row))
             roomy &= state.allocatable[row] - state.requested[row] + freed >= amount
-        return bool(roomy.any())
+        return roomy

@@ -1,5 +1,7 @@
 """Pending pods that would take the room a replacement counts on (GRD008)."""
 
+from collections import defaultdict
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +13,14 @@ from rescheduler.model.moves.move import Landing
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.model import SchedulerModel
 
+PASSED_OVER = timedelta(minutes=15)
+"""A pod that its scheduler has left Pending for so long, for reasons that cannot be read, takes no
+room: kube-scheduler tries each pod again after 5 minutes at the latest.
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go, DefaultPodMaxInUnschedulablePodsDuration,
+Kubernetes 1.36.
+"""
+
 
 class Waiting:
     """The Pending pods of one snapshot, and the nodes that are feasible for them now.
@@ -18,9 +28,10 @@ class Waiting:
     A move is refused where a Pending pod of the same or a higher priority could be placed on the
     pod's own node or on one where it may land: both wait for the same room, so the landing cannot
     be predicted. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and
-    real clusters always have one. One whose landing cannot be predicted may go wherever it has
-    the resources, and one that may preempt anywhere. Pods that are gated or being deleted do not
-    wait for room.
+    real clusters always have one. One whose landing cannot be predicted may go wherever it has the
+    resources, as far as its own rules admit, until it has been passed over for long; one that may
+    preempt, where that would help it. Pods that are gated or being deleted do not wait for room,
+    nor does one that nobody tries to place: anybody may name a scheduler that is not there.
     """
 
     def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
@@ -56,8 +67,37 @@ class Waiting:
         if refusal is None:
             return feasible
         if refusal.code == "FEA009":
-            return np.ones(len(feasible), dtype=np.bool_)
+            return self._scheduler.preemptible(pod)
+        unknown = self._snapshot.pods[pod].spec.schedulerName not in self._scheduler.profiles
+        if self._passed_over(pod) or (unknown and not self._tried(pod)):
+            return feasible
         return self._scheduler.room(pod)
+
+    def _passed_over(self, pod: int) -> bool:
+        since = self._snapshot.pods[pod].metadata.creationTimestamp
+        return since is not None and self._snapshot.taken - since > PASSED_OVER
+
+    def _tried(self, pod: int) -> bool:
+        """Whether a scheduler that is not declared tries to place the pod, or others like it.
+
+        A scheduler says so in the pod's status. Pods that were placed in other namespaces show
+        that it is there; one's own may have named their node themselves.
+        """
+        each = self._snapshot.pods[pod]
+        said = each.condition("PodScheduled")
+        if each.status.nominatedNodeName or (said is not None and said.status == "False"):
+            return True
+        return bool(self._serving[each.spec.schedulerName] - {each.metadata.namespace})
+
+    @cached_property
+    def _serving(self) -> defaultdict[str, set[str]]:
+        """The namespaces in which pods of each undeclared scheduler have a node."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        known = self._scheduler.profiles
+        for each in self._snapshot.pods:
+            if each.node and each.spec.schedulerName not in known:
+                found[each.spec.schedulerName].add(each.metadata.namespace)
+        return found
 
     def wanted(self, pod: int) -> BoolArray:
         """(nodes,) where a Pending pod could take the room that this pod's replacement needs."""

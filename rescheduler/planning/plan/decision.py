@@ -1,5 +1,6 @@
 """The decision: what moves, and why every other candidate stays, before it is written down."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from rescheduler.model.finding_history import Observation
@@ -21,9 +22,9 @@ class Decision:
     """What was decided on a working copy, which has made the moves.
 
     passes: the moves of each pass in their order, with the mode they carry. refusals: every other
-    candidate, and why. guards: what holds the whole cycle; then there is no pass. observations:
-    what the policies that wait have found before anything moved, for the next cycle. searches: how
-    each pass was searched.
+    candidate, and why. guards: what holds the whole cycle; then nothing moves. observations: what
+    the policies that wait have found before anything moved, for the next cycle. searches: how each
+    pass was searched.
     """
 
     passes: list[tuple[Mode, list[Evaluation]]] = field(default_factory=list)
@@ -53,8 +54,19 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = No
         searches.append(audited.summary)
         for move in audited.moves:
             decision.refusals.pop(move.pod, None)
+    if not any(moves for _, moves in decision.passes):
+        decision.guards = _holding_all(decision.refusals)
     decision.searches = tuple(each for each in searches if each is not None)
     return decision
+
+
+def _holding_all(refusals: dict[int, Problem]) -> list[Problem]:
+    """GRD008, where nothing moves as Pending pods want the room: one that holds most moves."""
+    held = Counter(each.message for each in refusals.values() if each.code == "GRD008")
+    if not held:
+        return []
+    message, _ = min(held.items(), key=lambda each: (-each[1], each[0]))
+    return [Problem("GRD008", message)]
 
 
 def _searched(evaluator: Evaluator, effort: Effort, last: Plan | None) -> SearchResult:

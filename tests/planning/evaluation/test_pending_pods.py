@@ -1,26 +1,68 @@
 """Pending pods that want the same room hold a move; others do not."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from tests.cluster import pod
+from rescheduler.kube.objects import Condition, Pod
+from rescheduler.model.moves.plan import Plan
+from rescheduler.runtime.exit_codes import exit_code
+from tests.cluster import NOW, pod
 from tests.planning.scenarios import GPU, hot_gpus
 
 
-def codes(priority: int = 0, mine: int = 0, gpus: str = "1", **spec: Any) -> set[str]:
-    """The codes of all refusals while such a pod is Pending and our pods have priority `mine`."""
+def outcome(pending: Pod, *others: Pod, mine: int = 0) -> Plan:
+    """The plan while such a pod is Pending and our pods have priority `mine`."""
     world = hot_gpus()
     for each in world.snapshot.pods:
         each.spec.priority = mine
-    pending = pod("new", requests={GPU: gpus, "cpu": "1"}, labels={"app": "new"}, **spec)
-    pending.spec.priority = priority
-    world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, pending])
+    world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, *others, pending])
     world.measure()
     made = world.plan()
     assert bool(made.moves) != ("GRD008" in made.totals.refused)
-    return set(made.totals.refused)
+    return made
+
+
+def waiting(
+    *,
+    priority: int = 0,
+    gpus: str = "1",
+    tried: bool = False,
+    age: float = 60.0,
+    name: str = "new",
+    on: str = "",
+    **spec: Any,
+) -> Pod:
+    """A pod of that many seconds; tried: whether a scheduler says that it finds no node for it."""
+    pending = pod(name, on, requests={GPU: gpus, "cpu": "1"}, labels={"app": "new"}, **spec)
+    pending.spec.priority = priority
+    created = NOW - timedelta(seconds=age)
+    said = Condition(type="PodScheduled", status="False", reason="Unschedulable")
+    return structs.replace(
+        pending,
+        metadata=structs.replace(pending.metadata, creationTimestamp=created),
+        status=structs.replace(pending.status, conditions=[said] if tried else []),
+    )
+
+
+AWAY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "pool", "operator": "In", "values": ["none"]}]}
+            ]
+        }
+    }
+}
+"""No node has this label."""
+
+
+def codes(mine: int = 0, **pending: Any) -> set[str]:
+    """The codes of all refusals while such a pod is Pending."""
+    return set(outcome(waiting(**pending), mine=mine).totals.refused)
 
 
 def test_a_pending_pod_of_the_same_priority_holds_moves_to_its_room() -> None:
@@ -31,7 +73,10 @@ def test_a_pending_pod_of_the_same_priority_holds_moves_to_its_room() -> None:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param({"schedulerName": "another"}, id="its scheduler is not declared"),
+        pytest.param(
+            {"schedulerName": "another", "tried": True}, id="its scheduler is not declared"
+        ),
+        pytest.param({"schedulerName": "another", "priority": 7, "tried": True}, id="nor that one"),
         pytest.param({"gpus": "8", "priority": 10}, id="it could preempt others"),
     ],
 )
@@ -45,12 +90,43 @@ def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_moves(
     "case",
     [
         {"mine": 1},
-        {"mine": 1, "schedulerName": "another"},
+        {"mine": 1, "schedulerName": "another", "tried": True},
         {"gpus": "9"},
-        {"gpus": "9", "priority": 10, "schedulerName": "another"},
+        {"gpus": "9", "priority": 10, "schedulerName": "another", "tried": True},
         {"nodeSelector": {"kubernetes.io/hostname": "nowhere"}},
         {"schedulingGates": [{"name": "later"}]},
+        {"schedulerName": "nobody"},
+        {"schedulerName": "nobody", "priority": 1_000_000},
+        {"schedulerName": "another", "tried": True, "nodeSelector": {"pool": "none"}},
+        {"schedulerName": "another", "tried": True, "affinity": AWAY},
+        {"schedulerName": "another", "tried": True, "age": 3600.0},
+        {"gpus": "8", "priority": 10, "nodeSelector": {"pool": "none"}},
     ],
 )
 def test_lower_impossible_and_gated_pods_hold_nothing(case: dict[str, Any]) -> None:
     assert "GRD008" not in codes(**case)
+
+
+@pytest.mark.parametrize(("namespace", "held"), [("default", False), ("batch", True)])
+def test_pods_that_another_namespace_got_placed_show_that_a_scheduler_is_there(
+    namespace: str, held: bool
+) -> None:
+    """One in its own namespace may have named its node itself."""
+    served = pod("there", "n50", namespace=namespace, labels={"app": "x"}, schedulerName="another")
+    made = outcome(waiting(schedulerName="another"), served)
+    assert ("GRD008" in made.totals.refused) == held
+
+
+def test_where_pending_pods_hold_every_move_the_plan_says_so_and_somebody_must_look() -> None:
+    made = outcome(waiting())
+    assert not made.moves
+    (guard,) = made.guards
+    assert guard.code == "GRD008"
+    assert "default/new" in guard.message
+    assert exit_code(made) == 3
+
+
+def test_where_they_hold_some_moves_alone_the_plan_goes_on() -> None:
+    made = outcome(waiting(gpus="9"))
+    assert made.moves
+    assert made.guards == []
