@@ -128,6 +128,10 @@ class Evacuation(Protocol):
         """Whether the pod may be evicted, now or when our own limits allow it."""
         ...
 
+    def begun(self, node: int) -> bool:
+        """Whether pods have left the node by our own recent moves."""
+        ...
+
     def landing(self, pod: int, barred: BoolArray) -> int:
         """The node outside of `barred` (nodes,) where its replacement most likely lands; -1: none.
 

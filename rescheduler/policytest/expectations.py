@@ -11,11 +11,11 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
-from rescheduler.model.problem import Problem
+from rescheduler.planning.binding import Binding
+from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policies.terms import Term
 from rescheduler.policytest.document import PolicyTest
 from rescheduler.policytest.drawing import drawn
 from rescheduler.policytest.listing import listed
@@ -98,17 +98,22 @@ class _Evaluated:
     ) -> None:
         self._snapshot = snapshot
         self._policies = policies
-        self._terms: dict[str, Term | Problem] = {
-            each.name: each.compile(snapshot) for each in policies.policies
-        }
+        copy = WorkingCopy(
+            snapshot,
+            policies.policies,
+            policies.limits,
+            History(),
+            schedulers=policies.schedulers,
+        )
+        self._bindings = {each.policy.name: each for each in copy.bindings}
         self._plan: Plan | None = None
         self._found_for = found_for
 
-    def _term(self, name: str) -> Term | Problem:
-        if name not in self._terms:
-            known = ", ".join(f"`{each}`" for each in sorted(self._terms))
+    def _binding(self, name: str) -> Binding:
+        if name not in self._bindings:
+            known = ", ".join(f"`{each}`" for each in sorted(self._bindings))
             raise ValueError(f"there is no policy `{name}`; there is {known}")
-        return self._terms[name]
+        return self._bindings[name]
 
     def _planned(self) -> Plan:
         if self._plan is None:
@@ -126,25 +131,25 @@ class _Evaluated:
         )
 
     def cost(self, name: str) -> float | str:
-        term = self._term(name)
-        return f"not evaluated: {term.code}" if isinstance(term, Problem) else term.cost()
+        found = self._binding(name)
+        return _unevaluated(found) if found.term is None else found.term.cost()
 
     def problem(self, name: str) -> str | None:
-        term = self._term(name)
-        return term.code if isinstance(term, Problem) else None
+        problem = self._binding(name).problem
+        return None if problem is None else problem.code
 
     def candidates(self, name: str) -> list[str] | str:
-        term = self._term(name)
-        if isinstance(term, Problem):
-            return f"not evaluated: {term.code}"
-        pods = (self._snapshot.pods[pod] for pod in term.candidates().tolist())
+        found = self._binding(name)
+        if found.term is None:
+            return _unevaluated(found)
+        pods = (self._snapshot.pods[pod] for pod in found.candidates().tolist())
         return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
 
     def findings(self, name: str) -> list[str] | str:
-        term = self._term(name)
-        if isinstance(term, Problem):
-            return f"not evaluated: {term.code}"
-        return sorted(f"{each.code} {each.subject}" for each in term.findings())
+        found = self._binding(name)
+        if found.term is None:
+            return _unevaluated(found)
+        return sorted(f"{each.code} {each.subject}" for each in found.term.findings())
 
     def refused(self, workload: str) -> str | None:
         codes = {
@@ -160,3 +165,7 @@ class _Evaluated:
             f"{max(move.landing, key=lambda share: share.probability).node}"
             for move in self._planned().moves
         ]
+
+
+def _unevaluated(found: Binding) -> str:
+    return "not evaluated" if found.problem is None else f"not evaluated: {found.problem.code}"

@@ -267,3 +267,77 @@ def test_a_node_is_not_freed_of_a_pod_that_we_have_moved_there() -> None:
         landedOn="n2",
     )
     assert left_alone(planned(before, history=History([earlier])))
+
+
+FULL_FIRST_BY_BOTH = Scheduler.model_validate(
+    {
+        "name": "default-scheduler",
+        "arguments": {
+            "NodeResourcesFit": {
+                "scoringStrategy": {
+                    "type": "MostAllocated",
+                    "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+                }
+            }
+        },
+    }
+)
+SIZES = {
+    "small": {"cpu": "500m", "memory": "500Mi"},
+    "web": {"cpu": "1", "memory": "1Gi"},
+    "api": {"cpu": "1", "memory": "1Gi"},
+}
+
+
+def three(n1: str, n2: str, n3: str) -> Snapshot:
+    """Three nodes of 8 cores that use what their pods use."""
+    uses = {"small": 0.29, "web": 0.44, "api": 0.35}
+    nodes = {"n1": n1, "n2": n2, "n3": n3}
+    loads = {
+        name: f"{sum(uses[app] for app in apps.split()) / 8:.4%}" for name, apps in nodes.items()
+    }
+    return picture(
+        "\n".join(f"zone a | {name} | {apps or '-'}" for name, apps in nodes.items()),
+        requests=SIZES,
+        readings={"node.cpu": loads, "pod.cpu": uses},
+        policies=[PACK],
+    )
+
+
+def test_a_node_whose_pods_land_on_one_that_is_not_freed_after_all_is_freed() -> None:
+    """As long as n3 is to be freed itself, the last pod of n1 has nowhere to go."""
+    made = planned(three("web", "api web small", "api small"), schedulers=(FULL_FIRST_BY_BOTH,))
+    assert [(each.owner.name, each.source) for each in made.moves] == [("web", "n1")]
+
+
+def test_a_node_that_takes_in_pods_of_another_is_not_freed_as_well() -> None:
+    made = planned(three("web", "api web small", "api small"), schedulers=(FULL_FIRST_BY_BOTH,))
+    [result] = made.policies
+    assert [each.subject for each in result.findings] == ["node n1"]
+
+
+def test_a_node_that_pods_have_left_is_ended_before_another_is_begun() -> None:
+    text = "zone a | n1 | web\nzone a | n2 | api\nzone a | n3 tainted | dns dns"
+    before = picture(
+        text,
+        requests={"web": {"cpu": "1"}, "api": {"cpu": "1"}, "dns": {"cpu": "1"}},
+        readings={
+            "node.cpu": {"n1": "10%", "n2": "12%", "n3": "50%"},
+            "pod.cpu": {"web": 0.8, "api": 0.9, "dns": 2.0},
+        },
+        policies=[PACK],
+    )
+    assert [each.source for each in planned(before).moves] == ["n2"]
+    earlier = PastMove(
+        plan="p",
+        podUid="gone",
+        namespace="default",
+        pod="dns-0",
+        workload="other",
+        source="n1",
+        at=before.taken - timedelta(hours=2),
+        settled=before.taken - timedelta(hours=2),
+        state="ready",
+        landedOn="n3",
+    )
+    assert [each.source for each in planned(before, history=History([earlier])).moves] == ["n1"]

@@ -48,8 +48,8 @@ def file(folder: Path, test: str, policy: str = POLICY) -> Path:
     return path
 
 
-def reported(folder: Path, test: str) -> list[tuple[str, object, object]]:
-    (result,) = run([file(folder, test)])
+def reported(folder: Path, test: str, policy: str = POLICY) -> list[tuple[str, object, object]]:
+    (result,) = run([file(folder, test, policy)])
     return [(each.what, each.expected, each.found) for each in result.differences]
 
 
@@ -251,3 +251,34 @@ def test_junit_counts_and_reports(tmp_path: Path) -> None:
     assert "- expected web n1 -> n<3>" in (failure.text or "")
     assert [case.get("name") for case in root.iter("testcase")] == ["it", "fine & well"]
     assert "2 policy tests in 2 files, 1 failed" in to_text(results)
+
+
+def test_a_policy_test_sees_what_a_plan_sees(tmp_path: Path) -> None:
+    """The only replica keeps its node, so that the node is not to be freed: nothing is charged."""
+    pack = POLICY.partition("---\n")[2].replace("50%", "80%")
+    pack = pack.replace("  targets", "  strategy: Pack\n  cold: 20%\n  targets")
+    drawn = """\
+    cluster: |
+      zone a | n1 | solo
+      zone a | n2 | warm warm
+    readings:
+      node.cpu: {n1: 10%, n2: 40%}
+      pod.cpu: {solo: 0.8, warm: 1.6}
+    expect: {cost: {hot: 0}, candidates: {hot: []}, findings: {hot: []}, moves: []}
+"""
+    assert reported(tmp_path, drawn) == []
+
+
+def test_of_pods_above_a_maximum_priority_none_is_a_candidate(tmp_path: Path) -> None:
+    policy = POLICY.partition("---\n")[2] + "  maxPriority: 5\n"
+    drawn = """\
+    cluster: |
+      zone a | n1 | web api
+      zone a | n2 | -
+    specs: {web: {priority: 10}}
+    readings:
+      node.cpu: {n1: 90%, n2: 10%}
+      pod.cpu: {web: 3, api: 3}
+    expect: {candidates: {hot: [api]}}
+"""
+    assert reported(tmp_path, drawn, policy) == []

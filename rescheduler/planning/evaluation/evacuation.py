@@ -22,7 +22,8 @@ class Ways:
     """What decides whether a pod may leave, and where it goes.
 
     scheduler, admission: the working copies of the plan, which are as before once all is undone.
-    landed: UIDs of the replacements of our own moves, as long as these are remembered.
+    landed: UIDs of the replacements of our own moves, as long as these are remembered. left: the
+    names of the nodes that their pods have left.
     """
 
     eligibility: Eligibility
@@ -30,6 +31,7 @@ class Ways:
     scheduler: SchedulerModel
     admission: Admission
     landed: frozenset[str]
+    left: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,10 @@ class Leaving:
             return refusal is None
         found = (code for _, code in self.ways.eligibility.checks(pod))
         return all(code is None or code.code == _COOLS_DOWN for code in found)
+
+    def begun(self, node: int) -> bool:
+        """Whether pods have left the node by our own recent moves."""
+        return self.snapshot.nodes[node].metadata.name in self.ways.left
 
     def landing(self, pod: int, barred: BoolArray) -> int:
         """The node outside of `barred` where its replacement most likely lands; -1: none."""

@@ -86,7 +86,8 @@ class WorkingCopy:
         self.scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
         self.admission = Admission(self.snapshot)
         landed = frozenset(move.replacement for move in history.moves if move.replacement)
-        ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed)
+        left = frozenset(move.source for move in history.recent(snapshot.taken) if move.charged)
+        ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed, left)
         for each in self.bindings:
             each.leave(Leaving(each, self.snapshot, limits, ways))
         self.reversals = Reversals(self.snapshot, history)

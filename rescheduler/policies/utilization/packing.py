@@ -53,6 +53,8 @@ class PackingTerm(UtilizationTerm):
         leaving = [
             node for node in self._cold if all(map(evacuation.leaves, self._lasting_on(node)))
         ]
+        # What was begun comes first, so that it is ended before another node is begun.
+        leaving.sort(key=lambda node: not evacuation.begun(node))
         self._choose(self._find_landings(self._find_room(leaving), evacuation))
 
     def freed(self) -> BoolArray:
@@ -170,13 +172,22 @@ class PackingTerm(UtilizationTerm):
         barred[nodes] = True
         found: list[int] = []
         made: list[Shift] = []
-        for node in nodes:
-            shifts = self._empty(node, barred, evacuation)
-            # A node that stays in use may take in the pods of those after it.
-            barred[node] = shifts is not None
-            if shifts is not None:
+        taking: set[int] = set()
+        asked, begun = nodes, {node for node in nodes if evacuation.begun(node)}
+        # Twice, as what stays in use may take in the pods of those that were asked before.
+        for keep in (begun, set[int]()):
+            left: list[int] = []
+            for node in asked:
+                barred[node] = True
+                shifts = None if node in taking else self._empty(node, barred, evacuation)
+                barred[node] = shifts is not None or node in keep
+                if shifts is None:
+                    left.append(node)
+                    continue
                 found.append(node)
                 made += shifts
+                taking.update(shift.destination for shift in shifts)
+            asked = left
         self._undo(made, evacuation)
         return found
 
