@@ -8,7 +8,6 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing, Shift
@@ -16,6 +15,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.scheduler.chances import Weighted, chances, together
 from rescheduler.scheduler.config.default_profile import default_profile, default_profiles
 from rescheduler.scheduler.handle import Handle
+from rescheduler.scheduler.nominated import Nominated
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray, Steer
 from rescheduler.scheduler.plugins.default_plugins import STATIC, UNRESOLVABLE, DefaultPlugins
@@ -82,7 +82,7 @@ class SchedulerModel:
         )
         self._default_plugins = DefaultPlugins(Handle(snapshot, self._occupancy), usual)
         self._preemption = Preemption(pods, self._occupancy)
-        self._nominated = self._read_nominated()
+        self._nominated = Nominated(snapshot, self._occupancy)
         self._schedulers: dict[str, Shapes] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
@@ -228,16 +228,6 @@ class SchedulerModel:
         """The pod as its replacement will be."""
         return self._replacements.of(self._snapshot.pods[pod])
 
-    def _read_nominated(self) -> dict[int, IntArray]:
-        """The unbound pods that expect to be put on a node, by that node."""
-        found: dict[int, list[int]] = {}
-        index = self._snapshot.node_index
-        for number, pod in enumerate(self._snapshot.pods):
-            nominated = pod.status.nominatedNodeName
-            if nominated and not pod.node and nominated in index:
-                found.setdefault(index[nominated], []).append(number)
-        return {node: np.array(pods, dtype=np.int32) for node, pods in found.items()}
-
     def _shape(self, pod: Pod, steer: Steer | None = None) -> Shape:
         shapes = self._scheduler(pod)
         shape = shapes.of(pod)
@@ -272,7 +262,7 @@ class SchedulerModel:
                 return passing, state, rejections
         with self._in(state, pod):
             passing, rejections = self._run_filters(shape)
-            self._beside_nominated(pod, shape, passing, rejections)
+            self._nominated.reject(pod, shape, passing, rejections)
         answer = passing, state, rejections
         if state == "overlap" and not passing.any():
             answer = self._feasible(pod, "gone", steer)
@@ -291,31 +281,6 @@ class SchedulerModel:
                 rejections[name] = rejections.get(name, 0) + left - still
                 left = still
         return passing, rejections
-
-    def _beside_nominated(
-        self, pod: int, shape: Shape, passing: BoolArray, rejections: dict[str, int]
-    ) -> None:
-        """Reject nodes that fit only without the pods that are nominated for them.
-
-        Those of the same or a higher priority count, each on its own node.
-        """
-        mine = pod_priority(self._snapshot.pods[pod].spec)
-        for node, nominated in self._nominated.items():
-            ahead = [
-                each
-                for each in nominated.tolist()
-                if each != pod
-                and self._occupancy.where[each] < 0
-                and pod_priority(self._snapshot.pods[each].spec) >= mine
-            ]
-            if not passing[node] or not ahead:
-                continue
-            with self._occupancy.beside(np.array(ahead, dtype=np.int32), node):
-                for name, passes in shape.evaluated(len(passing)):
-                    if not passes[node]:
-                        passing[node] = False
-                        rejections[name] = rejections.get(name, 0) + 1
-                        break
 
     def preemptible(self, pod: int) -> BoolArray:
         """(nodes,) where pods of a lower priority may have to go for this pod, which fits nowhere.
