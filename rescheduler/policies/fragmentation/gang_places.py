@@ -44,7 +44,8 @@ class Shape:
     accepts: what pods that accept the same nodes have in common. most: (nodes,) how many each could
     hold by what they ask for besides CPU, memory and GPUs, 0 where they are not accepted.
     first: the name of one. together: whether some of the gang's pods are of no use without the
-    others. gangs: alike pods of several gangs, as one: the number of each such gang, and how many.
+    others. priority: the highest of the gang. gangs: alike pods of several gangs, as one: the
+    number of each such gang, and how many.
     """
 
     gang: int
@@ -54,6 +55,7 @@ class Shape:
     most: Amounts
     first: str
     together: bool = True
+    priority: int = 0
     gangs: tuple[tuple[int, int], ...] = ()
 
     @property
@@ -128,7 +130,13 @@ def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Pending
     without = [_Given(each, nothing, 0.0) for each in shapes if id(each) not in placed]
     answer = [
         PendingShape(
-            each.demand, each.count, nothing, _subject(each), whole=False, gangs=each.parts
+            each.demand,
+            each.count,
+            nothing,
+            _subject(each),
+            whole=False,
+            gangs=each.parts,
+            priority=each.priority,
         )
         for each, *_ in _alike(without)
     ]
@@ -250,7 +258,13 @@ def _owned(given: Sequence[_Given], start: _State) -> Iterator[PendingShape]:
             if (beside & claimed[number]).any()
         ]
         yield PendingShape(
-            shape.demand, shape.count, places, _subject(shape), tuple(before), gangs=shape.parts
+            shape.demand,
+            shape.count,
+            places,
+            _subject(shape),
+            tuple(before),
+            gangs=shape.parts,
+            priority=shape.priority,
         )
 
 

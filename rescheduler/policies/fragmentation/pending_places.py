@@ -42,7 +42,8 @@ class PendingShape:
     movable were there. before: what goes first on the nodes that they share with other shapes.
     whole: whether there could be places for all pods of their gang at once; else there are none.
     gangs: the number of each gang that needs places for all its pods, and how many of these are of
-    it; empty for pods that are of use one by one.
+    it; empty for pods that are of use one by one. priority: what frees a place for them, and has a
+    higher one, gains nothing by that.
     """
 
     demand: Demand
@@ -52,6 +53,7 @@ class PendingShape:
     before: tuple[ReservedPlaces, ...] = ()
     whole: bool = True
     gangs: tuple[tuple[int, int], ...] = ()
+    priority: int = 0
 
 
 class PendingPlaces:
@@ -104,10 +106,11 @@ class PendingPlaces:
         for (fits, missing), each in zip(self._missing, self.waiting, strict=True):
             fits[rows.nodes], missing[rows.nodes] = _fit(each, rows)
 
-    def changes(self, left: Rows, rows: Rows) -> FloatArray:
+    def changes(self, left: Rows, rows: Rows, priority: int) -> FloatArray:
         """(rows,) change of the cost if one node became `left`, and another became each row.
 
         left: one row, the node that a pod leaves. A row of that same node is taken as it is.
+        priority: of that pod. To what waits with a lower one it does no good, only harm.
         """
         total = np.zeros(len(rows.nodes))
         places = []
@@ -118,10 +121,12 @@ class PendingPlaces:
             with_left[0][left.nodes], with_left[1][left.nodes] = _fit(each, left)
             after = _fit(each, rows)
             if each.gangs:
-                places.append(with_left[0].sum() - with_left[0][rows.nodes] + after[0])
+                then = with_left[0].sum() - with_left[0][rows.nodes] + after[0]
+                places.append(np.minimum(then, fits.sum()) if each.priority < priority else then)
                 continue
             before = _least(each.count, *self._missing[number])
-            total += _swapped(each.count, with_left, rows.nodes, after) - before
+            change = _swapped(each.count, with_left, rows.nodes, after) - before
+            total += np.maximum(change, 0.0) if each.priority < priority else change
         return total + self._whole_changes(places, len(total))
 
     def gains(self, left: Rows) -> FloatArray:

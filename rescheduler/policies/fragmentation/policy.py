@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
-from rescheduler.kube.pods.pod_state import to_be_placed
+from rescheduler.kube.pods.pod_state import pod_priority, to_be_placed
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
@@ -58,7 +58,8 @@ class Fragmentation(Policy):
     them at once, no two on the same capacity. So room is made for all of it by one group of moves,
     which are all made or none, or it is not made. Only a Deployment's pods are of use one by one.
     Of other resources that the pods ask for only what is free now counts, and there is no room for
-    pods with ResourceClaims, whose devices are not counted.
+    pods with ResourceClaims, whose devices are not counted. No pod makes room for one of a lower
+    priority than its own.
     """
 
     model_config = ConfigDict(
@@ -168,9 +169,11 @@ class Fragmentation(Policy):
         gangs: list[PendingGang] = []
         for number, (pods, together) in enumerate(_gangs(pending, snapshot)):
             alike: dict[tuple[Demand, bytes], list[int]] = {}
+            priority = _priority(pods, snapshot)
             for pod in pods:
                 spec = snapshot.pods[pod].spec
-                accepts = acceptance.shape(spec) + repr(others.asked(spec)).encode()
+                asked_too = repr((others.asked(spec), priority))
+                accepts = acceptance.shape(spec) + asked_too.encode()
                 alike.setdefault((free_capacity.demand(pod), accepts), []).append(pod)
             asked = [free_capacity.demand(pod) for pod in pods]
             gpus = sum(each.gpus + each.share / WHOLE for each in asked)
@@ -180,7 +183,9 @@ class Fragmentation(Policy):
                 accepting = selected & acceptance.nodes(first.spec)
                 most = np.where(accepting, others.places(first.spec), 0)
                 shapes.append(
-                    Shape(number, demand, len(members), accepts, most, first.key, together)
+                    Shape(
+                        number, demand, len(members), accepts, most, first.key, together, priority
+                    )
                 )
         places = gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
         return places, gangs
@@ -216,13 +221,17 @@ def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], 
     alone: dict[int, list[int]] = {}
     gangs: list[tuple[int, list[int], bool]] = []
     for pods in found.values():
-        priority = max(snapshot.pods[pod].spec.priority or 0 for pod in pods)
+        priority = _priority(pods, snapshot)
         if len(pods) == 1 and not _in_many(pods[0], snapshot):
             alone.setdefault(priority, []).extend(pods)
         else:
             gangs.append((-priority, pods, _together(pods[0], snapshot)))
     gangs += [(-priority, pods, False) for priority, pods in alone.items()]
     return [(pods, together) for _, pods, together in sorted(gangs)]
+
+
+def _priority(pods: Iterable[int], snapshot: Snapshot) -> int:
+    return max(pod_priority(snapshot.pods[pod].spec) for pod in pods)
 
 
 def _in_many(pod: int, snapshot: Snapshot) -> bool:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
@@ -51,6 +52,8 @@ class FragmentationTerm:
         self._snapshot = snapshot
         self._node = snapshot.pod_node.copy()
         self._home = snapshot.pod_node
+        priorities = [pod_priority(spec) for spec in snapshot.specs]
+        self._priority: IntArray = np.array(priorities, dtype=np.int32)[snapshot.pod_spec]
         self._free_capacity = free_capacity
         self._stranding = stranding
         self._selected = selected
@@ -105,7 +108,9 @@ class FragmentationTerm:
             self._leaving[unknown] = (self._measure(left) - self._now[nodes])[like]
             self._freeing[unknown] = 0.0
             if self._pending.waiting:
-                self._freeing[unknown] = self._pending.gains(left)[like]
+                most = max(each.priority for each in self._pending.waiting)
+                gains = self._pending.gains(left)[like]
+                self._freeing[unknown] = np.where(self._priority[unknown] > most, 0.0, gains)
         numbers = self._free_capacity.of_pod[pods]
         best: FloatArray = np.zeros(len(self._free_capacity.demands))
         for number in np.unique(numbers).tolist():
@@ -131,7 +136,8 @@ class FragmentationTerm:
         left = self._free_capacity.without(np.array([pod], dtype=np.int32), here)
         change = self._arrivals(number)[nodes] + float(self._measure(left)[0] - self._now[source])
         if self._pending.waiting:
-            change += self._pending.changes(left, self._free_capacity.having(number, nodes))
+            there = self._free_capacity.having(number, nodes)
+            change += self._pending.changes(left, there, int(self._priority[pod]))
         home = np.flatnonzero(nodes == self._home[pod])
         if len(home) and source != self._home[pod] and self._free_capacity.keeps_device(pod):
             change[home] = self._coming_home(pod, left)
@@ -143,9 +149,9 @@ class FragmentationTerm:
         row, source = self._free_capacity.returned(pod), int(self._node[pod])
         change = float(self._measure(left)[0] - self._now[source])
         change += float(self._measure(row)[0] - self._now[self._home[pod]])
-        return change + (
-            float(self._pending.changes(left, row)[0]) if self._pending.waiting else 0.0
-        )
+        if self._pending.waiting:
+            change += float(self._pending.changes(left, row, int(self._priority[pod]))[0])
+        return change
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -265,7 +271,9 @@ class FragmentationTerm:
 
         With each, by how much.
         """
+        waits = self._pending.waiting[shape].priority
         pods = self._movable[self._node[self._movable] == node]
+        pods = pods[self._priority[pods] <= waits]
         nodes = np.full(len(pods), node, dtype=np.int32)
         here = self._free_capacity.left().take(np.array([node], dtype=np.int32))
         want = float(self._pending.want(shape, here)[0])

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rescheduler.documents.label_selector import Selector
+from rescheduler.kube.objects import ObjectMeta
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Match
@@ -137,6 +139,54 @@ def test_the_places_that_are_nearly_free_are_freed_first() -> None:
     # From n1 to n3 a place is free; from n2 to n1 both places miss more or the same.
     assert made.deltas(0, np.array([0, 1, 2, 3], dtype=np.int32)).tolist() == pytest.approx(
         [0, 0, -1 / 8, -1 / 8]
+    )
+
+
+def with_priorities(before: Snapshot, running: int, waiting: int) -> Snapshot:
+    for each in before.pods:
+        each.spec.priority = running if each.node else waiting
+    return before
+
+
+@pytest.mark.parametrize(
+    ("running", "waiting", "moves"),
+    [(0, 0, True), (0, 10, True), (10, 10, True), (1_000_000, -1000, False), (1, 0, False)],
+)
+def test_no_pod_makes_room_for_one_of_a_lower_priority(
+    running: int, waiting: int, moves: bool
+) -> None:
+    made = term(fragmentation(resources=[], room=ROOM), with_priorities(gang(), running, waiting))
+    assert made.cost() == pytest.approx(1 / 8 + 2 / 8), "what waits is missing all the same"
+    there = np.array([0, 1, 2, 3], dtype=np.int32)
+    assert (made.deltas(0, there).min() < 0) == moves
+    assert (len(made.candidates()) > 0) == moves
+    [*_, last] = [made.deltas(pod, there) for pod in range(3)]
+    assert last.max() >= 0, "what takes a place away is charged, whatever its priority"
+
+
+@pytest.mark.parametrize(("running", "waiting", "moves"), [(5, 5, 6), (5, 4, 0)])
+def test_no_pod_makes_room_for_a_gang_of_a_lower_priority(
+    running: int, waiting: int, moves: int
+) -> None:
+    before = with_priorities(gang(), running, waiting)
+    owner = deployment("gang")[1]
+    whole = [
+        each if each.node else structs.replace(each, metadata=_of_gang(each.metadata))
+        for each in before.pods
+    ]
+    made = term(
+        fragmentation(resources=[], room=ROOM),
+        snapshot(before.nodes, whole, controllers=[*before.controllers, owner]),
+    )
+    relief = [made.relief(*place)[0] for name in made.lacking() for place in made.open_for(name)]
+    assert sum(map(len, relief)) >= moves
+    assert bool(sum(map(len, relief))) == bool(moves)
+
+
+def _of_gang(metadata: ObjectMeta) -> ObjectMeta:
+    return structs.replace(
+        metadata,
+        annotations={"scheduling.k8s.io/group-name": "gang"},
     )
 
 
