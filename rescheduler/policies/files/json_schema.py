@@ -4,10 +4,13 @@ Draft 7, because that is what the YAML language servers read. It accepts what th
 but for comparisons of one field with another (`low` with `high`, `coolDownCap` with `coolDown`).
 """
 
+from datetime import timedelta
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from rescheduler.documents.envelope import API_VERSION
-from rescheduler.documents.fields import Strict
+from rescheduler.documents.fields import Strict, duration_text
 from rescheduler.policies.registry import DOCUMENTS
 
 
@@ -59,9 +62,16 @@ _METADATA = {
 }
 
 
+class _AsWritten(GenerateJsonSchema):
+    """Durations as operators write them, in the models below the document's own too."""
+
+    def encode_default(self, dft: Any) -> Any:
+        return duration_text(dft) if isinstance(dft, timedelta) else super().encode_default(dft)
+
+
 def _spec(model: type[Strict]) -> dict[str, Any]:
     """The model without what the envelope gives, with defaults as operators would write them."""
-    spec = model.model_json_schema()
+    spec = model.model_json_schema(schema_generator=_AsWritten)
     for name in ("kind", "name"):
         spec["properties"].pop(name)
     spec["required"] = [each for each in spec.get("required", []) if each not in ("kind", "name")]

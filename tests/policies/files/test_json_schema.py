@@ -1,5 +1,6 @@
 """The JSON Schema accepts exactly what the models accept."""
 
+from collections.abc import Iterator
 from copy import deepcopy
 from functools import cache
 from typing import Any
@@ -218,3 +219,24 @@ def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, A
 def test_valid_documents_are_valid() -> None:
     for document in VALID:
         validator().validate(document)
+
+
+def test_every_default_is_what_may_be_written() -> None:
+    """Whoever copies a default from the documentation must not be refused."""
+    schema = json_schema()
+
+    def fields(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict):
+            if "default" in value and "properties" not in value:
+                yield value
+            for each in value.values():
+                yield from fields(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from fields(each)
+
+    found = list(fields(schema["definitions"]))
+    assert len(found) > 100
+    for field in found:
+        own = {"definitions": schema["definitions"], **field}
+        jsonschema.Draft7Validator(own).validate(field["default"])
