@@ -16,6 +16,8 @@ def _amount(value: Any) -> Any:
         return value
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?%", value):
+        raise FieldError("must be at most 100%")
     hint = respelled(value, RATIO_PATTERN)
     if isinstance(value, float) and 0 < value < 1:
         hint = f"`{100 * value:.10g}%`"

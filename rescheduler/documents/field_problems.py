@@ -12,16 +12,24 @@ class FieldError(ValueError):
     """Why a value is refused. Raised by validators, also by those that compare several fields."""
 
     def __init__(
-        self, message: str, at: FieldPath = (), *, hint: str = "", known: Iterable[str] = ()
+        self,
+        message: str,
+        at: FieldPath = (),
+        *,
+        hint: str = "",
+        known: Iterable[str] = (),
+        others: Iterable[FieldPath] = (),
     ) -> None:
         """at: the value that is meant, below what is validated. known: words of which one is meant.
 
-        hint: advice, without the leading "Maybe".
+        hint: advice, without the leading "Maybe". others: further values that it is about. Without
+        any path the fields are marked that the message names.
         """
         super().__init__(message)
         self.at = at
         self.hint = hint
         self.known = tuple(known)
+        self.others = tuple(others)
 
 
 class FieldWarning(NamedTuple):

@@ -28,18 +28,25 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class FileProblem:
-    """One thing that is wrong. message: begins with the field, where there is one."""
+    """One thing that is wrong.
+
+    message: begins with the field, where there is one. others: further places that it is about, as
+    of two fields that exclude each other.
+    """
 
     mark: Mark
     message: str
     hint: str = ""
+    others: tuple[Mark, ...] = ()
 
     def report(self, file: str, text: str, level: str = "") -> str:
         """The problem as people read it. text: the content of the file. level: as `warning`."""
         answer = [f"{file}:{self.mark.line}:{self.mark.column}: {self._message(level)}"]
         lines = LINE_ENDS.split(text)
-        if text and self.mark.line <= len(lines):
-            answer += self._pointed(lines[self.mark.line - 1])
+        elsewhere = (mark for mark in self.others if mark.line != self.mark.line)
+        for mark in (self.mark, *elsewhere):
+            if text and mark.line <= len(lines):
+                answer += _pointed(mark, lines[mark.line - 1])
         if self.hint:
             answer.append(f"  Maybe {_harmless(self.hint)}")
         return "\n".join(answer)
@@ -52,22 +59,23 @@ class FileProblem:
     def _message(self, level: str) -> str:
         return f"{level}: {_harmless(self.message)}" if level else _harmless(self.message)
 
-    def _pointed(self, line: str) -> list[str]:
-        """The line, or the part of it around the place, and a caret below."""
-        column = self.mark.column - 1
-        start = 0 if column < 3 * _WIDTH // 4 else column - _WIDTH // 4
-        part = "".join(map(_visible, line[start : start + _WIDTH]))
-        before, after = "…" if start else "", "…" if start + _WIDTH < len(line) else ""
-        caret = "^" * max(1, min(self.mark.length, len(part) - (column - start)))
-        return [
-            f"  {self.mark.line:>4} | {before}{part}{after}",
-            f"       | {' ' * (len(before) + column - start)}{caret}",
-        ]
-
     def place(self, file: str) -> Place:
         """The problem as machines read it."""
         advice = f"\nMaybe {self.hint}" if self.hint else ""
         return Place(file, self.mark.line, self.mark.column, self.message + advice)
+
+
+def _pointed(mark: Mark, line: str) -> list[str]:
+    """The line, or the part of it around the place, and a caret below."""
+    column = mark.column - 1
+    start = 0 if column < 3 * _WIDTH // 4 else column - _WIDTH // 4
+    part = "".join(map(_visible, line[start : start + _WIDTH]))
+    before, after = "…" if start else "", "…" if start + _WIDTH < len(line) else ""
+    caret = "^" * max(1, min(mark.length, len(part) - (column - start)))
+    return [
+        f"  {mark.line:>4} | {before}{part}{after}",
+        f"       | {' ' * (len(before) + column - start)}{caret}",
+    ]
 
 
 def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: int) -> PolicyError:

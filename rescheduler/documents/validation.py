@@ -190,13 +190,29 @@ def _file_problem(
         return FileProblem(locate(spec, path[:-1]), f"{field}: {_SENTENCES['missing']}")
     value, hint = error["input"], _meant(error)
     cause = error.get("ctx", {}).get("error")
+    named = isinstance(value, dict)
+    marks: list[Mark] = []
     if isinstance(cause, FieldError):
+        marks = [locate(spec, [*path, *other]) for other in cause.others]
+        named &= not cause.at
         path += cause.at
         field = ".".join([*root, *map(_cut, path)])
         hint = cause.hint or near(str(value_at(spec, path)), cause.known)
     got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
     in_key = error["loc"][-1:] == ("[key]",)
-    return FileProblem(locate(spec, path, key=in_key), f"{field}: {_sentence(error)}{got}", hint)
+    mark, said = locate(spec, path, key=in_key), _sentence(error)
+    if named:
+        mark, *marks = _named(spec, path, said) or [mark]
+    return FileProblem(mark, f"{field}: {said}{got}", hint, tuple(marks))
+
+
+def _named(spec: Tree, path: Sequence[int | str], message: str) -> list[Mark]:
+    """The keys of the mapping at that path that the message names, in their order in the file."""
+    words = set(re.findall(r"\w+", message))
+    mapping = value_at(spec, path)
+    keys = mapping if isinstance(mapping, dict) else ()
+    found = (locate(spec, [*path, key], key=True) for key in keys if key in words)
+    return sorted(found, key=lambda mark: (mark.line, mark.column))
 
 
 def _is_tag(part: int | str) -> bool:

@@ -5,6 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
+from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Ratio, Strict
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
@@ -88,11 +89,15 @@ class Allocation(Policy):
         if not self.resources and not self.balances:
             raise ValueError("at least one of resources, balances is required")
         names = [each.resource for each in self.resources]
-        if len(set(names)) < len(names):
-            raise ValueError("two targets are of the same resource")
-        for each in self.balances:
+        for number, name in enumerate(names):
+            if (first := names.index(name)) < number:
+                at, other = ("resources", number, "resource"), ("resources", first, "resource")
+                raise FieldError(f"another target is of {name} too", at, others=[other])
+        for number, each in enumerate(self.balances):
             if each.resource == each.needs:
-                raise ValueError(f"{each.resource} cannot be in balance with itself")
+                said = f"{each.resource} cannot be in balance with itself"
+                own: FieldPath = ("balances", number)
+                raise FieldError(said, (*own, "needs"), others=[(*own, "resource")])
         return self
 
     def without_effect(self) -> Iterator[str]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
@@ -146,6 +146,14 @@ class Datasets(Strict):
     )
     weight: float = _Weight
 
+    @field_validator("catalog", mode="before")
+    @classmethod
+    def _is_a_name(cls, catalog: Any) -> Any:
+        if isinstance(catalog, str) and "://" in catalog:
+            hint = "a name here, and `--dataset-catalogs NAME=URL`"
+            raise FieldError("must be the name of a catalog, not its address", hint=hint)
+        return catalog
+
     @model_validator(mode="after")
     def _knows_where(self) -> "Datasets":
         if self.nodeLabel is None and self.catalog is None:
@@ -227,8 +235,11 @@ class Locality(Policy):
         if not any(getattr(self, each) for each in _SOURCES):
             raise ValueError(f"at least one of {', '.join(_SOURCES)} is required")
         names = [level.name for level in self.levels]
-        if len(set(names)) < len(names):
-            raise ValueError("two levels have the same name")
+        for number, name in enumerate(names):
+            if (first := names.index(name)) < number:
+                own: FieldPath = ("levels", number, "name")
+                other: FieldPath = ("levels", first, "name")
+                raise FieldError("another level has the same name", own, others=[other])
         for at, wanted in self._levels_named():
             if wanted not in names:
                 message = f"there is no level `{wanted}`; levels are {', '.join(names)}"

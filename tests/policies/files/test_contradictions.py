@@ -1,5 +1,6 @@
 """What can never hold, or has no effect, is refused before it runs, at its place."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,3 +107,60 @@ def test_promql_that_cannot_be_parsed(tmp_path: Path, query: str, message: str) 
     assert (message in answer) if message else answer == ""
     if message:
         assert "spec.distances.query" in answer
+
+
+CONFLICTS = {
+    "constraints exclude": (
+        "Spread",
+        ["match: {all: true}", "maxSkew: 1", "constraints: FromPods"],
+        [6, 7],
+    ),
+    "coolDownCap": ("Limits", ["coolDown: 2h", "movesPerHour: 1", "coolDownCap: 1h"], [5, 7]),
+    "excludes the other fields": ("Spread", ["match:", "  namespaces: [a]", "  all: true"], [7]),
+    "another target is of cpu too": (
+        "Allocation",
+        [
+            "match: {all: true}",
+            "nodes: {all: true}",
+            "resources:",
+            "  - {resource: cpu}",
+            "  - {resource: memory}",
+            "  - {resource: cpu, target: 50%}",
+        ],
+        [10, 8],
+    ),
+    "low must not be above high": (
+        "Utilization",
+        [
+            "match: {all: true}",
+            "nodes: {all: true}",
+            "targets:",
+            "  cpu:",
+            "    low: 60%",
+            "    high: 50%",
+        ],
+        [9, 10],
+    ),
+}
+
+
+@pytest.mark.parametrize("message", CONFLICTS)
+def test_a_conflict_of_fields_is_shown_at_each_of_them(message: str, tmp_path: Path) -> None:
+    """The line that is named first is that of a field, and no innocent one."""
+    kind, fields, lines = CONFLICTS[message]
+    said = report_of(tmp_path, kind, "\n  ".join(fields))
+    assert message in said
+    shown = [int(found) for found in re.findall(r"^ +(\d+) \| ", said, re.MULTILINE)]
+    assert shown == lines
+    assert f"a.yaml:{lines[0]}:" in said
+
+
+def test_a_percentage_above_all_of_it_is_said_to_be_one(tmp_path: Path) -> None:
+    assert "must be at most 100% (got '120%')" in report_of(
+        tmp_path, "Limits", "movesPerCycle: 120%"
+    )
+
+
+def test_the_address_of_a_catalog_is_not_its_name(tmp_path: Path) -> None:
+    spec = 'match: {all: true}\n  datasets: {catalog: "http://catalog:80/x"}'
+    assert "--dataset-catalogs" in report_of(tmp_path, "Locality", spec)
