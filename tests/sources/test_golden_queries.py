@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import readings_from_document
-from rescheduler.policies.own_readings.document import Preset
+from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.runtime.reading_sources import BUILT_IN
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
@@ -74,14 +74,14 @@ BACKENDS: dict[str, tuple[str, Backend]] = {
 
 def requests() -> Iterator[tuple[str, ReadingRequest]]:
     """What is asked for, by the name under which it is in the golden file."""
-    for name in BUILT_IN:
+    for name in sorted(BUILT_IN):
         yield name, ReadingRequest(name, WINDOW, span=SPAN)
-    for preset in get_args(Preset):
+    for preset in sorted(PRESETS):
         document = {"apiVersion": "rescheduler.io/v1alpha1", "kind": "Readings"}
         made = readings_from_document(
             {**document, "metadata": {"name": preset}, "spec": {"presets": [preset]}}
         )
-        for name, own in made.definitions().items():
+        for name, own in sorted(made.definitions().items()):
             yield f"{preset} {name}", ReadingRequest(name, WINDOW, own=own)
 
 

@@ -1,7 +1,7 @@
-"""One reading as an operator defines it: its queries, its labels, and what its values may be."""
+"""One reading as a document defines it: its queries, its labels, and what its values may be."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -11,6 +11,7 @@ from rescheduler.documents.label_names import LabelKey
 from rescheduler.documents.promql import QUERY_PATTERN, Query, selectors, unmatched
 from rescheduler.policies.base import Match, NodeMatch
 
+Maker = Literal["nvidia", "amd", "intel", "gaudi"]
 Unit = Literal["ratio", "cores", "bytes", "bytes/s", "count", "GPUs", "watts", "celsius"]
 
 HIGHEST: dict[str, float] = {
@@ -29,7 +30,7 @@ _NAME = r"(node|pod)(\.[a-zA-Z][a-zA-Z0-9]*)+"
 _MOVES_LABELS = re.compile(r"\blabel_(replace|join)\s*\(")
 _LABEL = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 _AT_MOST_ONE = ("device", "zone", "link")
-_CAPACITIES = ("fixed", "query", "allocatable")
+_CAPACITIES = ("fixed", "query", "allocatable", "node")
 
 
 def _narrowed(query: str) -> str:
@@ -138,7 +139,10 @@ class Capacity(Strict):
         None, description="Measured: PromQL with the same labels as `value`."
     )
     allocatable: Yes | None = Field(
-        None, description="What the node has to allocate of `resources` in all."
+        None, description="What the node has to allocate of `resources` or `devices` in all."
+    )
+    node: LabelKey | None = Field(
+        None, description="What the node has of this resource, such as cpu: its status.capacity."
     )
 
     @model_validator(mode="after")
@@ -148,18 +152,18 @@ class Capacity(Strict):
         return self
 
 
-class OwnReading(Strict):
-    """A reading of nodes or pods.
-
-    Each series must be of one node or pod, or of one device, zone or link of it. What is not a
-    number, below 0, above the highest legal value, older than the policy's `maxAge`, or told twice
-    and differently, counts as absent, and absent is never 0.
-    """
+class Series(Strict):
+    """Queries for one value of each node, pod or device, and for how old it is."""
 
     value: OwnQuery = Field(
         description="PromQL for the value. `$window` is the policy's window; `$match` stands for "
         "the matchers of --prometheus-selector and must be in every selector: "
         '`queue_length{$match}`, `queue_length{$match job="inference"}`.'
+    )
+    count: OwnQuery | None = Field(
+        None,
+        description="PromQL for the number of samples, where `value` is their sum. A device whose "
+        "pod changes has two series in one window, and so gets its average over time.",
     )
     fresh: OwnQuery | None = Field(
         None,
@@ -167,7 +171,34 @@ class OwnReading(Strict):
         "`max by (node) (timestamp(queue_length{$match}))`. Of pods one series a node will do. "
         "Unless given, the time of the selector in `value`, which then must have one only.",
     )
+    scale: float = Field(1.0, gt=0, description="What each value is multiplied with.")
+    unit: Unit | None = Field(None, description="Unless given, as of the reading.")
+
+    @model_validator(mode="after")
+    def _can_be_dated(self) -> Self:
+        if self.fresh is None:
+            several = len(set(selectors(self.value))) > 1
+            if several or _MOVES_LABELS.search(self.value):
+                why = "has several selectors" if several else "changes labels"
+                raise FieldError(f"`value` {why}, so `fresh` is required", ("value",))
+        return self
+
+    @property
+    def dated(self) -> str:
+        """The query for the time of the newest sample."""
+        return self.fresh or f"timestamp({selectors(self.value)[0]})"
+
+
+class OwnReading(Series):
+    """A reading of nodes or pods.
+
+    Each series must be of one node or pod, or of one device, zone or link of it. What is not a
+    number, below 0, above the highest legal value, older than the policy's `maxAge`, or told twice
+    and differently, counts as absent, and absent is never 0.
+    """
+
     unit: Unit = Field(description="Of the values of `value`.")
+    needs: str = Field("", description="What its exporter must be told to export it, for people.")
     highest: float | None = Field(
         None,
         gt=0,
@@ -181,6 +212,13 @@ class OwnReading(Strict):
         "`ratio` the value is a share already, and only what pods use is compared with it. Targets "
         "of Utilization need it.",
     )
+    alternatives: list[Series] = Field(
+        default_factory=list,
+        description="Other ways to the value, in order: each completes what those before it lack.",
+    )
+    free: Series | None = Field(
+        None, description="Of `devices`: what they have besides, so that the value is a share."
+    )
     labels: ReadingLabels = Field(
         default_factory=ReadingLabels, description="The labels that say what a series is about."
     )
@@ -189,6 +227,21 @@ class OwnReading(Strict):
         description="Of several devices, zones or links of a node. Largest: the fullest counts. "
         "Total: their sum over all that they can have (of ratios without capacity: the mean). Of "
         "pods it is always the sum.",
+    )
+    devices: Maker | None = Field(
+        None,
+        description="The value is of each GPU of this maker, told by its UUID or the like, and of "
+        "the pods that have it: partitions and GPUs that pods share are understood.",
+    )
+    holders: OwnQuery | None = Field(
+        None, description="Of `devices`: PromQL for the newest sample by device and pod."
+    )
+    resourceWords: list[str] = Field(
+        default_factory=list,
+        description="As `resources`, for all extended resources whose names hold one of these.",
+    )
+    ownNetwork: Yes | None = Field(
+        None, description="For `pod.` readings: pods in the host's network have no value."
     )
     resources: list[LabelKey] = Field(
         default_factory=list,
@@ -207,20 +260,32 @@ class OwnReading(Strict):
     )
 
     @model_validator(mode="after")
-    def _can_be_dated(self) -> "OwnReading":
-        if self.fresh is None:
-            several = len(set(selectors(self.value))) > 1
-            if several or _MOVES_LABELS.search(self.value):
-                why = "has several selectors" if several else "changes labels"
-                raise FieldError(f"`value` {why}, so `fresh` is required", ("value",))
-        if self.capacity is not None and self.capacity.allocatable and not self.resources:
+    def _has_what_it_needs(self) -> Self:
+        allocatable = self.capacity is not None and self.capacity.allocatable
+        if allocatable and not (self.resources or self.devices):
             raise FieldError("`allocatable` needs `resources`", ("capacity", "allocatable"))
+        for name in ("free", "holders"):
+            if getattr(self, name) is not None and self.devices is None:
+                raise FieldError(f"`{name}` needs `devices`", (name,))
         return self
 
     @property
-    def dated(self) -> str:
-        """The query for the time of the newest sample."""
-        return self.fresh or f"timestamp({selectors(self.value)[0]})"
+    def sources(self) -> tuple[Series, ...]:
+        """All ways to the value, in order of preference."""
+        return (self, *self.alternatives)
+
+    @property
+    def relative(self) -> bool:
+        """Whether a node's value is a share of what it can be."""
+        return self.unit == "ratio" or self.capacity is not None or self.free is not None
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """All that is asked for it."""
+        ways = (*self.sources, *([self.free] if self.free else ()))
+        more = (self.capacity.query if self.capacity else None, self.holders)
+        found = (each for way in ways for each in (way.value, way.count, way.dated))
+        return tuple(dict.fromkeys(each for each in (*found, *more) if each))
 
     @property
     def most(self) -> float:

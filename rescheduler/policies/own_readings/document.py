@@ -1,17 +1,27 @@
 """Readings: what operators measure with, beside or instead of what is built in."""
 
-from typing import Literal
+import functools
+from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, at_least_one_of
 from rescheduler.policies.own_readings.definition import OwnReading, ReadingName
 from rescheduler.policies.own_readings.pairs import PairReading
-from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS, shipped
 
-Preset = Literal["dcgm", "amd", "intel", "node-exporter", "gke-managed"]
+
+def _preset(value: str) -> str:
+    if value not in PRESETS:
+        raise FieldError(f"must be one of {', '.join(PRESETS)}", known=PRESETS)
+    return value
+
+
+Preset = Annotated[
+    str, AfterValidator(_preset), WithJsonSchema({"type": "string", "enum": list(PRESETS)})
+]
 
 
 class Readings(Document):
@@ -29,6 +39,7 @@ class Readings(Document):
     model_config = ConfigDict(json_schema_extra=at_least_one_of("presets", "readings", "traffic"))
 
     kind: Literal["Readings"] = "Readings"
+    about: str = Field("", description="What it reads, and from which exporter: for people.")
     presets: list[Preset] = Field(
         default_factory=list,
         description="Ready definitions for an exporter, see [Presets](#presets). Where two have a "
@@ -64,6 +75,23 @@ class Readings(Document):
         """All readings that it defines; of several for one name the first that applies counts."""
         answer: dict[str, tuple[OwnReading, ...]] = {}
         for preset in self.presets:
-            for name, each in PRESETS[preset].items():
+            for name, each in preset_of(preset).readings.items():
                 answer[name] = (*answer.get(name, ()), each)
         return answer | {name: (each,) for name, each in self.readings.items()}
+
+
+@functools.cache
+def preset_of(name: str) -> Readings:
+    """The document of a preset.
+
+    Raises:
+        KeyError: there is none of that name.
+    """
+    return Readings(name=name, **shipped("presets", name)["spec"])
+
+
+@functools.cache
+def built_in() -> tuple[Readings, ...]:
+    """The documents of all that nobody needs to define, in the order of their names."""
+    found = (shipped("builtin", each) for each in BUILT_IN)
+    return tuple(Readings(name=each["metadata"]["name"], **each["spec"]) for each in found)

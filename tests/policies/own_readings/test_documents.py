@@ -9,7 +9,8 @@ from rescheduler.documents.promql import selectors
 from rescheduler.kube.nodes.accelerators import maker
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.policies.own_readings.document import preset_of
+from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.catalog import CATALOG
 
@@ -156,7 +157,7 @@ def test_selectors_of_a_query(query: str, found: int) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_can_be_written_as_a_document(preset: str) -> None:
-    for name, own in PRESETS[preset].items():
+    for name, own in preset_of(preset).readings.items():
         assert OwnReading.model_validate(own.model_dump(mode="json", exclude_none=True)) == own
         assert name.startswith(("node.", "pod."))
         if name.startswith("pod."):
@@ -165,8 +166,8 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", ["amd", "intel"])
 def test_presets_do_not_replace_what_is_built_in_for_the_same_devices(preset: str) -> None:
-    for name, own in PRESETS[preset].items():
-        built_in = {each.maker for each in CATALOG[name].sources} if name in CATALOG else set()
+    for name, own in preset_of(preset).readings.items():
+        built_in = {each.devices for each in CATALOG[name].parts} if name in CATALOG else set()
         assert not built_in & {maker(each) for each in own.resources}, name
 
 

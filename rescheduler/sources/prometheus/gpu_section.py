@@ -1,0 +1,210 @@
+"""The section of all GPUs: what each carries, whoever made it, and the pods that have it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray
+from rescheduler.policies.own_readings.definition import OwnReading, Series
+from rescheduler.sources.prometheus.catalog import holders_of
+from rescheduler.sources.prometheus.devices import folding
+from rescheduler.sources.prometheus.devices.gpu_devices import (
+    DEVICE,
+    STRANGER,
+    DeviceLoad,
+    completed,
+    device_loads,
+    device_of,
+    shared_device,
+    slot_of,
+)
+from rescheduler.sources.prometheus.http.http_api import Sample
+from rescheduler.sources.prometheus.identity import (
+    Holder,
+    device_values,
+    read_holders,
+    workload_of,
+)
+from rescheduler.sources.prometheus.measuring import (
+    Key,
+    ReadingProblems,
+    Row,
+    Value,
+    going_on,
+    show,
+)
+from rescheduler.sources.prometheus.section import Context, Folded, Labels, Section, is_complete
+
+
+class GpuSection(Section):
+    """The definitions of all makers together, since a node may have GPUs of several."""
+
+    def __init__(self, definitions: Sequence[OwnReading], context: Context) -> None:
+        expectation = context.cluster.expectation
+        known = {each.devices for each in definitions if each.devices is not None}
+        if context.of_nodes:
+            wanted: BoolArray = expectation.ready & expectation.of_makers(known)
+        else:
+            wanted = expectation.running & (expectation.pod_gpus > 0)
+        super().__init__(context, wanted)
+        self._definitions = definitions
+        self._first = definitions[0]
+        self.unowned: list[Labels] = []
+
+    def capacity(self) -> FloatArray | None:
+        """(nodes,) how many GPUs pods can have there."""
+        if self._first.capacity is None or not self._context.of_nodes:
+            return None
+        gpus = self._context.cluster.expectation.gpus
+        return np.where(gpus > 0, gpus, np.nan)
+
+    def fold(self) -> Folded:
+        """See Section. The devices of nodes where pods may share some go with the reading."""
+        if not self.wanted.any():
+            return Folded({})
+        context = self._context
+        problems, expectation = context.problems, context.cluster.expectation
+        if context.of_nodes and self._first.combine == "Largest":
+            return self._worst()
+        loads = self._loads()
+        if not context.of_nodes:
+            return Folded(self._pods(loads))
+        rows = {key: load.value for key, load in loads.items()}
+        shares = {key: (load.value.value, load.used) for key, load in loads.items()}
+        if self._first.free is None:
+            answer = folding.gpu_load(rows, expectation, problems)
+        else:
+            free: dict[Key, Value] = {}
+            for each in self._asked_for():
+                if each.free is not None:
+                    free |= self._measured(each.free)
+            answer = folding.gpu_memory(rows, free, expectation, problems)
+            shares = folding.memory_shares(loads, free)
+        shared = tuple(
+            shared_device(key, loads[key], share)
+            for key, share in sorted(shares.items())
+            if expectation.sharing[key[0]] and key[0] in answer[0]
+        )
+        return Folded(*answer, shared)
+
+    def _worst(self) -> Folded:
+        sources = [source for each in self._asked_for() for source in each.sources]
+        rows = self.completed(sources, self._measured)
+        gpus = self._context.cluster.expectation.gpus
+        values = folding.worst(rows, gpus, self._context.problems)
+        return Folded(values, {}, self._by_device(rows))
+
+    def _pods(self, loads: Mapping[Key, DeviceLoad]) -> folding.Found:
+        context = self._context
+        pods = context.cluster.snapshot.pods
+        found, untold = folding.pod_gpus(
+            loads,
+            context.cluster.expectation,
+            context.cluster.pod_node,
+            context.problems,
+            pods,
+            in_gpus=self._first.unit == "GPUs",
+        )
+        self.wanted = self.wanted.copy()
+        self.wanted[untold] = False
+        if untold:
+            text = "RDG012: pods that share GPUs, of which nobody reports who has which"
+            context.problems.note(text, pods[untold[0]].key, len(untold))
+        return found
+
+    def _loads(self) -> dict[Key, DeviceLoad]:
+        """Each device by the preferred source, completed by the next where it has none."""
+        context, found = self._context, dict[Key, DeviceLoad]()
+        gpus = context.cluster.expectation.gpus
+        problems = context.problems if context.of_nodes else ReadingProblems()
+        for each in self._asked_for():
+            for source in each.sources:
+                loads = device_loads(
+                    self._of_maker(each, self.groups(source, self._key)),
+                    self._pod_of,
+                    highest=self._first.most,
+                    max_age=context.request.max_age,
+                    problems=problems,
+                )
+                completed(found, loads, problems)
+                if is_complete(found, gpus) and all(
+                    load.told for load in found.values() if load.used
+                ):
+                    return self._adopted(found, problems)
+        return self._adopted(found, problems)
+
+    def _adopted(
+        self, found: dict[Key, DeviceLoad], problems: ReadingProblems
+    ) -> dict[Key, DeviceLoad]:
+        if problems is not self._context.problems:
+            homes = dict(enumerate(self._context.cluster.pod_node))
+            self._context.problems.adopt(problems, homes)
+        return found
+
+    def _asked_for(self) -> list[OwnReading]:
+        """The definitions of makers of which a node that counts has devices."""
+        makers = self._context.cluster.expectation.makers
+        return [
+            each for each in self._definitions if any(each.devices in known for known in makers)
+        ]
+
+    def _of_maker(self, own: OwnReading, groups: dict[Key, list[Row]]) -> dict[Key, list[Row]]:
+        """The rows of nodes with devices of that maker."""
+        makers = self._context.cluster.expectation.makers
+        return {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
+
+    def _measured(self, source: Series) -> dict[Key, Value]:
+        return self.measure(source, self._key, self._first.most)
+
+    def going_on(self, samples: list[Sample]) -> list[Sample]:
+        """The times of series that have not ended."""
+        return going_on(samples, device_of)
+
+    def _key(self, labels: Labels) -> Key | None:
+        node = self._context.cluster.identity.node(labels)
+        if node < 0:
+            self._context.problems.note("series that name no node of this cluster", show(labels))
+            return None
+        return node, device_of(labels)
+
+    def _pod_of(self, labels: Mapping[str, str]) -> int:
+        """The pod that has the device by its series; DEVICE: none, STRANGER: one that is gone."""
+        found = self._context.cluster.identity.pod(labels)
+        if workload_of(labels)[1]:
+            if found.number < 0:
+                self._context.problems.note(f"series of {found.reason}", show(labels))
+                return STRANGER
+            return found.number
+        # Without such labels of its own the row carries the exporter's pod, or honors the labels.
+        if found.number >= 0 and self._may_hold(found.number, labels):
+            return found.number
+        self.unowned.append(labels)
+        return DEVICE
+
+    def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
+        """What is behind the values of the nodes that are not at 0."""
+        context = self._context
+        observed = {key: value for key, value in rows.items() if self.wanted[key[0]]}
+        if not any(value.value > 0 for value in observed.values()):
+            return ()
+        holders: list[Holder] = []
+        query = holders_of(self._definitions)
+        if query:
+            samples = going_on(context.send(query).samples, device_of)
+            holders = read_holders(samples, self._holder, context.at, context.request.max_age)
+        return tuple(device_values(observed, holders))
+
+    def _holder(self, labels: Mapping[str, str]) -> Holder | None:
+        identity = self._context.cluster.identity
+        node = identity.node(labels)
+        if node < 0:
+            return None
+        pod = identity.pod(labels).number
+        holds = pod >= 0 and self._may_hold(pod, labels)
+        return Holder((node, device_of(labels)), slot_of(labels), pod if holds else -1)
+
+    def _may_hold(self, pod: int, labels: Mapping[str, str]) -> bool:
+        """Whether the pod is not the exporter's own, which an idle device carries."""
+        cluster = self._context.cluster
+        own = not workload_of(labels)[1] and cluster.snapshot.on_own_node[pod]
+        return not own and cluster.expectation.may_have_gpus(pod)
