@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.cluster.readings import LinkSpeed
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, resolve
 from tests import cluster
 from tests.draws import tries
@@ -281,7 +281,8 @@ def test_speeds_that_differ_are_not_replaced_by_a_declared_one() -> None:
     ],
 )  # fmt: skip
 def test_links_are_the_nodes_own(device: str, physical: bool) -> None:
-    [pattern] = re.findall(r'device=~"([^"]+)"', CATALOG["node.network.receive"].parts[0].dated)
+    query = fill(CATALOG["node.network.receive"].parts[0].dated, 300, "")
+    [pattern] = re.findall(r'device=~"([^"]+)"', query)
     assert bool(re.fullmatch(pattern, device)) == physical
 
 

@@ -164,7 +164,7 @@ def test_gaudi_says_in_labels_of_its_own_who_has_a_device() -> None:
     labels = {"node": "n1", "namespace": "habana", "pod": "exporter", "UUID": "01P0", **owner}
     stub = Stub().series("node.gpu", [(labels, 80.0)], source=GAUDI)
     assert read(stub, "pod.gpu", before).values[0] == pytest.approx(0.8)
-    assert "pod_namespace,pod_name" in CATALOG["pod.gpu"].sources[GAUDI].value
+    assert "pod_namespace,pod_name" in fill(CATALOG["pod.gpu"].sources[GAUDI].value, WINDOW, "")
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,15 @@ HIGHEST: dict[str, float] = {
 }
 """The largest legal value of one series, unless the definition has another."""
 
+NODE_LABELS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename")
+"""Labels that may have the name or an address of a node, in the order in which they count."""
+OWNER_LABELS = ("exported_namespace", "exported_pod", "pod_namespace", "pod_name")
+"""Labels that may name the pod that a series is about where `namespace` and `pod` are the
+exporter's; the last two are those of dcgm-exporter's `--use-old-namespace`."""
+LINKS = "(en[abcdopsuvxP]|eth|em[0-9]|p[0-9]+p[0-9]|ib|bond|team|hsn|net[0-9]|rdma|gpu[0-9]+rdma).*"
+"""The node's own links, as systemd.net-naming-scheme(7), the kernel, biosdevname or the makers of
+fabrics name them; never those of pods, such as the `eni...` of Amazon's CNI."""
+
 _NAME = r"(node|pod)(\.[a-zA-Z][a-zA-Z0-9]*)+"
 _MOVES_LABELS = re.compile(r"\blabel_(replace|join)\s*\(")
 _LABEL = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
@@ -79,9 +88,11 @@ class ReadingLabels(Strict):
 
     node: _LABEL | None = Field(
         None,
-        description="The label with the name or an address of the node. Unless given: `Hostname`, "
-        "`hostname`, `node`, `kubernetes_node` or `nodename`, else the node of the exporter's pod "
-        "(`namespace` and `pod`), else the host of `instance`.",
+        description="The label with the name or an address of the node. Unless given, the first "
+        f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
+        "exporter's pod (`namespace` and `pod`); else the host of `instance`. Short and full host "
+        "names match. `by ($node)` keeps all of these labels, `by ($node,$pod)` also those that "
+        "tell the pod.",
     )
     namespace: _LABEL | None = Field(
         None, description="The label with the pod's namespace; `pod` must be given too."
@@ -189,6 +200,13 @@ class Series(Strict):
         return self.fresh or f"timestamp({selectors(self.value)[0]})"
 
 
+class WholeOnly(Strict):
+    """A node has no value if a series of its GPUs has this label with another value."""
+
+    label: _LABEL = Field(description="A label that the queries keep.")
+    value: str = Field(description="Its value for a GPU that is not in partitions.")
+
+
 class OwnReading(Series):
     """A reading of nodes or pods.
 
@@ -233,12 +251,18 @@ class OwnReading(Series):
         description="The value is of each GPU of this maker, told by its UUID or the like, and of "
         "the pods that have it: partitions and GPUs that pods share are understood.",
     )
+    wholeOnly: WholeOnly | None = Field(
+        None, description="Of `devices`: what tells that a GPU is not in partitions."
+    )
     holders: OwnQuery | None = Field(
         None, description="Of `devices`: PromQL for the newest sample by device and pod."
     )
     resourceWords: list[str] = Field(
         default_factory=list,
         description="As `resources`, for all extended resources whose names hold one of these.",
+    )
+    reported: Yes | None = Field(
+        None, description="For `node.` readings: other nodes that report it count as well."
     )
     ownNetwork: Yes | None = Field(
         None, description="For `pod.` readings: pods in the host's network have no value."
@@ -264,7 +288,7 @@ class OwnReading(Series):
         allocatable = self.capacity is not None and self.capacity.allocatable
         if allocatable and not (self.resources or self.devices):
             raise FieldError("`allocatable` needs `resources`", ("capacity", "allocatable"))
-        for name in ("free", "holders"):
+        for name in ("free", "holders", "wholeOnly"):
             if getattr(self, name) is not None and self.devices is None:
                 raise FieldError(f"`{name}` needs `devices`", (name,))
         return self

@@ -4,7 +4,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import ReadingRequest
-from rescheduler.policies.own_readings.definition import OwnReading, Series
+from rescheduler.policies.own_readings.definition import (
+    LINKS,
+    NODE_LABELS,
+    OWNER_LABELS,
+    OwnReading,
+    Series,
+)
 from rescheduler.policies.own_readings.document import built_in
 
 
@@ -71,11 +77,22 @@ def definitions_of(
     return own, tuple(each for each in known if each.devices not in makers)
 
 
+_NAMES = {
+    "$node": ",".join(("cluster", "job", "instance", *NODE_LABELS)),
+    "$pod": ",".join(("namespace", "pod", *OWNER_LABELS)),
+    "$links": LINKS,
+}
+
+
 def fill(template: str, window: float, match: str) -> str:
     """The query of a template. window: seconds. match: matchers with a trailing comma, or "".
 
     `$step` is a tenth of the window, and `$span` two of them: for quantiles over many short rates.
+    `$node` and `$pod` are the labels that may tell a node and a pod, `$links` the names of the
+    node's own network devices.
     """
+    for name, text in _NAMES.items():
+        template = template.replace(name, text)
     spans = {"$window": window, "$step": window / 10, "$span": window / 5}
     for name, seconds in spans.items():
         template = template.replace(name, _span(seconds))

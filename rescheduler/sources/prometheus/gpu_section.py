@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray
-from rescheduler.policies.own_readings.definition import OwnReading, Series
+from rescheduler.policies.own_readings.definition import OwnReading, Series, WholeOnly
 from rescheduler.sources.prometheus.catalog import holders_of
 from rescheduler.sources.prometheus.devices import folding
 from rescheduler.sources.prometheus.devices.gpu_devices import (
@@ -50,6 +50,8 @@ class GpuSection(Section):
         self._definitions = definitions
         self._first = definitions[0]
         self.unowned: list[Labels] = []
+        # Of nodes also where the reading is of pods: what is wrong with a device is said of both.
+        self._problems = context.problems if context.of_nodes else ReadingProblems()
 
     def capacity(self) -> FloatArray | None:
         """(nodes,) how many GPUs pods can have there."""
@@ -68,6 +70,7 @@ class GpuSection(Section):
             return self._worst()
         loads = self._loads()
         if not context.of_nodes:
+            problems.adopt(self._problems, dict(enumerate(context.cluster.pod_node)))
             return Folded(self._pods(loads))
         rows = {key: load.value for key, load in loads.items()}
         shares = {key: (load.value.value, load.used) for key, load in loads.items()}
@@ -115,8 +118,7 @@ class GpuSection(Section):
     def _loads(self) -> dict[Key, DeviceLoad]:
         """Each device by the preferred source, completed by the next where it has none."""
         context, found = self._context, dict[Key, DeviceLoad]()
-        gpus = context.cluster.expectation.gpus
-        problems = context.problems if context.of_nodes else ReadingProblems()
+        gpus, problems = context.cluster.expectation.gpus, self._problems
         for each in self._asked_for():
             for source in each.sources:
                 loads = device_loads(
@@ -130,15 +132,7 @@ class GpuSection(Section):
                 if is_complete(found, gpus) and all(
                     load.told for load in found.values() if load.used
                 ):
-                    return self._adopted(found, problems)
-        return self._adopted(found, problems)
-
-    def _adopted(
-        self, found: dict[Key, DeviceLoad], problems: ReadingProblems
-    ) -> dict[Key, DeviceLoad]:
-        if problems is not self._context.problems:
-            homes = dict(enumerate(self._context.cluster.pod_node))
-            self._context.problems.adopt(problems, homes)
+                    return found
         return found
 
     def _asked_for(self) -> list[OwnReading]:
@@ -151,7 +145,25 @@ class GpuSection(Section):
     def _of_maker(self, own: OwnReading, groups: dict[Key, list[Row]]) -> dict[Key, list[Row]]:
         """The rows of nodes with devices of that maker."""
         makers = self._context.cluster.expectation.makers
-        return {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
+        found = {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
+        if own.wholeOnly is not None:
+            self._without_partitions(own.wholeOnly, found)
+        return found
+
+    def _without_partitions(self, only: WholeOnly, groups: dict[Key, list[Row]]) -> None:
+        """Leave out the nodes of which the load of a whole GPU stands for its partitions."""
+        whole = ("", only.value)
+        labels = {
+            key[0]: rows[0].labels
+            for key, rows in groups.items()
+            if rows[0].labels.get(only.label, "").lower() not in whole
+        }
+        for node, such in labels.items():
+            name = self._context.cluster.snapshot.nodes[node].metadata.name
+            what = "nodes with GPUs in partitions, which have no load of their own"
+            self._problems.refuse(node, "RDG003", what, f"{name}: {such[only.label]}")
+        for key in [key for key in groups if key[0] in labels]:
+            del groups[key]
 
     def _measured(self, source: Series) -> dict[Key, Value]:
         return self.measure(source, self._key, self._first.most)

@@ -79,17 +79,17 @@ class PlainSection(Section):
 
     def fold(self) -> Folded:
         """See Section."""
-        if not self.wanted.any():
-            return Folded({})
         own, context = self._own, self._context
+        if not self.wanted.any() and not own.reported:
+            return Folded({})
         holders: list[Holder] = []
-        values = {
-            key: value
-            for key, value in self.completed(
-                own.sources, lambda source: self._measured(source, holders)
-            ).items()
-            if self.wanted[key[0]]
-        }
+        values = self.completed(own.sources, lambda source: self._measured(source, holders))
+        if own.reported:
+            self.wanted = self.wanted.copy()
+            self.wanted[[key[0] for key in values if context.cluster.expectation.ready[key[0]]]] = (
+                True
+            )
+        values = {key: value for key, value in values.items() if self.wanted[key[0]]}
         if not context.of_nodes:
             return Folded(dict(self._pods(values)))
         if own.labels.link and own.capacity is not None and own.capacity.query is not None:

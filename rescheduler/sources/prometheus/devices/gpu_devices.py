@@ -150,6 +150,9 @@ def _device_of(labels: Mapping[str, str]) -> str:
     if not uuid:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
         uuid = f"{host} gpu {slot_of(labels)}"
+    partition = labels.get("gpu_partition_id", "")  # AMD's: each has its memory, none a load
+    if partition.isdecimal() and int(partition) > 0:
+        return f"{uuid}:{partition}"
     part = labels.get("GPU_I_ID")
     return f"{uuid}/{part}/{labels.get('GPU_I_PROFILE', '')}" if part else uuid
 
