@@ -142,7 +142,10 @@ _GAUDI = '{instance="g",namespace="habana",pod="e",UUID="u"}'
 EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
     # Each pod had it for half of the time; the partitions without a report do not thin it out.
     (_mean(_source(MADE_BY_AMD, "node.gpu")), {_X: 100, _Y: 50}),
-    (_mean(_source(MADE_BY_AMD, "node.gpu.memory", beside=True)), {_AMD_GPU: 750}),
+    (
+        _mean(_source(MADE_BY_AMD, "node.gpu.memory", beside=True)),
+        {_AMD_GPU.replace("}", ',gpu_partition_id="0"}'): 750},
+    ),
     (_source(INTEL, "node.gpu").value, {f"{{{XPU}}}": 0.9}),
     (_source(INTEL, "node.gpu.memory").value, {f"{{{XPU}}}": 25}),
     (_source(INTEL, "node.gpu.memory", beside=True).value, {f"{{{XPU}}}": 75}),

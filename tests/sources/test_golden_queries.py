@@ -90,6 +90,13 @@ def sent(request: ReadingRequest, backend: str, selector: str = "") -> list[str]
     prefix, behave = BACKENDS[backend]
 
     def answer(asked: Request) -> Reply:
+        if (
+            " == 0" in asked.query["query"] or "> 0.3)" in asked.query["query"]
+        ):  # nothing is doubted
+            empty = {"resultType": "vector", "result": []}
+            return behave(asked, empty) or Reply(
+                json.dumps({"status": "success", "data": empty}).encode()
+            )
         query, ranged = asked.query["query"], "end" in asked.query
         row = {} if query.endswith("vector(1)") else ROW
         value = AT - 5 if "timestamp(" in query else 1.0

@@ -207,6 +207,16 @@ class WholeOnly(Strict):
     value: str = Field(description="Its value for a GPU that is not in partitions.")
 
 
+class Doubt(Strict):
+    """What shows that a value must not be believed."""
+
+    query: OwnQuery = Field(
+        description="PromQL, with the same labels as `value`, that answers for those nodes, pods "
+        "or devices whose value is wrong, and for nobody else."
+    )
+    says: str = Field(description="What it shows, for people.")
+
+
 class OwnReading(Series):
     """A reading of nodes or pods.
 
@@ -233,6 +243,12 @@ class OwnReading(Series):
     alternatives: list[Series] = Field(
         default_factory=list,
         description="Other ways to the value, in order: each completes what those before it lack.",
+    )
+    doubts: list[Doubt] = Field(
+        default_factory=list,
+        description="Who has no value although there is one: a counter that stands still, a value "
+        "that is frozen. Alternatives of `devices` are compared without that: a GPU of which two "
+        "differ by more than 30 points has no value.",
     )
     free: Series | None = Field(
         None, description="Of `devices`: what they have besides, so that the value is a share."
@@ -307,7 +323,8 @@ class OwnReading(Series):
     def queries(self) -> tuple[str, ...]:
         """All that is asked for it."""
         ways = (*self.sources, *([self.free] if self.free else ()))
-        more = (self.capacity.query if self.capacity else None, self.holders)
+        more = [self.capacity.query if self.capacity else None, self.holders]
+        more += [each.query for each in self.doubts]
         found = (each for way in ways for each in (way.value, way.count, way.dated))
         return tuple(dict.fromkeys(each for each in (*found, *more) if each))
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, Strict, at_least_one_of
-from rescheduler.policies.own_readings.definition import LINKS, OwnReading, ReadingName
+from rescheduler.policies.own_readings.definition import LINKS, Doubt, OwnReading, ReadingName
 from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
 from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS, shipped
 
@@ -68,8 +68,8 @@ class Exporter(Strict):
                 return [own(each) for each in value]
             return self._query(value) if query else value
 
-        readings: dict[str, Any] = shipped(_SHIPPED[self.name], self.name)["spec"]["readings"]
-        return {name: OwnReading(**own(each)) for name, each in readings.items()}
+        spec = shipped(_SHIPPED[self.name], self.name)["spec"]
+        return Readings(name=self.name, **{**own(spec), "about": ""}).own_readings
 
     def _query(self, text: str) -> str:
         said = "".join(f"{label}={json.dumps(value)}," for label, value in self.matchers.items())
@@ -119,6 +119,9 @@ class Readings(Document):
         description="Definitions by the name of the reading; they replace those of the presets.",
     )
 
+    doubts: list[Doubt] = Field(
+        default_factory=list, description="As those of a reading, for all `readings` here."
+    )
     traffic: dict[str, PairReading] = Field(
         default_factory=dict,
         description="Traffic of workloads, by the name that `traffic.reading` of Locality gives.",
@@ -139,14 +142,24 @@ class Readings(Document):
                 raise FieldError(message, ("readings", name, "capacity"))
         return self
 
+    @property
+    def own_readings(self) -> dict[str, OwnReading]:
+        """Its readings by name, each with the doubts about all of them."""
+        if not self.doubts:
+            return self.readings
+        return {
+            name: each.model_copy(update={"doubts": [*each.doubts, *self.doubts]})
+            for name, each in self.readings.items()
+        }
+
     def definitions(self) -> dict[str, tuple[OwnReading, ...]]:
         """All readings that it defines; of several for one name the first that applies counts."""
         answer: dict[str, tuple[OwnReading, ...]] = {}
-        found = [preset_of(each).readings for each in self.presets]
+        found = [preset_of(each).own_readings for each in self.presets]
         for readings in (*found, *(each.adapted() for each in self.exporters)):
             for name, each in readings.items():
                 answer[name] = (*answer.get(name, ()), each)
-        return answer | {name: (each,) for name, each in self.readings.items()}
+        return answer | {name: (each,) for name, each in self.own_readings.items()}
 
 
 @functools.cache

@@ -26,12 +26,15 @@ from rescheduler.sources.prometheus.section import Ask, Context, Section
 class Assembly:
     """The way from one request to its reading.
 
-    at: the evaluation time. ask: see Ask; it raises MetricsUnavailable, which passes through.
+    at: the evaluation time, past: whether it is one of many in the past. ask: see Ask; it raises
+    MetricsUnavailable, which passes through.
     """
 
-    def __init__(self, request: ReadingRequest, cluster: Cluster, at: float, ask: Ask) -> None:
+    def __init__(
+        self, request: ReadingRequest, cluster: Cluster, at: float, ask: Ask, *, past: bool = False
+    ) -> None:
         self._request = request
-        self._context = Context(request, cluster, at, ask)
+        self._context = Context(request, cluster, at, ask, past)
         own, rest = definitions_of(request)
         self._sections = _sections(own, self._context)
         theirs = np.zeros(len(self._subjects), dtype=np.bool_)

@@ -52,7 +52,7 @@ def unit_of(name: str, parts: Iterable[OwnReading]) -> str:
 def _catalog() -> dict[str, Definition]:
     found: dict[str, tuple[OwnReading, ...]] = {}
     for document in built_in():
-        for name, each in document.readings.items():
+        for name, each in document.own_readings.items():
             found[name] = (*found.get(name, ()), each)
     return {name: Definition(name, parts) for name, parts in found.items()}
 

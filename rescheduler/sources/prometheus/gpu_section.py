@@ -4,17 +4,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray
 from rescheduler.policies.own_readings.definition import OwnReading, Series, WholeOnly
 from rescheduler.sources.prometheus.catalog import holders_of
 from rescheduler.sources.prometheus.devices import folding
 from rescheduler.sources.prometheus.devices.gpu_devices import (
     DEVICE,
+    IDENTITY,
     STRANGER,
     DeviceLoad,
     completed,
     device_loads,
     device_of,
+    has_identity,
     shared_device,
     slot_of,
 )
@@ -31,9 +34,26 @@ from rescheduler.sources.prometheus.measuring import (
     Row,
     Value,
     going_on,
+    number,
     show,
 )
 from rescheduler.sources.prometheus.section import Context, Folded, Labels, Section, is_complete
+
+DIFFER = 0.3
+"""Points by which two ways to the load of a GPU may differ. The engine's share of active time and
+that in which any kernel ran are not the same, yet both are near 0 for an idle GPU and near 1 for a
+busy one; a profiling module that has stopped, or somebody else's exporter, is farther off."""
+
+
+def _by_device(source: Series) -> str:
+    mean = f"({source.value})" + (f" / ({source.count})" if source.count else "")
+    scaled = "" if source.scale == 1.0 else f" * {source.scale:g}"
+    return f"max by ({IDENTITY}) ({mean}){scaled}"
+
+
+def _metric(source: Series) -> str:
+    """The name of the series of a source."""
+    return selectors(source.value)[0].partition("{")[0]
 
 
 class GpuSection(Section):
@@ -93,6 +113,9 @@ class GpuSection(Section):
     def _worst(self) -> Folded:
         sources = [source for each in self._asked_for() for source in each.sources]
         rows = self.completed(sources, self._measured)
+        self.doubted(
+            [doubt for each in self._asked_for() for doubt in each.doubts], self._key, rows
+        )
         gpus = self._context.cluster.expectation.gpus
         values = folding.worst(rows, gpus, self._context.problems)
         return Folded(values, {}, self._by_device(rows))
@@ -119,6 +142,7 @@ class GpuSection(Section):
         """Each device by the preferred source, completed by the next where it has none."""
         context, found = self._context, dict[Key, DeviceLoad]()
         gpus, problems = context.cluster.expectation.gpus, self._problems
+        origin: dict[Key, Series] = {}
         for each in self._asked_for():
             for source in each.sources:
                 loads = device_loads(
@@ -128,12 +152,44 @@ class GpuSection(Section):
                     max_age=context.request.max_age,
                     problems=problems,
                 )
-                completed(found, loads, problems)
+                for key in completed(found, loads, problems):
+                    origin[key] = source
                 if is_complete(found, gpus) and all(
                     load.told for load in found.values() if load.used
                 ):
-                    return found
+                    break
+        self._note_mixed(origin)
+        first: dict[str | None, Series] = {}
+        for each in () if context.past else self._asked_for():
+            for source in each.sources:
+                if first.setdefault(each.devices, source) is not source:
+                    self._disputed(first[each.devices], source, found)
+            self.doubted(each.doubts, self._key, found)
         return found
+
+    def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
+        """Say so where a node's GPUs are reported by different series."""
+        of_node: dict[int, set[str]] = {}
+        for key, source in origin.items():
+            of_node.setdefault(key[0], set()).add(_metric(source))
+        for node, metrics in of_node.items():
+            if len(metrics) > 1:
+                what = f"nodes whose GPUs are told by {' and '.join(sorted(metrics))}"
+                name = self._context.cluster.snapshot.nodes[node].metadata.name
+                self._context.problems.note(what, name)
+
+    def _disputed(self, one: Series, other: Series, found: dict[Key, DeviceLoad]) -> None:
+        """Leave out the GPUs of which two ways to the value differ, and say what both have."""
+        query = f"{_by_device(other)} and (abs({_by_device(other)} - {_by_device(one)}) > {DIFFER})"
+        keys = {key[1]: key for key in found}
+        for each in self._context.send(query).samples:
+            key = keys.get(device_of(each.metric)) if has_identity(each.metric) else None
+            if key is None:
+                continue
+            name = self._context.cluster.snapshot.nodes[key[0]].metadata.name
+            there = f"{found.pop(key).value.value:.0%} by {_metric(one)}"
+            text = f"{key[1]} of {name}: {there}, {number(each.value[1]):.0%} by {_metric(other)}"
+            self._problems.refuse(key[0], "RDG005", "GPUs of which two sources differ", text)
 
     def _asked_for(self) -> list[OwnReading]:
         """The definitions of makers of which a node that counts has devices."""

@@ -84,6 +84,7 @@ class PlainSection(Section):
             return Folded({})
         holders: list[Holder] = []
         values = self.completed(own.sources, lambda source: self._measured(source, holders))
+        self.doubted(own.doubts, self._whole, values)
         if own.reported:
             self.wanted = self.wanted.copy()
             self.wanted[[key[0] for key in values if context.cluster.expectation.ready[key[0]]]] = (
@@ -239,6 +240,10 @@ class PlainSection(Section):
             return None
         return subject, part
 
+    def _whole(self, labels: Labels) -> Key | None:
+        subject = self._subject(labels)[0]
+        return (subject, "") if subject >= 0 else None
+
     def _subject(self, labels: Labels) -> tuple[int, str]:
         """The node or pod, -1 where there is none, and why."""
         if self._context.of_nodes:
@@ -273,8 +278,7 @@ class PlainSection(Section):
         def key_of(labels: Labels) -> Key | None:
             if not part or labels.get(part):
                 return self._key(labels)
-            subject = self._subject(labels)[0]
-            return (subject, "") if subject >= 0 else None
+            return self._whole(labels)
 
         nodes = oldest(
             [each for each in dated if of_node_alone(each.metric)],

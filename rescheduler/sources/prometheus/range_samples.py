@@ -122,4 +122,4 @@ def _asked(
                     answers[template].relabel(seen.of)
             return answers[template][row]
 
-        yield Assembly(reading.request, cluster, at, then).reading("", (), "")
+        yield Assembly(reading.request, cluster, at, then, past=True).reading("", (), "")

@@ -7,12 +7,12 @@ makers together.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
-from rescheduler.policies.own_readings.definition import Series
+from rescheduler.policies.own_readings.definition import Doubt, Series
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
@@ -25,6 +25,7 @@ from rescheduler.sources.prometheus.measuring import (
     identify,
     number,
     resolve,
+    show,
 )
 
 Ask = Callable[[str], Vector]
@@ -37,13 +38,15 @@ KeyOf = Callable[[Labels], Key | None]
 class Context:
     """What all sections of one reading share.
 
-    at: the evaluation time. rows: how many all answers had so far.
+    at: the evaluation time. past: whether that is an instant of the past, of which nothing but the
+    values is asked. rows: how many all answers had so far.
     """
 
     request: ReadingRequest
     cluster: Cluster
     at: float
     send: Ask
+    past: bool = False
     problems: ReadingProblems = field(default_factory=ReadingProblems)
     rows: int = 0
 
@@ -130,14 +133,38 @@ class Section:
             time = times.get(identify(labels))
             return None if time is None else context.at - time
 
+        samples = context.ask(source.value)
+        self.note_jobs(samples)
         found = group(
-            context.ask(source.value),
+            samples,
             key_of,
             age_of,
             scale=source.scale,
             weights=by_series(context.ask(source.count)) if source.count else None,
         )
         return self.dated_by_key(found, dated)
+
+    def doubted(self, doubts: Sequence[Doubt], key_of: KeyOf, values: dict[Key, Any]) -> None:
+        """Leave out the values that must not be believed, with the reason.
+
+        key_of: a device, or "" for all that a node or pod has.
+        """
+        problems = self._context.problems
+        for doubt in () if self._context.past else doubts:
+            for each in self._context.send(doubt.query).samples:
+                key = key_of(each.metric)
+                such = [one for one in values if one == key or (key == (one[0], ""))]
+                for one in such:
+                    del values[one]
+                if such:
+                    problems.refuse(such[0][0], "RDG016", doubt.says, show(each.metric))
+
+    def note_jobs(self, samples: Sequence[Sample]) -> None:
+        """Say so where series of one name come from several jobs."""
+        jobs = Counter(each.metric.get("job", "") for each in samples)
+        if len(jobs) > 1:
+            shown = ", ".join(f'job="{job}" {count}' for job, count in sorted(jobs.items()))
+            self._context.problems.note(f"series of several jobs: {shown}")
 
     def going_on(self, samples: list[Sample]) -> list[Sample]:
         """The times of series that have not ended; see `measuring.going_on`."""
