@@ -226,7 +226,9 @@ class OwnReading(Series):
     """
 
     unit: Unit = Field(description="Of the values of `value`.")
-    needs: str = Field("", description="What its exporter must be told to export it, for people.")
+    needs: str = Field(
+        "", description="Which exporter tells it, and what that must be told: for people."
+    )
     highest: float | None = Field(
         None,
         gt=0,
@@ -269,6 +271,11 @@ class OwnReading(Series):
     )
     wholeOnly: WholeOnly | None = Field(
         None, description="Of `devices`: what tells that a GPU is not in partitions."
+    )
+    podsUntold: Yes | None = Field(
+        None,
+        description="Of `devices`: the exporter may not tell which pod has a GPU. Unless a series "
+        "does, no such pod ought to have a value.",
     )
     holders: OwnQuery | None = Field(
         None, description="Of `devices`: PromQL for the newest sample by device and pod."

@@ -9,6 +9,7 @@ from rescheduler.model.cluster.readings import (
     BoolArray,
     DeviceValue,
     FloatArray,
+    Lack,
     Reading,
     ReadingRequest,
 )
@@ -20,7 +21,7 @@ from rescheduler.sources.prometheus.gpu_section import GpuSection
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import show
 from rescheduler.sources.prometheus.plain_section import PlainSection, about
-from rescheduler.sources.prometheus.section import Ask, Context, Section
+from rescheduler.sources.prometheus.section import Ask, Context, Section, no_series
 
 
 class Assembly:
@@ -44,7 +45,8 @@ class Assembly:
         for section in _sections(rest, self._context):
             section.wanted &= ~theirs
             self._sections.append(section)
-        self._unit = unit_of(request.name, (*own, *rest))
+        self._definitions = (*own, *rest)
+        self._unit = unit_of(request.name, self._definitions)
 
     @property
     def _subjects(self) -> Collection[object]:
@@ -109,6 +111,7 @@ class Assembly:
             notes=problems.notes(),
             problem=problem or short,
             thin=short is not None,
+            lacks=self._lacks(values, expected),
             devices=tuple(devices),
         )
 
@@ -133,8 +136,28 @@ class Assembly:
         wanted = int(expected.sum())
         if wanted and not self._context.rows:
             text = f"0 of {wanted} {self._request.subject}s have a value"
-            return Problem("RDG009", f"{text}: the source has no series of {self._request.name}")
+            needs = "; ".join(dict.fromkeys(map(no_series, self._definitions)))
+            text += f": the source has no series of {self._request.name}"
+            return Problem("RDG009", f"{text} ({needs})")
         return None
+
+    def _lacks(self, values: FloatArray, expected: BoolArray) -> tuple[Lack, ...]:
+        """Who ought to have a value and has none, by cause."""
+        problems, found = self._context.problems, dict[tuple[str, str], list[int]]()
+        for each in np.flatnonzero(expected & np.isnan(values)).tolist():
+            cause = problems.causes.get(each, ("", ""))[0]
+            if not cause:
+                section = next(one for one in self._sections if one.wanted[each])
+                cause = section.cause(each)
+            found.setdefault((problems.codes.get(each, "RDG003"), cause), []).append(each)
+        return tuple(
+            Lack(code, cause if len(such) > 1 else self._one(such[0], cause), tuple(such))
+            for (code, cause), such in sorted(found.items())
+        )
+
+    def _one(self, subject: int, cause: str) -> str:
+        what, example = self._context.problems.causes.get(subject, ("", ""))
+        return f"{what}: {example}" if example else cause
 
     def _short(self, values: FloatArray, expected: BoolArray) -> Problem | None:
         """That too few of all subjects have a value, or None."""

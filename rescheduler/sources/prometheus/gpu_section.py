@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray
 from rescheduler.policies.own_readings.definition import OwnReading, Series, WholeOnly
 from rescheduler.sources.prometheus.catalog import holders_of
@@ -37,7 +36,15 @@ from rescheduler.sources.prometheus.measuring import (
     number,
     show,
 )
-from rescheduler.sources.prometheus.section import Context, Folded, Labels, Section, is_complete
+from rescheduler.sources.prometheus.section import (
+    Context,
+    Folded,
+    Labels,
+    Section,
+    is_complete,
+    metric_of,
+    no_series,
+)
 
 DIFFER = 0.3
 """Points by which two ways to the load of a GPU may differ. The engine's share of active time and
@@ -49,11 +56,6 @@ def _by_device(source: Series) -> str:
     mean = f"({source.value})" + (f" / ({source.count})" if source.count else "")
     scaled = "" if source.scale == 1.0 else f" * {source.scale:g}"
     return f"max by ({IDENTITY}) ({mean}){scaled}"
-
-
-def _metric(source: Series) -> str:
-    """The name of the series of a source."""
-    return selectors(source.value)[0].partition("{")[0]
 
 
 class GpuSection(Section):
@@ -79,6 +81,15 @@ class GpuSection(Section):
             return None
         gpus = self._context.cluster.expectation.gpus
         return np.where(gpus > 0, gpus, np.nan)
+
+    def cause(self, subject: int) -> str:
+        """See Section."""
+        cluster = self._context.cluster
+        node = subject if self._context.of_nodes else cluster.pod_node[subject]
+        has = [
+            each for each in self._definitions if each.devices in cluster.expectation.makers[node]
+        ]
+        return "; ".join(map(no_series, has))
 
     def fold(self) -> Folded:
         """See Section. The devices of nodes where pods may share some go with the reading."""
@@ -133,10 +144,29 @@ class GpuSection(Section):
         )
         self.wanted = self.wanted.copy()
         self.wanted[untold] = False
+        self._leave_out_untold(loads)
         if untold:
             text = "RDG012: pods that share GPUs, of which nobody reports who has which"
             context.problems.note(text, pods[untold[0]].key, len(untold))
         return found
+
+    def _leave_out_untold(self, loads: Mapping[Key, DeviceLoad]) -> None:
+        """Expect nothing of the pods of an exporter that tells no pod."""
+        cluster = self._context.cluster
+        home, makers = cluster.pod_node, cluster.expectation.makers
+        for own in self._definitions:
+            of = own.devices
+            if not own.podsUntold or any(
+                load.used and of in makers[node] for (node, _), load in loads.items()
+            ):
+                continue
+            such = [
+                each for each in np.flatnonzero(self.wanted).tolist() if makers[home[each]] == {of}
+            ]
+            if such:
+                self.wanted[such] = False
+                text = f"RDG012: pods with GPUs of {of}, whose exporter does not tell pods"
+                self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
 
     def _loads(self) -> dict[Key, DeviceLoad]:
         """Each device by the preferred source, completed by the next where it has none."""
@@ -171,7 +201,7 @@ class GpuSection(Section):
         """Say so where a node's GPUs are reported by different series."""
         of_node: dict[int, set[str]] = {}
         for key, source in origin.items():
-            of_node.setdefault(key[0], set()).add(_metric(source))
+            of_node.setdefault(key[0], set()).add(metric_of(source))
         for node, metrics in of_node.items():
             if len(metrics) > 1:
                 what = f"nodes whose GPUs are told by {' and '.join(sorted(metrics))}"
@@ -187,8 +217,8 @@ class GpuSection(Section):
             if key is None:
                 continue
             name = self._context.cluster.snapshot.nodes[key[0]].metadata.name
-            there = f"{found.pop(key).value.value:.0%} by {_metric(one)}"
-            text = f"{key[1]} of {name}: {there}, {number(each.value[1]):.0%} by {_metric(other)}"
+            there = f"{found.pop(key).value.value:.0%} by {metric_of(one)}"
+            text = f"{key[1]} of {name}: {there}, {number(each.value[1]):.0%} by {metric_of(other)}"
             self._problems.refuse(key[0], "RDG005", "GPUs of which two sources differ", text)
 
     def _asked_for(self) -> list[OwnReading]:

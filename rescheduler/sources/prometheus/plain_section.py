@@ -24,6 +24,7 @@ from rescheduler.sources.prometheus.section import (
     Folded,
     Labels,
     Section,
+    no_series,
     oldest,
     with_ages,
 )
@@ -76,6 +77,11 @@ class PlainSection(Section):
             np.float64,
         )
         return np.where(array > 0, array, np.nan)
+
+    def cause(self, subject: int) -> str:
+        """See Section."""
+        del subject
+        return no_series(self._own)
 
     def fold(self) -> Folded:
         """See Section."""

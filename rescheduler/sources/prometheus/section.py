@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
-from rescheduler.policies.own_readings.definition import Doubt, Series
+from rescheduler.policies.own_readings.definition import Doubt, OwnReading, Series
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
@@ -88,6 +89,10 @@ class Section:
     def capacity(self) -> FloatArray | None:
         """(nodes,) how much 1.0 is, where the API server reports it; else None."""
         return None
+
+    def cause(self, subject: int) -> str:
+        """Why a subject has no value of which there was no row."""
+        raise NotImplementedError
 
     def fold(self) -> Folded:
         """Ask, and make of the rows one value of each subject.
@@ -182,6 +187,17 @@ class Section:
             self._context.ask(query), key_of, lambda _key, _labels: 0.0, scale=1.0, weights=None
         )
         return self.resolved(rows, highest)
+
+
+def no_series(own: OwnReading) -> str:
+    """That there is no series of a definition, and what would export it."""
+    series = " or ".join(dict.fromkeys(metric_of(each) for each in own.sources))
+    return f"no series {series}" + (f": needs {own.needs}" if own.needs else "")
+
+
+def metric_of(source: Series) -> str:
+    """The name of the first series of a source."""
+    return selectors(source.value)[0].partition("{")[0]
 
 
 def is_complete(found: Mapping[Key, object], wanted: FloatArray | BoolArray) -> bool:
