@@ -162,6 +162,7 @@ class Reading:
     thin: whether `problem` is only that too few of all subjects have a value. Whoever evaluates
     some of them has to see for itself whether enough of those have one.
     lacks: who of `expected` has no value, by cause.
+    convention: which labels tell the nodes and pods of its series, in words; "" is not known.
     cost: of asking; None where nothing was asked, as in a recording.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
@@ -185,6 +186,7 @@ class Reading:
     devices: tuple[DeviceValue, ...] = ()
     thin: bool = False
     lacks: tuple[Lack, ...] = ()
+    convention: str = ""
     cost: Cost | None = None
 
     @property

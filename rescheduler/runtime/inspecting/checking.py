@@ -116,6 +116,7 @@ def _answer(
         seconds=None if cost is None else cost.seconds,
         samples=None if cost is None else cost.samples,
         past=_past(reading) if reading.request.span and fit else "",
+        convention=reading.convention,
         notes=list(reading.notes),
         problem=problem,
     )

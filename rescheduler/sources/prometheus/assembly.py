@@ -112,6 +112,7 @@ class Assembly:
             problem=problem or short,
             thin=short is not None,
             lacks=self._lacks(values, expected),
+            convention=self._convention(),
             devices=tuple(devices),
         )
 
@@ -140,6 +141,20 @@ class Assembly:
             text += f": the source has no series of {self._request.name}"
             return Problem("RDG009", f"{text} ({needs})")
         return None
+
+    def _convention(self) -> str:
+        """Which labels tell the nodes and pods of most series, in words."""
+        found = self._context.conventions
+        nodes, pods = Counter[str](), Counter[str]()
+        for (node, pod), count in found.items():
+            nodes[node or "no label that names one"] += count
+            pods[pod] += count * bool(pod)
+        if not nodes:
+            return ""
+        said = f"nodes by {nodes.most_common(1)[0][0]}"
+        by = pods.most_common(1)[0][0] if pods.total() else ""
+        honored = {"exported_pod": " (honor_labels: false)", "pod": " (honor_labels: true)"}
+        return f"{said}, pods by {by}{honored.get(by, '')}" if by else said
 
     def _lacks(self, values: FloatArray, expected: BoolArray) -> tuple[Lack, ...]:
         """Who ought to have a value and has none, by cause."""

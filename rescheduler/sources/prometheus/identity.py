@@ -107,6 +107,15 @@ class Identity:
             self._known[key] = found = self._look_up(labels, own=own)
         return found
 
+    def convention(self, labels: Mapping[str, str]) -> tuple[str, str]:
+        """Which labels of a series tell its node, and its pod: "" where none does."""
+        node = next((each for each in NODE_LABELS if self.named(labels.get(each, "")) >= 0), "")
+        if not node and self._node(labels, own=True) >= 0:
+            by_pod = (labels.get("namespace", ""), labels.get("pod", "")) in self._pods
+            node = "namespace and pod of the exporter" if by_pod else "instance"
+        pod = next((each for each in ("exported_pod", "pod_name") if labels.get(each)), "")
+        return node, pod or ("pod" if labels.get("pod") and not node.endswith("exporter") else "")
+
     def pod(self, labels: Mapping[str, str]) -> PodFound:
         """The pod that a series is about, if it is where the API server has it.
 

@@ -29,6 +29,9 @@ from rescheduler.sources.prometheus.measuring import (
     show,
 )
 
+_LEARNED = 100
+"""Series of an answer by which it is learned which labels tell their nodes and pods."""
+
 Ask = Callable[[str], Vector]
 """Sends a template of a document and answers with its vector."""
 Labels = Mapping[str, str]
@@ -40,7 +43,8 @@ class Context:
     """What all sections of one reading share.
 
     at: the evaluation time. past: whether that is an instant of the past, of which nothing but the
-    values is asked. rows: how many all answers had so far.
+    values is asked. conventions: how many series have their node and pod in which labels, of some.
+    rows: how many all answers had so far.
     """
 
     request: ReadingRequest
@@ -48,6 +52,7 @@ class Context:
     at: float
     send: Ask
     past: bool = False
+    conventions: Counter[tuple[str, str]] = field(default_factory=Counter)
     problems: ReadingProblems = field(default_factory=ReadingProblems)
     rows: int = 0
 
@@ -165,7 +170,11 @@ class Section:
                     problems.refuse(such[0][0], "RDG016", doubt.says, show(each.metric))
 
     def note_jobs(self, samples: Sequence[Sample]) -> None:
-        """Say so where series of one name come from several jobs."""
+        """Say so where series of one name come from several jobs; learn which labels they have."""
+        if self._context.past:
+            return
+        for each in samples[:_LEARNED]:
+            self._context.conventions[self._context.cluster.identity.convention(each.metric)] += 1
         jobs = Counter(each.metric.get("job", "") for each in samples)
         if len(jobs) > 1:
             shown = ", ".join(f'job="{job}" {count}' for job, count in sorted(jobs.items()))
