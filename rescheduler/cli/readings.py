@@ -43,7 +43,7 @@ def command(settings: Settings, name: str | None, policies: Path | None) -> int:
         return 0
     found = list(defined(None if policies is None else load_policies(policies)))
     if name is not None:
-        found = [each for each in found if name in (each.name, each.place.partition(",")[0])]
+        found = [each for each in found if name in (each.name, each.place.partition(" ")[0])]
     there = None if settings.prometheus_url is None else answered(settings, found)
     rows = [(each.name, each.own.unit, each.place, series_of(each.own)) for each in found]
     width = shutil.get_terminal_size((120, 24)).columns

@@ -13,8 +13,6 @@ from rescheduler.runtime.reading_sources import series_counts
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.reading_guide import series_of
 
-NOT_USED = "preset, not read unless a document names it"
-
 
 @dataclass(frozen=True)
 class Defined:
@@ -28,16 +26,16 @@ class Defined:
 def defined(policies: PolicySet | None) -> Iterator[Defined]:
     """Every definition: those of operators, those built in, those of presets."""
     for document in policies.readings if policies is not None else ():
-        place = f"{document.name}, {policies.files[document.name]}" if policies else ""
+        place = f"{document.name} ({policies.files[document.name]})" if policies else ""
         for name, owns in document.definitions().items():
             yield from (Defined(name, place, own) for own in owns)
     for place, documents in (
         ("built in", built_in()),
-        (NOT_USED, tuple(map(preset_of, PRESETS))),
+        ("preset", tuple(map(preset_of, PRESETS))),
     ):
         for each in documents:
             yield from (
-                Defined(name, f"{each.name}, {place}", own)
+                Defined(name, f"{each.name} ({place})", own)
                 for name, own in each.own_readings.items()
             )
 

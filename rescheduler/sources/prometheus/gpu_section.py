@@ -1,6 +1,7 @@
 """The section of all GPUs: what each carries, whoever made it, and the pods that have it."""
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
@@ -189,12 +190,13 @@ class GpuSection(Section):
                 ):
                     break
         self._note_mixed(origin)
-        first: dict[str | None, Series] = {}
+        ways: dict[str | None, list[Series]] = {}
         for each in () if context.past else self._asked_for():
-            for source in each.sources:
-                if first.setdefault(each.devices, source) is not source:
-                    self._disputed(first[each.devices], source, found)
+            ways.setdefault(each.devices, []).extend(each.sources)
             self.doubted(each.doubts, self._key, found)
+        for sources in ways.values():
+            for one, other in combinations(sources, 2):
+                self._disputed(one, other, found)
         return found
 
     def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
