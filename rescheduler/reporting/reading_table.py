@@ -74,9 +74,7 @@ def render_definitions(
     there: each series with what the metric source has of it, "" for nothing; None: nobody asked.
     """
     screen = Screen(width=width, color=False)
-    grid = Grid(
-        [Column("reading", flexible=True), Column("unit"), Column("document", flexible=True)]
-    )
+    grid = Grid([Column("reading", flexible=True), Column("unit"), Column("document")])
     for name, unit, place, series in rows:
         said = [
             each if there is None else f"{each}: {there.get(each) or 'none'}" for each in series
