@@ -23,6 +23,7 @@ _VERBS = {
     "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
     "history": "Show what was moved, whether it helped, and what was prevented.",
     "check": "Check policy files.",
+    "readings": "Print what readings are defined by, and what a metric source has of them.",
     "test": "Run policy tests: small clusters, and what policies must do to them.",
     "record": "Save the cluster and its readings to a file.",
     "schema": "Print the JSON Schema of policies, plans, outcomes, explanations or histories.",

@@ -121,7 +121,7 @@ _MATCHERS = r"\{([^{}\x22']|" + _QUOTED + r")*\}"
 SELECTOR_PATTERN = rf"^\s*([a-zA-Z_:][a-zA-Z0-9_:]*\s*({_MATCHERS})?|{_MATCHERS})\s*$"
 """One instant vector selector: a name, matchers in braces, or both; no range and no function."""
 
-QUERY_PATTERN = r"^([^$]|\$(window|step|span|match)\b|\$[^a-zA-Z_])+$"
+QUERY_PATTERN = r"^([^$]|\$(window|step|span|match|node|pod|links)\b|\$[^a-zA-Z_])+$"
 """Anything whose `$name`s are ones that are filled in."""
 
 
@@ -136,7 +136,9 @@ def _selector(value: str) -> str:
 
 def _query(value: str) -> str:
     if not re.search(QUERY_PATTERN, value):
-        raise ValueError("must be PromQL; of names with a `$` there are $window and $match")
+        raise ValueError(
+            "must be PromQL; of names with a `$` there are $window, $match, $node, $pod and $links"
+        )
     wrong = unreadable(value)
     if wrong:
         raise FieldError(f"not PromQL: {wrong}")

@@ -108,7 +108,7 @@ _ALL = (
     Reason("RDG002", "The metric source answered only in part.", "Repair what its warning names."),
     Reason("RDG003", "Too few of the expected nodes or pods have a value.", "Repair the exporters, or lower `minCoverage`."),
     Reason("RDG004", "The values are too old.", "Repair the exporters, or raise `maxAge`."),
-    Reason("RDG005", "A node or a pod has several values that differ.", "Look for an exporter that is scraped twice."),
+    Reason("RDG005", "A node, pod or device has several values that differ.", "Look for an exporter that is scraped twice, for one that has stopped, or for somebody else's series: `exporters[].matchers` of a document of kind Readings says which job is read."),
     Reason("RDG006", "The values are not finite, or out of their range.", "Repair the exporter."),
     Reason("RDG007", "The reading is not in the recorded snapshot.", "Record again with these policies."),
     Reason("RDG008", "There is no reading of this name.", "Use a name of the table of readings in policies/README.md."),
@@ -118,6 +118,7 @@ _ALL = (
     Reason("RDG020", "The metric source has series of several clusters, whose nodes and pods may have the same names.", 'Give `--prometheus-selector` the label of this one, such as `cluster="eu-1"`.'),
     Reason("RDG014", "The policy selects nodes with devices, and nothing is measured of any of them.", "Define the reading for them in a document of kind Readings, whose presets have some that are not built in; or leave these nodes out of `nodes`."),
     Reason("RDG015", "A node reports more devices than it has to allocate.", "Look for devices that were withdrawn as unhealthy, or for series of another cluster."),
+    Reason("RDG016", "A value stands still, or is contradicted, so it is not believed.", "Restart the exporter, and look at what it reads from."),
     Reason("RDG012", "Nobody reports which pods share which GPU of a node, so no pod leaves it for their sake.", "Set KUBERNETES_VIRTUAL_GPUS=true on dcgm-exporter."),
     # Policies
     Reason("SPR001", "A domain holds more pods of a workload than its fair share and `maxSkew`.", "A move to an emptier domain repairs it.", "RestoreSpread"),

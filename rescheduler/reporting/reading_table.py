@@ -1,6 +1,6 @@
 """How readings answer, as text for a terminal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from rich.text import Text
 
@@ -44,7 +44,9 @@ def render_readings(answers: Iterable[ReadingAnswer], *, width: int, color: bool
 
 
 def _below(each: ReadingAnswer) -> Text | None:
-    lines = [Text(clean(note), style="dim") for note in (each.past, *each.notes) if note]
+    lines = [
+        Text(clean(note), style="dim") for note in (each.convention, each.past, *each.notes) if note
+    ]
     if each.problem is not None:
         said = Text.assemble(coded(each.problem.code), clean(each.problem.message))
         # The problem of a reading of which too little is there has the notes in it.
@@ -62,3 +64,23 @@ def _range(each: ReadingAnswer) -> str:
 
 def _count(number: int | None) -> str:
     return "-" if number is None else f"{number:,}"
+
+
+def render_definitions(
+    rows: Iterable[tuple[str, str, str, list[str]]], there: Mapping[str, str] | None, *, width: int
+) -> str:
+    """A row for each definition: reading, unit, document; below it its series, and how many.
+
+    there: each series with what the metric source has of it, "" for nothing; None: nobody asked.
+    """
+    screen = Screen(width=width, color=False)
+    grid = Grid([Column("reading", flexible=True), Column("unit"), Column("document")])
+    for name, unit, place, series in rows:
+        said = [
+            each if there is None else f"{each}: {there.get(each) or 'none'}" for each in series
+        ]
+        grid.add(
+            Text(clean(name)), Text(unit), Text(clean(place)), below=Text(clean("; ".join(said)))
+        )
+    screen.grid(grid)
+    return screen.text()

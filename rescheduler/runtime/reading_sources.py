@@ -5,6 +5,7 @@ in `reading_sources`.
 """
 
 import functools
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -13,12 +14,14 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.errors import SettingsError
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.settings import AUTO, Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
 from rescheduler.sources.kubernetes.metric_services import metric_service
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.http.access import Access, header_files
+from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 
 OPTIONS = "--prometheus-url"
@@ -80,6 +83,31 @@ def _prometheus(settings: Settings, url: str, *, stats: bool) -> PrometheusReadi
     )
     prometheus.stats = stats
     return PrometheusReadings(prometheus)
+
+
+def series_counts(settings: Settings, names: Iterable[str]) -> dict[str, dict[str, int]]:
+    """How many series of each name the metric source has, by job.
+
+    Raises:
+        SettingsError: no address is given.
+        MetricsUnavailable: it does not answer.
+    """
+    if settings.prometheus_url in (None, AUTO):
+        raise SettingsError(f"{OPTIONS} has no address", "give that of your Prometheus.")
+    prometheus = _prometheus(settings, settings.prometheus_url or "", stats=False).prometheus
+    until = time.monotonic() + prometheus.deadline
+    try:
+        return {
+            name: {
+                each.metric.get("job", ""): round(number(each.value[1]))
+                for each in prometheus.query(
+                    f"count by (job) ({name}{{{prometheus.match}}})", None, until
+                ).samples
+            }
+            for name in names
+        }
+    finally:
+        prometheus.close()
 
 
 class Found:

@@ -8,6 +8,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import (
     DeviceValue,
     FloatArray,
+    Lack,
     Reading,
     ReadingRequest,
     instants,
@@ -31,6 +32,7 @@ class RecordedReading(msgspec.Struct):
     range_samples: bytes | None = msgspec.field(name="trail", default=None)
     devices: tuple[DeviceValue, ...] = ()
     thin: bool = False
+    lacks: tuple[Lack, ...] = ()
 
 
 def pack_reading(reading: Reading) -> RecordedReading:
@@ -53,6 +55,7 @@ def pack_reading(reading: Reading) -> RecordedReading:
         range_samples=None if reading.range_samples is None else raw(reading.range_samples),
         devices=reading.devices,
         thin=reading.thin,
+        lacks=reading.lacks,
     )
 
 
@@ -83,6 +86,10 @@ def unpack_reading(packed: RecordedReading, nodes: int, pods: int) -> Reading:
             range_samples is None or len(each.range_samples) != len(range_samples)
         ):
             raise ValueError(f"{packed.request.name} has another past of device {each.device}")
+    if not all(0 <= each < size for lack in packed.lacks for each in lack.subjects):
+        raise ValueError(
+            f"{packed.request.name} lacks values of {packed.request.subject}s not there"
+        )
     expected = np.frombuffer(packed.expected, np.uint8).astype(np.bool_)
     if len(expected) != size:
         raise ValueError(f"{packed.request.name} expects {len(expected)} of {size} subjects")
@@ -100,4 +107,5 @@ def unpack_reading(packed: RecordedReading, nodes: int, pods: int) -> Reading:
         range_samples=range_samples,
         devices=packed.devices,
         thin=packed.thin,
+        lacks=packed.lacks,
     )

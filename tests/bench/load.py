@@ -1,13 +1,17 @@
 """Readings for a synthetic cluster: every node at an ordinary load, and a few that are hot."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG, Definition
+from rescheduler.sources.prometheus.assembly import Assembly
+from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.expectation import Expectation
+from rescheduler.sources.prometheus.http.http_api import Vector
+from rescheduler.sources.prometheus.indexed_cluster import Cluster
 
 LINK = 1.25e9
 """Bytes a second of every node's card."""
@@ -28,10 +32,15 @@ def readings(
     return Readings(tuple(entries))
 
 
+def of(request: ReadingRequest, snapshot: Snapshot) -> Assembly:
+    """Who ought to have a value, and how much 1.0 is; nothing is asked."""
+    return Assembly(request, Cluster(snapshot), 0.0, lambda _template: Vector([]))
+
+
 def _reading(
     snapshot: Snapshot, expectation: Expectation, request: ReadingRequest, hot: float, seed: int
 ) -> Reading:
-    definition = CATALOG[request.name]
+    assembly = of(request, snapshot)
     resource = request.name.partition(".")[2]
     # One seed a resource, so that the nodes' reading and the pods' describe the same policy test.
     random = np.random.default_rng([seed, *resource.encode()])
@@ -39,12 +48,12 @@ def _reading(
     if request.subject == "node":
         values = target
     else:
-        values = _shared_out(snapshot, expectation, definition, target * capacity, random)
-    expected = expectation.expected(definition, request.window)
+        values = _shared_out(snapshot, request, target * capacity, random)
+    expected = assembly.expected
     values = np.where(expected, values, np.nan)
     return Reading(
         request=request,
-        unit=definition.unit,
+        unit=CATALOG[request.name].unit,
         values=values,
         ages=np.where(np.isnan(values), np.nan, 15.0),
         expected=expected,
@@ -64,8 +73,7 @@ def _targets(
     target = np.where(
         random.random(size) < hot, random.uniform(0.85, 0.95, size), random.uniform(0.2, 0.6, size)
     )
-    definition = CATALOG[f"node.{resource}"]
-    known = expectation.capacity(definition)
+    known = of(ReadingRequest(f"node.{resource}"), snapshot).capacity
     if known is None:
         known = np.full(size, LINK) if "network" in resource else expectation.gpus * _DEVICE
     return target, known
@@ -73,13 +81,12 @@ def _targets(
 
 def _shared_out(
     snapshot: Snapshot,
-    expectation: Expectation,
-    definition: Definition,
+    request: ReadingRequest,
     load: FloatArray,
     random: np.random.Generator,
 ) -> FloatArray:
     """(pods,) each node's load, given to its pods in random shares."""
-    expected = expectation.expected(definition, 0.0)
+    expected = of(replace(request, window=0.0), snapshot).expected
     shares = np.where(expected, random.uniform(0.2, 1.0, len(snapshot.pods)), 0.0)
     totals = np.bincount(snapshot.pod_node, weights=shares, minlength=len(snapshot.nodes))
     whole = np.where(totals > 0, totals, np.nan)

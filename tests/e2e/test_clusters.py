@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from rescheduler.model.problem import Problem
+from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, unsure_in
-from rescheduler.sources.prometheus.definition import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus as Asked
 from tests.e2e.exporter.prometheus import Prometheus
 from tests.sources.server import Reply, serving

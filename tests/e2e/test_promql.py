@@ -1,7 +1,6 @@
 """What queries of readings mean, by Prometheus' own test tool on made-up series."""
 
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,10 @@ import yaml
 
 from rescheduler.kube.nodes.accelerators import AMD as MADE_BY_AMD
 from rescheduler.kube.nodes.accelerators import GAUDI, INTEL
-from rescheduler.policies.own_readings.presets import PRESETS
-from rescheduler.sources.prometheus.catalog import CATALOG, Definition, Source, fill
+from rescheduler.policies.own_readings.definition import Series
+from rescheduler.policies.own_readings.document import built_in, preset_of
+from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 
 pytestmark = pytest.mark.e2e
 
@@ -110,14 +111,16 @@ EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
 ]
 
 
-def _source(maker: str, reading: str, *, beside: bool = False) -> Source:
-    definition = CATALOG[reading]
-    among = definition.beside if beside else definition.sources
-    return next(each for each in among if each.maker == maker)
+def _source(maker: str, reading: str, *, beside: bool = False) -> Series:
+    own = next(each for each in CATALOG[reading].parts if each.devices == maker)
+    if not beside:
+        return own
+    assert own.free is not None
+    return own.free
 
 
-def _mean(source: Source) -> str:
-    return f"{source.value} / {source.weight}"
+def _mean(source: Series) -> str:
+    return f"{source.value} / {source.count}"
 
 
 OF_MAKERS = {
@@ -139,7 +142,10 @@ _GAUDI = '{instance="g",namespace="habana",pod="e",UUID="u"}'
 EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
     # Each pod had it for half of the time; the partitions without a report do not thin it out.
     (_mean(_source(MADE_BY_AMD, "node.gpu")), {_X: 100, _Y: 50}),
-    (_mean(_source(MADE_BY_AMD, "node.gpu.memory", beside=True)), {_AMD_GPU: 750}),
+    (
+        _mean(_source(MADE_BY_AMD, "node.gpu.memory", beside=True)),
+        {_AMD_GPU.replace("}", ',gpu_partition_id="0"}'): 750},
+    ),
     (_source(INTEL, "node.gpu").value, {f"{{{XPU}}}": 0.9}),
     (_source(INTEL, "node.gpu.memory").value, {f"{{{XPU}}}": 25}),
     (_source(INTEL, "node.gpu.memory", beside=True).value, {f"{{{XPU}}}": 75}),
@@ -148,12 +154,8 @@ EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
 
 
 def test_every_query_of_readings_and_presets_is_promql(tmp_path: Path) -> None:
-    queries = [text for each in CATALOG.values() for text in _templates(each)]
-    for preset in PRESETS.values():
-        for own in preset.values():
-            queries += [own.value, own.dated]
-            if own.capacity is not None and own.capacity.query is not None:
-                queries.append(own.capacity.query)
+    documents = (*built_in(), *map(preset_of, PRESETS))
+    queries = [text for each in documents for own in each.readings.values() for text in own.queries]
     rules = [
         {"record": f"q:{n}", "expr": fill(query, 300, match)}
         for match in ("", 'cluster="c",')
@@ -171,16 +173,10 @@ def test_every_query_of_readings_and_presets_is_promql(tmp_path: Path) -> None:
     assert f"{len(rules)} rules found" in done.stdout
 
 
-def _templates(definition: Definition) -> Iterator[str]:
-    for source in (*definition.sources, *definition.beside):
-        yield from filter(None, (source.value, source.weight, source.fresh))
-    if definition.holders:
-        yield definition.holders
-
-
 def test_the_queries_of_presets_mean_what_they_say(tmp_path: Path) -> None:
     asked = [
-        (PRESETS[preset][name].value, "20m", values) for preset, name, values in EXPECTED_OF_PRESETS
+        (preset_of(preset).readings[name].value, "20m", values)
+        for preset, name, values in EXPECTED_OF_PRESETS
     ]
     prove(tmp_path, OF_PRESETS, asked)
 
@@ -201,8 +197,8 @@ BESIDE_LOAD = {
 _OF_AMD = '{hostname="a",gpu_id="0",serial_number="s"}'
 EXPECTED_BESIDE_LOAD: list[tuple[str, int, dict[str, float]]] = [
     ("node.gpu.peak", 2, {_OF_AMD: 50}),
-    ("node.gpu.peak", 3, {f"{{{XPU}}}": 0.9}),
-    ("node.gpu.peak", 4, {'{instance="g",UUID="u"}': 70}),
+    ("node.gpu.peak", 4, {f"{{{XPU}}}": 0.9}),
+    ("node.gpu.peak", 3, {'{instance="g",UUID="u"}': 70}),
 ]
 
 

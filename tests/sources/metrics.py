@@ -6,7 +6,8 @@ from typing import Any
 
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG, Source, fill
+from rescheduler.policies.own_readings.definition import Series
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW
 from tests.sources.server import Reply, Request, serving
@@ -15,6 +16,16 @@ AT = NOW.timestamp()
 WINDOW = 300.0
 
 Rows = Iterable[tuple[dict[str, str], Any]]
+
+
+def beside(name: str) -> Series | str:
+    """What a reading asks for besides: the memory that is free, or the speed of a link."""
+    first = CATALOG[name].parts[0]
+    if first.free is not None:
+        return first.free
+    assert first.capacity is not None
+    assert first.capacity.query is not None
+    return first.capacity.query
 
 
 class Stub:
@@ -43,26 +54,29 @@ class Stub:
         return self
 
     def beside(self, name: str, rows: Rows, *, count: float = 20.0) -> "Stub":
-        self.source(CATALOG[name].beside[0], list(rows), 10.0, None, count)
+        self.source(beside(name), list(rows), 10.0, None, count)
         return self
 
     def source(
         self,
-        source: Source,
+        source: Series | str,
         rows: list[tuple[dict[str, str], Any]],
         age: float,
         fresh: Rows | None,
         count: float,
     ) -> None:
-        if source.weight:
-            self._put(source.weight, [(labels, count) for labels, _ in rows])
+        if isinstance(source, str):
+            self._put(source, rows)
+            return
+        if source.count:
+            self._put(source.count, [(labels, count) for labels, _ in rows])
             rows = [
                 (labels, value * count if isinstance(value, int | float) else value)
                 for labels, value in rows
             ]
         self._put(source.value, rows)
         ages = [(labels, age) for labels, _ in rows] if fresh is None else fresh
-        self._put(source.fresh, [(labels, AT - each) for labels, each in ages])
+        self._put(source.dated, [(labels, AT - each) for labels, each in ages])
 
     def _put(self, template: str, rows: list[tuple[dict[str, str], Any]]) -> None:
         if template:

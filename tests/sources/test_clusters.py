@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pytest
 
 from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.clusters import QUESTION
-from rescheduler.sources.prometheus.definition import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.sources.metrics import Stub, read, vector

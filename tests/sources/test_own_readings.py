@@ -9,7 +9,7 @@ import pytest
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.policies.own_readings.document import preset_of
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
@@ -86,7 +86,7 @@ def test_a_measured_capacity_may_not_be_passed() -> None:
 
 
 def test_more_tasks_may_wait_than_a_node_has_cpus() -> None:
-    load = PRESETS["node-exporter"]["node.load"]
+    load = preset_of("node-exporter").readings["node.load"]
     rows: Rows = [({"instance": "n1:9100"}, 3.76), ({"instance": "n2:9100"}, 0.4)]
     nodes = [cluster.node("n1"), cluster.node("n2")]
     reading = read(put(Stub(), load, rows), "node.load", (load,), cluster.snapshot(nodes, []))

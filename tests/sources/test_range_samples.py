@@ -31,7 +31,7 @@ def history(series: dict[str, Callable[[float], float | None]], age: float = 10.
         found = [({"instance": n}, v) for n, v in values.items() if v is not None]
         if query == fill(CPU[0].value, WINDOW, ""):
             return found
-        if query == fill(CPU[0].fresh, WINDOW, ""):
+        if query == fill(CPU[0].dated, WINDOW, ""):
             return [(labels, at - age) for labels, _ in found]
         return []
 
@@ -91,7 +91,7 @@ def test_a_range_of_minutes_is_one_query_for_each_template_and_ends_with_the_rea
     asked = [each.query for each in served.requests if each.path.endswith("/query_range")]
     assert {each["query"] for each in asked} == {
         fill(CPU[0].value, WINDOW, ""),
-        fill(CPU[0].fresh, WINDOW, ""),
+        fill(CPU[0].dated, WINDOW, ""),
     }
     assert len(asked) == 2
     assert {(float(e["start"]), float(e["end"]), float(e["step"])) for e in asked} == {
@@ -154,8 +154,8 @@ def test_pods_have_a_past_too() -> None:
         ]
         answers: dict[str, Rows] = {
             fill(load.value, WINDOW, ""): [(labels, value * 10) for labels, value in found],
-            fill(load.weight, WINDOW, ""): [(labels, 10) for labels, _ in found],
-            fill(load.fresh, WINDOW, ""): [(labels, at - 5) for labels, _ in found],
+            fill(load.count or "", WINDOW, ""): [(labels, 10) for labels, _ in found],
+            fill(load.dated, WINDOW, ""): [(labels, at - 5) for labels, _ in found],
         }
         return answers.get(query, [])
 

@@ -11,7 +11,7 @@ from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from tests import cluster
 from tests.sources.metrics import AT, WINDOW, Stub, read
 
-PROFILED, RUNNING, AMD, INTEL, GAUDI = range(5)
+PROFILED, RUNNING, AMD, GAUDI, INTEL = range(5)
 """The sources of the load of GPUs, in their order in the catalogue."""
 SHARES = {"nvidia.com/gpu.shared": "1"}
 
@@ -164,7 +164,7 @@ def test_gaudi_says_in_labels_of_its_own_who_has_a_device() -> None:
     labels = {"node": "n1", "namespace": "habana", "pod": "exporter", "UUID": "01P0", **owner}
     stub = Stub().series("node.gpu", [(labels, 80.0)], source=GAUDI)
     assert read(stub, "pod.gpu", before).values[0] == pytest.approx(0.8)
-    assert "pod_namespace,pod_name" in CATALOG["pod.gpu"].sources[GAUDI].value
+    assert "pod_namespace,pod_name" in fill(CATALOG["pod.gpu"].sources[GAUDI].value, WINDOW, "")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,9 @@ def test_the_memory_of_intel_gpus_is_measured_too() -> None:
     node = cluster.node("n1", allocatable={"gpu.intel.com/xe": "1"})
     device = {"node": "n1", "pci_bdf": "0000:4d:00.0"}
     [used] = [n for n, each in enumerate(CATALOG["node.gpu.memory"].sources) if "hw_" in each.value]
-    [free] = [each for each in CATALOG["node.gpu.memory"].beside if "hw_" in each.value]
+    [free] = [
+        each.free for each in CATALOG["node.gpu.memory"].parts if each.free and "hw_" in each.value
+    ]
     stub = Stub().series("node.gpu.memory", [(device, 25e9)], source=used)
     stub.source(free, [(device, 75e9)], 10.0, None, 20.0)
     reading = read(stub, "node.gpu.memory", cluster.snapshot([node], []))

@@ -12,7 +12,7 @@ class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     expected, found: nodes or pods that ought to have a value, and those that have one. least, most:
     of the values, in `unit`. seconds, samples: what asking cost, and what the source read for it;
     several readings may share a query, which then counts for each. past: for how many the past is
-    known that `stableFor` asks for.
+    known that `stableFor` asks for. convention: which labels tell the nodes and pods of its series.
     """
 
     name: str
@@ -33,5 +33,6 @@ class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     samples: int | None = None
     past: str = ""
+    convention: str = ""
     notes: list[str] = []
     problem: Problem | None = None

@@ -138,6 +138,15 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
+class Lack:
+    """Subjects that ought to have a value and have none, for one cause. subjects: their indices."""
+
+    code: str
+    cause: str
+    subjects: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One named measurement of every node, or of every pod, at one instant.
 
@@ -152,6 +161,8 @@ class Reading:
     problem: why the reading as a whole is unfit, or None.
     thin: whether `problem` is only that too few of all subjects have a value. Whoever evaluates
     some of them has to see for itself whether enough of those have one.
+    lacks: who of `expected` has no value, by cause.
+    convention: which labels tell the nodes and pods of its series, in words; "" is not known.
     cost: of asking; None where nothing was asked, as in a recording.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
@@ -174,6 +185,8 @@ class Reading:
     range_samples: FloatArray | None = None
     devices: tuple[DeviceValue, ...] = ()
     thin: bool = False
+    lacks: tuple[Lack, ...] = ()
+    convention: str = ""
     cost: Cost | None = None
 
     @property
@@ -181,19 +194,15 @@ class Reading:
         """The name in the catalogue."""
         return self.request.name
 
-    def problem_of_some(self, text: str) -> Problem:
-        """That too few of those that count have a value, with the reason why many have none."""
-        if self.problem is None:
-            return Problem("RDG003", text)
-        return Problem(self.problem.code, f"{text}. Of all, {self.problem.message}")
-
     @property
     def coverage(self) -> float:
         """Share of the expected subjects that have a value, 0 to 1; 1 where none is expected."""
-        wanted = int(self.expected.sum())
-        if wanted == 0:
-            return 1.0
-        return float((~np.isnan(self.values) & self.expected).sum()) / wanted
+        return self.covered(self.expected)
+
+    def covered(self, expected: BoolArray) -> float:
+        """The same of these of them."""
+        wanted = int(expected.sum())
+        return float((~np.isnan(self.values) & expected).sum()) / wanted if wanted else 1.0
 
     @property
     def age(self) -> float | None:

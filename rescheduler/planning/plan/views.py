@@ -32,6 +32,7 @@ from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.shared.coverage import narrowed
 
 MOST_FINDINGS = 20
 MOST_KINDS = 5
@@ -140,11 +141,16 @@ def reading_results(copy: WorkingCopy) -> list[ReadingResult]:
 def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult:
     reading = copy.snapshot.readings.find(request)
     readings = copy.snapshot.readings
-    problem = reading.problem if reading is not None else readings.missing(request)
-    code = problem if problem is not None else None
+    coverage, problem = 0.0, readings.missing(request) if reading is None else reading.problem
+    if reading is not None and request.subject != "pair":
+        askers = [each.policy for each in copy.bindings if request in each.policy.requests()]
+        expected, problem = narrowed(reading, askers, copy.snapshot)
+        coverage = reading.covered(expected)
+    elif reading is not None:
+        coverage = reading.coverage
     return ReadingResult(
         name=request.name,
-        coverage=reading.coverage if reading is not None else 0.0,
+        coverage=coverage,
         ageSeconds=reading.age if reading is not None else None,
         windowSeconds=request.window,
         maxAgeSeconds=request.max_age,
@@ -152,7 +158,7 @@ def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult
         unit=reading.unit if reading is not None else "",
         query=reading.query if reading is not None else "",
         notes=list(reading.notes) if reading is not None else [],
-        problem=code,
+        problem=problem,
     )
 
 

@@ -281,7 +281,11 @@ class _Collection:
         known = [name for name in made.definitions() if name in self._defined]
         if known:
             there = self._defined[known[0]]
-            at = ("readings", known[0]) if known[0] in made.readings else ("presets",)
+            at = (
+                ("readings", known[0])
+                if known[0] in made.readings
+                else ("presets" if made.presets else "exporters",)
+            )
             spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
             message = f"spec.{at[0]}: reading `{known[0]}` is defined in {there} already"
             return [FileProblem(locate(spec, at), message)]

@@ -11,10 +11,11 @@ from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted, lasting
+from rescheduler.model.wording import lasting
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
+from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.matching import select_pods
 
 _PART = 1 / 15
@@ -96,14 +97,17 @@ class IdleGPUs(Policy):
             return Problem("RDG006", f"{request.name} has {text}")
         held = held_gpus(snapshot)
         whole = select_pods(self.match, snapshot) & (held > 0) & (snapshot.pod_age >= self.span)
+        whole &= reading.expected
         subjects = np.flatnonzero(whole)
         used = past[:, subjects] / held[subjects]
         known = ((used >= 0) & (used <= 1 + _ROUNDING)).all(axis=0)
         known &= reading.ages[subjects] <= request.max_age
-        if known.sum() < self.minCoverage * len(subjects):
-            text = f"{request.name} has a value at all times of the last {lasting(self.span)} "
-            text += f"for {known.sum()} of {counted(len(subjects), 'pod')} that the policy selects"
-            return reading.problem_of_some(f"{text}, less than {self.minCoverage:.0%}")
+        present = np.zeros(count, dtype=np.bool_)
+        present[subjects[known]] = True
+        having = f"a value at all times of the last {lasting(self.span)}"
+        few = too_few(snapshot, reading, present, whole, having)
+        if few is not None:
+            return few
         mean, most = np.full((2, count), np.nan)
         mean[subjects[known]] = used[:, known].mean(axis=0)
         most[subjects[known]] = used[:, known].max(axis=0)

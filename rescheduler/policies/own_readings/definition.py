@@ -1,7 +1,7 @@
-"""One reading as an operator defines it: its queries, its labels, and what its values may be."""
+"""One reading as a document defines it: its queries, its labels, and what its values may be."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
@@ -11,6 +11,7 @@ from rescheduler.documents.label_names import LabelKey
 from rescheduler.documents.promql import QUERY_PATTERN, Query, selectors, unmatched
 from rescheduler.policies.base import Match, NodeMatch
 
+Maker = Literal["nvidia", "amd", "intel", "gaudi"]
 Unit = Literal["ratio", "cores", "bytes", "bytes/s", "count", "GPUs", "watts", "celsius"]
 
 HIGHEST: dict[str, float] = {
@@ -25,11 +26,20 @@ HIGHEST: dict[str, float] = {
 }
 """The largest legal value of one series, unless the definition has another."""
 
+NODE_LABELS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename")
+"""Labels that may have the name or an address of a node, in the order in which they count."""
+OWNER_LABELS = ("exported_namespace", "exported_pod", "pod_namespace", "pod_name")
+"""Labels that may name the pod that a series is about where `namespace` and `pod` are the
+exporter's; the last two are those of dcgm-exporter's `--use-old-namespace`."""
+LINKS = "(en[abcdopsuvxP]|eth|em[0-9]|p[0-9]+p[0-9]|ib|bond|team|hsn|net[0-9]|rdma|gpu[0-9]+rdma).*"
+"""The node's own links, as systemd.net-naming-scheme(7), the kernel, biosdevname or the makers of
+fabrics name them; never those of pods, such as the `eni...` of Amazon's CNI."""
+
 _NAME = r"(node|pod)(\.[a-zA-Z][a-zA-Z0-9]*)+"
 _MOVES_LABELS = re.compile(r"\blabel_(replace|join)\s*\(")
 _LABEL = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 _AT_MOST_ONE = ("device", "zone", "link")
-_CAPACITIES = ("fixed", "query", "allocatable")
+_CAPACITIES = ("fixed", "query", "allocatable", "node")
 
 
 def _narrowed(query: str) -> str:
@@ -78,9 +88,11 @@ class ReadingLabels(Strict):
 
     node: _LABEL | None = Field(
         None,
-        description="The label with the name or an address of the node. Unless given: `Hostname`, "
-        "`hostname`, `node`, `kubernetes_node` or `nodename`, else the node of the exporter's pod "
-        "(`namespace` and `pod`), else the host of `instance`.",
+        description="The label with the name or an address of the node. Unless given, the first "
+        f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
+        "exporter's pod (`namespace` and `pod`); else the host of `instance`. Short and full host "
+        "names match. `by ($node)` keeps all of these labels, `by ($node,$pod)` also those that "
+        "tell the pod.",
     )
     namespace: _LABEL | None = Field(
         None, description="The label with the pod's namespace; `pod` must be given too."
@@ -138,7 +150,10 @@ class Capacity(Strict):
         None, description="Measured: PromQL with the same labels as `value`."
     )
     allocatable: Yes | None = Field(
-        None, description="What the node has to allocate of `resources` in all."
+        None, description="What the node has to allocate of `resources` or `devices` in all."
+    )
+    node: LabelKey | None = Field(
+        None, description="What the node has of this resource, such as cpu: its status.capacity."
     )
 
     @model_validator(mode="after")
@@ -148,18 +163,18 @@ class Capacity(Strict):
         return self
 
 
-class OwnReading(Strict):
-    """A reading of nodes or pods.
-
-    Each series must be of one node or pod, or of one device, zone or link of it. What is not a
-    number, below 0, above the highest legal value, older than the policy's `maxAge`, or told twice
-    and differently, counts as absent, and absent is never 0.
-    """
+class Series(Strict):
+    """Queries for one value of each node, pod or device, and for how old it is."""
 
     value: OwnQuery = Field(
         description="PromQL for the value. `$window` is the policy's window; `$match` stands for "
         "the matchers of --prometheus-selector and must be in every selector: "
         '`queue_length{$match}`, `queue_length{$match job="inference"}`.'
+    )
+    count: OwnQuery | None = Field(
+        None,
+        description="PromQL for the number of samples, where `value` is their sum. A device whose "
+        "pod changes has two series in one window, and so gets its average over time.",
     )
     fresh: OwnQuery | None = Field(
         None,
@@ -167,7 +182,53 @@ class OwnReading(Strict):
         "`max by (node) (timestamp(queue_length{$match}))`. Of pods one series a node will do. "
         "Unless given, the time of the selector in `value`, which then must have one only.",
     )
+    scale: float = Field(1.0, gt=0, description="What each value is multiplied with.")
+    unit: Unit | None = Field(None, description="Unless given, as of the reading.")
+
+    @model_validator(mode="after")
+    def _can_be_dated(self) -> Self:
+        if self.fresh is None:
+            several = len(set(selectors(self.value))) > 1
+            if several or _MOVES_LABELS.search(self.value):
+                why = "has several selectors" if several else "changes labels"
+                raise FieldError(f"`value` {why}, so `fresh` is required", ("value",))
+        return self
+
+    @property
+    def dated(self) -> str:
+        """The query for the time of the newest sample."""
+        return self.fresh or f"timestamp({selectors(self.value)[0]})"
+
+
+class WholeOnly(Strict):
+    """A node has no value if a series of its GPUs has this label with another value."""
+
+    label: _LABEL = Field(description="A label that the queries keep.")
+    value: str = Field(description="Its value for a GPU that is not in partitions.")
+
+
+class Doubt(Strict):
+    """What shows that a value must not be believed."""
+
+    query: OwnQuery = Field(
+        description="PromQL, with the same labels as `value`, that answers for those nodes, pods "
+        "or devices whose value is wrong, and for nobody else."
+    )
+    says: str = Field(description="What it shows, for people.")
+
+
+class OwnReading(Series):
+    """A reading of nodes or pods.
+
+    Each series must be of one node or pod, or of one device, zone or link of it. What is not a
+    number, below 0, above the highest legal value, older than the policy's `maxAge`, or told twice
+    and differently, counts as absent, and absent is never 0.
+    """
+
     unit: Unit = Field(description="Of the values of `value`.")
+    needs: str = Field(
+        "", description="Which exporter tells it, and what that must be told: for people."
+    )
     highest: float | None = Field(
         None,
         gt=0,
@@ -181,6 +242,19 @@ class OwnReading(Strict):
         "`ratio` the value is a share already, and only what pods use is compared with it. Targets "
         "of Utilization need it.",
     )
+    alternatives: list[Series] = Field(
+        default_factory=list,
+        description="Other ways to the value, in order: each completes what those before it lack.",
+    )
+    doubts: list[Doubt] = Field(
+        default_factory=list,
+        description="Who has no value although there is one: a counter that stands still, a value "
+        "that is frozen. Alternatives of `devices` are compared without that: a GPU of which two "
+        "differ by more than 30 points has no value.",
+    )
+    free: Series | None = Field(
+        None, description="Of `devices`: what they have besides, so that the value is a share."
+    )
     labels: ReadingLabels = Field(
         default_factory=ReadingLabels, description="The labels that say what a series is about."
     )
@@ -189,6 +263,32 @@ class OwnReading(Strict):
         description="Of several devices, zones or links of a node. Largest: the fullest counts. "
         "Total: their sum over all that they can have (of ratios without capacity: the mean). Of "
         "pods it is always the sum.",
+    )
+    devices: Maker | None = Field(
+        None,
+        description="The value is of each GPU of this maker, told by its UUID or the like, and of "
+        "the pods that have it: partitions and GPUs that pods share are understood.",
+    )
+    wholeOnly: WholeOnly | None = Field(
+        None, description="Of `devices`: what tells that a GPU is not in partitions."
+    )
+    podsUntold: Yes | None = Field(
+        None,
+        description="Of `devices`: the exporter may not tell which pod has a GPU. Unless a series "
+        "does, no such pod ought to have a value.",
+    )
+    holders: OwnQuery | None = Field(
+        None, description="Of `devices`: PromQL for the newest sample by device and pod."
+    )
+    resourceWords: list[str] = Field(
+        default_factory=list,
+        description="As `resources`, for all extended resources whose names hold one of these.",
+    )
+    reported: Yes | None = Field(
+        None, description="For `node.` readings: other nodes that report it count as well."
+    )
+    ownNetwork: Yes | None = Field(
+        None, description="For `pod.` readings: pods in the host's network have no value."
     )
     resources: list[LabelKey] = Field(
         default_factory=list,
@@ -207,20 +307,33 @@ class OwnReading(Strict):
     )
 
     @model_validator(mode="after")
-    def _can_be_dated(self) -> "OwnReading":
-        if self.fresh is None:
-            several = len(set(selectors(self.value))) > 1
-            if several or _MOVES_LABELS.search(self.value):
-                why = "has several selectors" if several else "changes labels"
-                raise FieldError(f"`value` {why}, so `fresh` is required", ("value",))
-        if self.capacity is not None and self.capacity.allocatable and not self.resources:
+    def _has_what_it_needs(self) -> Self:
+        allocatable = self.capacity is not None and self.capacity.allocatable
+        if allocatable and not (self.resources or self.devices):
             raise FieldError("`allocatable` needs `resources`", ("capacity", "allocatable"))
+        for name in ("free", "holders", "wholeOnly"):
+            if getattr(self, name) is not None and self.devices is None:
+                raise FieldError(f"`{name}` needs `devices`", (name,))
         return self
 
     @property
-    def dated(self) -> str:
-        """The query for the time of the newest sample."""
-        return self.fresh or f"timestamp({selectors(self.value)[0]})"
+    def sources(self) -> tuple[Series, ...]:
+        """All ways to the value, in order of preference."""
+        return (self, *self.alternatives)
+
+    @property
+    def relative(self) -> bool:
+        """Whether a node's value is a share of what it can be."""
+        return self.unit == "ratio" or self.capacity is not None or self.free is not None
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        """All that is asked for it."""
+        ways = (*self.sources, *([self.free] if self.free else ()))
+        more = [self.capacity.query if self.capacity else None, self.holders]
+        more += [each.query for each in self.doubts]
+        found = (each for way in ways for each in (way.value, way.count, way.dated))
+        return tuple(dict.fromkeys(each for each in (*found, *more) if each))
 
     @property
     def most(self) -> float:

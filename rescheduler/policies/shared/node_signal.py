@@ -7,7 +7,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.unmeasured import nothing_measured
 
 
@@ -47,11 +47,9 @@ def read_signal(
         return nothing
     wanted = reading.expected & selected
     unknown = wanted & np.isnan(values)
-    present, count = int((wanted & ~unknown).sum()), int(wanted.sum())
-    if present < request.min_coverage * count:
-        text = f"{name} has a fresh value for {present} of {counted(count, 'node')} that the "
-        text += "policy selects"
-        return reading.problem_of_some(f"{text}, less than {request.min_coverage:.0%}")
+    few = too_few(snapshot, reading, ~np.isnan(values), selected)
+    if few is not None:
+        return few
     range_samples = reading.range_samples
     if range_samples is not None:
         range_samples = np.where(

@@ -13,7 +13,7 @@ from rescheduler.model.cluster.readings import (
 )
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.demand import Devices, demands
 from rescheduler.policies.shared.unmeasured import nothing_measured
 
@@ -107,8 +107,8 @@ def read_load(
     in_scope = np.where(placed >= 0, selected[placed] if len(selected) else False, False)
     thin = (
         nothing_measured(snapshot, node_request.name, nodes.expected, selected)
-        or _thin(nodes, ~np.isnan(measured), selected)
-        or _thin(pods, known, in_scope)
+        or too_few(snapshot, nodes, ~np.isnan(measured), selected)
+        or too_few(snapshot, pods, known, in_scope)
     )
     if thin:
         return thin
@@ -159,20 +159,6 @@ def _within(values: FloatArray, least: float, most: float) -> BoolArray:
 
 def _fresh(reading: Reading) -> BoolArray:
     return np.asarray(reading.ages <= reading.request.max_age, dtype=np.bool_)
-
-
-def _thin(reading: Reading, known: BoolArray, scope: BoolArray) -> Problem | None:
-    """Why too few of those that the policy evaluates have a value, or None."""
-    expected, request = reading.expected & scope, reading.request
-    wanted, present = int(expected.sum()), int((known & expected).sum())
-    if present >= request.min_coverage * wanted:
-        return None
-    text = (
-        f"{request.name} has a fresh value for {present} of "
-        f"{counted(wanted, request.subject)} that the "
-        f"policy selects, less than {request.min_coverage:.0%}"
-    )
-    return reading.problem_of_some(text)
 
 
 def _explained(

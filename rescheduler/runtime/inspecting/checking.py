@@ -9,11 +9,12 @@ import numpy as np
 from rescheduler.documents.amounts import allowed
 from rescheduler.documents.validation import near
 from rescheduler.model.cluster.reading_answer import ReadingAnswer
-from rescheduler.model.cluster.readings import Reading, ReadingRequest
+from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.shared.coverage import narrowed
 from rescheduler.runtime.reading_sources import BUILT_IN
 
 _MANY = 10**12
@@ -85,11 +86,18 @@ def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
         if reading is None:
             yield ReadingAnswer(**given, problem=snapshot.readings.missing(request))
         else:
-            yield _answer(reading, given)
+            asking = [each for each in policies.policies if request in each.requests()]
+            expected, problem = reading.expected, reading.problem
+            if request.subject != "pair":
+                expected, problem = narrowed(reading, asking, snapshot)
+            yield _answer(reading, expected, problem, given)
 
 
-def _answer(reading: Reading, given: dict[str, Any]) -> ReadingAnswer:
-    present = reading.expected & ~np.isnan(reading.values)
+def _answer(
+    reading: Reading, expected: BoolArray, problem: Problem | None, given: dict[str, Any]
+) -> ReadingAnswer:
+    """expected: those that the policies look at."""
+    present = expected & ~np.isnan(reading.values)
     values = reading.values[present]
     cost = reading.cost
     fit = reading.problem is None or reading.thin
@@ -98,9 +106,9 @@ def _answer(reading: Reading, given: dict[str, Any]) -> ReadingAnswer:
         unit=reading.unit,
         query=reading.query,
         series=None if cost is None else cost.series,
-        expected=int(reading.expected.sum()),
+        expected=int(expected.sum()),
         found=int(present.sum()),
-        coverage=reading.coverage,
+        coverage=reading.covered(expected),
         ageSeconds=reading.age,
         least=float(values.min()) if len(values) else None,
         most=float(values.max()) if len(values) else None,
@@ -108,8 +116,9 @@ def _answer(reading: Reading, given: dict[str, Any]) -> ReadingAnswer:
         seconds=None if cost is None else cost.seconds,
         samples=None if cost is None else cost.samples,
         past=_past(reading) if reading.request.span and fit else "",
+        convention=reading.convention,
         notes=list(reading.notes),
-        problem=reading.problem,
+        problem=problem,
     )
 
 

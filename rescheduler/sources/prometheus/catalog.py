@@ -1,182 +1,105 @@
-"""The catalogue of named readings: which series they come from and what their values may be.
+"""The built-in readings, as the documents that ship with the package define them."""
 
-Every query is a template: `$window` is the request's window, `$match` the source's own matchers.
-Why the forms are what they are:
-- an exporter that dies leaves `rate` to sink towards 0 for a whole window, and `1 - rate` to climb;
-  dividing by the rate of `node_time_seconds`, which sinks alike, takes the error out;
-- a device whose pod changes has two series in one window; the sum of all samples over their number
-  is its average over time, where a maximum or an average of averages would not be;
-- only `timestamp()` of a bare selector gives when a sample was taken, hence the companion queries.
-Pods' rates are not corrected: while a cAdvisor is silent they sink until `maxAge` is reached.
-"""
+from collections.abc import Iterable
+from typing import NamedTuple
 
-from rescheduler.kube.nodes.accelerators import NVIDIA
-from rescheduler.sources.prometheus.definition import (
-    GPU,
-    GPU_KEY,
-    GPU_POD_KEY,
+from rescheduler.model.cluster.readings import ReadingRequest
+from rescheduler.policies.own_readings.definition import (
     LINKS,
-    Definition,
-    Source,
-    fill,
-    gauge_of_devices,
+    NODE_LABELS,
+    OWNER_LABELS,
+    OwnReading,
+    Series,
 )
-from rescheduler.sources.prometheus.devices.makers import (
-    OTHERS_LOAD,
-    OTHERS_MEMORY,
-    OTHERS_MEMORY_FREE,
-)
-from rescheduler.sources.prometheus.signals import SIGNALS
-
-__all__ = ["CATALOG", "GPU", "Definition", "Source", "fill"]
-
-_MIB = 2.0**20
-_POD_KEY = "cluster,job,instance,node,namespace,pod"
-_CONTAINERS = '$match container!="",container!="POD"'
-
-_GPU_LOAD = (
-    gauge_of_devices("DCGM_FI_PROF_GR_ENGINE_ACTIVE", GPU_POD_KEY, 1.0, NVIDIA),
-    gauge_of_devices("DCGM_FI_DEV_GPU_UTIL", GPU_POD_KEY, 0.01, NVIDIA),
-    *OTHERS_LOAD,
-)
-"""How busy each device is: the engine's share of active time, else `any kernel ran`."""
-_GPU_MEMORY = (
-    gauge_of_devices("DCGM_FI_DEV_FB_USED", GPU_POD_KEY, _MIB, NVIDIA),
-    *OTHERS_MEMORY,
-)
-_GPU_MEMORY_FREE = (
-    gauge_of_devices("DCGM_FI_DEV_FB_FREE", GPU_KEY, _MIB, NVIDIA),
-    *OTHERS_MEMORY_FREE,
-)
+from rescheduler.policies.own_readings.document import built_in
 
 
-def _link(direction: str) -> tuple[Source, ...]:
-    series = f'node_network_{direction}_bytes_total{{$match device=~"{LINKS}"}}'
-    return (
-        Source(
-            value=f"rate({series}[$window])"
-            " / ignoring (device) group_left () rate(node_time_seconds{$match}[$window])",
-            fresh=f"timestamp({series})",
-        ),
-    )
+class Definition(NamedTuple):
+    """A built-in reading: what each exporter's document defines it by."""
+
+    name: str
+    parts: tuple[OwnReading, ...]
+
+    @property
+    def unit(self) -> str:
+        """Of the reading's values."""
+        return unit_of(self.name, self.parts)
+
+    @property
+    def sources(self) -> list[Series]:
+        """All ways to it, exporter by exporter."""
+        return [each for part in self.parts for each in part.sources]
+
+    @property
+    def holders(self) -> str:
+        """The query for which pods have the devices, or ""."""
+        return holders_of(self.parts)
 
 
-_SPEED = (Source(f'node_network_speed_bytes{{$match device=~"{LINKS}"}} > 0'),)
-
-_CADVISOR = (
-    "max by (cluster,job,instance,node)"
-    f" (timestamp(container_cpu_usage_seconds_total{{{_CONTAINERS}}}))"
-)
+def holders_of(definitions: Iterable[OwnReading]) -> str:
+    """The query for the newest sample of each device and pod that has it, of all makers."""
+    return " or ".join(each.holders for each in definitions if each.holders)
 
 
-def _pod(inner: str, part: str) -> tuple[Source, ...]:
-    """Rows of a pod's parts: of a restarted container's two the larger, then all parts together."""
-    return (Source(f"sum by ({_POD_KEY}) (max by ({_POD_KEY},{part}) ({inner}))", _CADVISOR),)
+def unit_of(name: str, parts: Iterable[OwnReading]) -> str:
+    """The unit of a reading's values; of a node's health it is "", whatever counts its faults."""
+    first = next(iter(parts))
+    if first.holders is not None:
+        return ""
+    return "ratio" if name.startswith("node.") and first.relative else first.unit
 
 
-def _pod_link(direction: str) -> tuple[Source, ...]:
-    series = (
-        f"container_network_{direction}_bytes_total"
-        '{$match pod!="",container=~"|POD",interface!~"lo|cali.*|veth.*|tunl.*"}'
-    )
-    return _pod(f"rate({series}[$window])", "interface")
+def _catalog() -> dict[str, Definition]:
+    found: dict[str, tuple[OwnReading, ...]] = {}
+    for document in built_in():
+        for name, each in document.own_readings.items():
+            found[name] = (*found.get(name, ()), each)
+    return {name: Definition(name, parts) for name, parts in found.items()}
 
 
-CATALOG: dict[str, Definition] = {
-    each.name: each
-    for each in (
-        Definition(
-            "node.cpu",
-            "ratio",
-            1.0,
-            "single",
-            (
-                Source(
-                    "1 - avg without (cpu,mode)"
-                    ' (rate(node_cpu_seconds_total{$match mode="idle"}[$window]))'
-                    " / rate(node_time_seconds{$match}[$window])",
-                    "timestamp(node_time_seconds{$match})",
-                ),
-                Source(
-                    "rate(node_cpu_usage_seconds_total{$match}[$window])",
-                    "timestamp(node_cpu_usage_seconds_total{$match})",
-                    per_capacity=True,
-                ),
-            ),
-            resource="cpu",
-        ),
-        Definition(
-            "node.memory",
-            "ratio",
-            1.0,
-            "single",
-            (
-                Source(
-                    "1 - avg_over_time(node_memory_MemAvailable_bytes{$match}[$window])"
-                    " / avg_over_time(node_memory_MemTotal_bytes{$match}[$window])",
-                    "timestamp(node_memory_MemAvailable_bytes{$match})",
-                ),
-            ),
-            resource="memory",
-        ),
-        Definition("node.network.receive", "ratio", 1e13, "link", _link("receive"), _SPEED),
-        Definition("node.network.transmit", "ratio", 1e13, "link", _link("transmit"), _SPEED),
-        Definition("node.gpu", "ratio", 1.0, "gpu", _GPU_LOAD, resource=GPU, only="gpu"),
-        Definition(
-            "node.gpu.memory",
-            "ratio",
-            1e15,
-            "gpu-memory",
-            _GPU_MEMORY,
-            _GPU_MEMORY_FREE,
-            only="gpu",
-        ),
-        Definition(
-            "pod.cpu",
-            "cores",
-            1e5,
-            "single",
-            _pod(f"rate(container_cpu_usage_seconds_total{{{_CONTAINERS}}}[$window])", "container"),
-            rate=True,
-        ),
-        Definition(
-            "pod.memory",
-            "bytes",
-            1e15,
-            "single",
-            _pod(
-                f"avg_over_time(container_memory_working_set_bytes{{{_CONTAINERS}}}[$window])",
-                "container",
-            ),
-        ),
-        Definition(
-            "pod.network.receive",
-            "bytes/s",
-            1e13,
-            "single",
-            _pod_link("receive"),
-            rate=True,
-            only="own-network",
-        ),
-        Definition(
-            "pod.network.transmit",
-            "bytes/s",
-            1e13,
-            "single",
-            _pod_link("transmit"),
-            rate=True,
-            only="own-network",
-        ),
-        Definition("pod.gpu", "GPUs", 1.0, "pod-gpu", _GPU_LOAD, only="gpu"),
-        Definition(
-            "pod.gpu.memory",
-            "bytes",
-            1e15,
-            "pod-gpu",
-            _GPU_MEMORY,
-            only="gpu",
-        ),
-        *SIGNALS,
-    )
+CATALOG = _catalog()
+"""Every built-in reading by its name."""
+
+
+def definitions_of(
+    request: ReadingRequest,
+) -> tuple[tuple[OwnReading, ...], tuple[OwnReading, ...]]:
+    """What a reading is defined by: what operators define, and what is built in for the rest.
+
+    Nothing built in is left where one of theirs is about every node or pod, and where it is about
+    the devices of a maker, nothing for those.
+    """
+    own: tuple[OwnReading, ...] = request.own or ()
+    known = CATALOG[request.name].parts if request.name in CATALOG else ()
+    if not all(each.resources or each.devices for each in own):
+        return own, ()
+    makers = {each.devices for each in own if each.devices}
+    return own, tuple(each for each in known if each.devices not in makers)
+
+
+_NAMES = {
+    "$node": ",".join(("cluster", "job", "instance", *NODE_LABELS)),
+    "$pod": ",".join(("namespace", "pod", *OWNER_LABELS)),
+    "$links": LINKS,
 }
-"""Every reading by its name."""
+
+
+def fill(template: str, window: float, match: str) -> str:
+    """The query of a template. window: seconds. match: matchers with a trailing comma, or "".
+
+    `$step` is a tenth of the window, and `$span` two of them: for quantiles over many short rates.
+    `$node` and `$pod` are the labels that may tell a node and a pod, `$links` the names of the
+    node's own network devices.
+    """
+    for name, text in _NAMES.items():
+        template = template.replace(name, text)
+    spans = {"$window": window, "$step": window / 10, "$span": window / 5}
+    for name, seconds in spans.items():
+        template = template.replace(name, _span(seconds))
+    # A brace that is left with nothing but the matchers' trailing comma is valid PromQL.
+    return template.replace("$match ", match).replace("$match", match)
+
+
+def _span(seconds: float) -> str:
+    milliseconds = round(seconds * 1000)
+    return f"{milliseconds // 1000}s" if milliseconds % 1000 == 0 else f"{milliseconds}ms"

@@ -1,10 +1,13 @@
 """Which node or pod a series is about, by the API server's objects and not by other series."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.policies.own_readings.definition import NODE_LABELS
 from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.labels import Labels
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
@@ -51,7 +54,7 @@ def read_holders(
     ]
 
 
-_NODE_LABELS = ("Hostname", "hostname", "node", "kubernetes_node", "nodename")
+_ADDRESS = re.compile(r"[0-9.]+|.*:.*")
 
 
 class PodFound(NamedTuple):
@@ -72,6 +75,7 @@ class Identity:
         }
         self._pod_node = snapshot.pod_node.tolist()
         self._addresses = _addresses(snapshot)
+        self._hosts = _hosts(snapshot)
         self._daemons = _daemons(snapshot)
         self._known: dict[tuple[str | None, ...], int] = {}
 
@@ -95,13 +99,22 @@ class Identity:
 
     def _find_node(self, labels: Mapping[str, str], *, own: bool) -> int:
         get = labels.get
-        key = (*(get(label) for label in _NODE_LABELS), get("instance"))
+        key = (*(get(label) for label in NODE_LABELS), get("instance"))
         if own:
             key = (*key, get("namespace"), get("pod"))
         found = self._known.get(key)
         if found is None:
             self._known[key] = found = self._look_up(labels, own=own)
         return found
+
+    def convention(self, labels: Mapping[str, str]) -> tuple[str, str]:
+        """Which labels of a series tell its node, and its pod: "" where none does."""
+        node = next((each for each in NODE_LABELS if self.named(labels.get(each, "")) >= 0), "")
+        if not node and self._node(labels, own=True) >= 0:
+            by_pod = (labels.get("namespace", ""), labels.get("pod", "")) in self._pods
+            node = "namespace and pod of the exporter" if by_pod else "instance"
+        pod = next((each for each in ("exported_pod", "pod_name") if labels.get(each)), "")
+        return node, pod or ("pod" if labels.get("pod") and not node.endswith("exporter") else "")
 
     def pod(self, labels: Mapping[str, str]) -> PodFound:
         """The pod that a series is about, if it is where the API server has it.
@@ -122,8 +135,18 @@ class Identity:
         return self.named_pod(namespace, name, node)
 
     def named(self, name: str) -> int:
-        """The index of the node with that name or address, or -1."""
-        return self._nodes.get(name, self._addresses.get(name, -1))
+        """The index of the node with that name or address, or -1; short and full names match."""
+        index = self._nodes.get(name)
+        if index is None:
+            index = self._addresses.get(name)
+        if index is None:
+            # A name with a domain is that of a node whose own has none, and the other way round.
+            name = name.lower()
+            short = name.partition(".")[0]
+            index = self._hosts.get(
+                name, self._hosts.get(short, -1) if short in self._nodes else -1
+            )
+        return index
 
     def named_pod(self, namespace: str, name: str, node: int) -> PodFound:
         """The pod of that name, if it is on that node; -1 is not known."""
@@ -135,9 +158,9 @@ class Identity:
         return PodFound(index)
 
     def _look_up(self, labels: Mapping[str, str], *, own: bool) -> int:
-        for label in _NODE_LABELS:
+        for label in NODE_LABELS:
             name = labels.get(label, "")
-            index = self._nodes.get(name, self._addresses.get(name, -1))
+            index = self.named(name) if name else -1
             if index < 0 and label in ("Hostname", "hostname"):
                 # Old charts do not give the exporter its node: the host name is its pod's name.
                 index = self._daemons.get(name, -1)
@@ -146,8 +169,7 @@ class Identity:
         exporter = self._pods.get((labels.get("namespace", ""), labels.get("pod", "")), -1)
         if own and exporter >= 0 and self._pod_node[exporter] >= 0:
             return int(self._pod_node[exporter])
-        host = _host(labels.get("instance", ""))
-        return self._nodes.get(host, self._addresses.get(host, -1))
+        return self.named(_host(labels.get("instance", "")))
 
 
 def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
@@ -172,6 +194,18 @@ def _addresses(snapshot: Snapshot) -> dict[str, int]:
             if known != index:
                 answer[address.address] = -1
     answer.pop("", None)
+    return answer
+
+
+def _hosts(snapshot: Snapshot) -> dict[str, int]:
+    """Host name to node, also without its domain, without the names that several nodes have."""
+    answer: dict[str, int] = {}
+    for index, node in enumerate(snapshot.nodes):
+        host = (node.metadata.labels or {}).get(HOSTNAME, "")
+        full = {each.lower() for each in (node.metadata.name, host) if each}
+        short = {each.partition(".")[0] for each in full if not _ADDRESS.fullmatch(each)}
+        for name in full | short:
+            answer[name] = -1 if answer.get(name, index) != index else index
     return answer
 
 

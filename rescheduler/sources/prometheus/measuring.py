@@ -29,6 +29,7 @@ class ReadingProblems:
 
     def __init__(self) -> None:
         self.codes: dict[int, str] = {}
+        self.causes: dict[int, tuple[str, str]] = {}
         self.counts: dict[str, int] = {}
         self.examples: dict[str, str] = {}
 
@@ -39,7 +40,8 @@ class ReadingProblems:
 
     def refuse(self, subject: int, code: str, what: str, example: str) -> None:
         """A subject has no value because of this; of several codes the highest stays."""
-        self.codes[subject] = max(self.codes.get(subject, ""), code)
+        if code >= self.codes.get(subject, ""):
+            self.codes[subject], self.causes[subject] = code, (what, example)
         self.note(f"{code}: {what}", example)
 
     def adopt(self, other: "ReadingProblems", part_of: Mapping[int, int]) -> None:
@@ -48,8 +50,8 @@ class ReadingProblems:
         part_of: subject to the part.
         """
         for subject, part in part_of.items():
-            if part in other.codes:
-                self.codes[subject] = max(self.codes.get(subject, ""), other.codes[part])
+            if other.codes.get(part, "") > self.codes.get(subject, ""):
+                self.codes[subject], self.causes[subject] = other.codes[part], other.causes[part]
         for what, count in other.counts.items():
             self.note(what, other.examples[what], count)
 

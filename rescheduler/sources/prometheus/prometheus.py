@@ -14,12 +14,12 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
 from rescheduler.sources.kubernetes.decode import collector_off
-from rescheduler.sources.prometheus.catalog import CATALOG, Definition, fill
+from rescheduler.sources.prometheus.assembly import Assembly
+from rescheduler.sources.prometheus.catalog import CATALOG, definitions_of, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
-from rescheduler.sources.prometheus.own import assembly_of
 from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
 from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
 
@@ -86,11 +86,8 @@ class _Cycle:
         """One reading, with a problem where it is unfit."""
         if request.name in (TRAFFIC, DISTANCE):
             return self._read_pairs(request)
-        definition = CATALOG.get(request.name)
-        if definition is None and not request.own:
-            known = ", ".join(sorted(CATALOG))
-            problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
-            return self._empty(request, None, problem)
+        if request.name not in CATALOG and not request.own:
+            return self._unknown(request)
         warnings: dict[str, None] = {}
         asked: dict[str, Vector] = {}
 
@@ -104,12 +101,12 @@ class _Cycle:
         try:
             at = self._begin()
             if self._several is not None:
-                return self._empty(request, definition, self._several)
-            assembly = assembly_of(request, self._cluster, at, ask)
+                return self._empty(request, self._several)
+            assembly = Assembly(request, self._cluster, at, ask)
             reading = assembly.reading(self._shown(request), warnings, self._clock_note(at))
             return replace(reading, cost=_cost(asked.values()))
         except MetricsUnavailable as error:
-            return self._empty(request, definition, Problem("RDG001", error.sentence))
+            return self._empty(request, Problem("RDG001", error.sentence))
 
     def of_one_cluster(self, reading: Reading) -> Reading:
         """The reading, unless rows of several clusters were or may be among the answers."""
@@ -127,8 +124,8 @@ class _Cycle:
 
     def _shown(self, request: ReadingRequest) -> str:
         """The query for the value, as it is sent."""
-        own = request.own[0].value if request.own else CATALOG[request.name].sources[0].value
-        return fill(own, request.window, self._prometheus.match)
+        own, rest = definitions_of(request)
+        return fill((*own, *rest)[0].value, request.window, self._prometheus.match)
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
@@ -197,24 +194,16 @@ class _Cycle:
             return ""
         return f"Prometheus' clock differs from the API server's by {ahead:.0f} s"
 
-    def _empty(
-        self, request: ReadingRequest, definition: Definition | None, problem: Problem
-    ) -> Reading:
+    def _empty(self, request: ReadingRequest, problem: Problem) -> Reading:
         """A reading without a value."""
-        snapshot, expectation = self._cluster.snapshot, self._cluster.expectation
+        assembly = Assembly(request, self._cluster, 0.0, self._ask)
+        return assembly.unread(self._shown(request), problem)
+
+    def _unknown(self, request: ReadingRequest) -> Reading:
+        """A reading that nobody defines."""
+        known = ", ".join(sorted(CATALOG))
+        problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
+        snapshot = self._cluster.snapshot
         size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
         absent = np.full(size, np.nan)
-        if request.own or definition is None:
-            nobody = np.zeros(size, np.bool_)
-            query = self._shown(request) if request.own else ""
-            return Reading(request, "", absent, absent, nobody, query=query, problem=problem)
-        return Reading(
-            request=request,
-            unit=definition.unit,
-            values=absent,
-            ages=absent.copy(),
-            expected=expectation.expected(definition, request.window),
-            capacity=expectation.capacity(definition),
-            query=self._shown(request),
-            problem=problem,
-        )
+        return Reading(request, "", absent, absent, np.zeros(size, np.bool_), problem=problem)

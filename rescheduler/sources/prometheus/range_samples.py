@@ -14,10 +14,10 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import DeviceValue, FloatArray, Reading, instants
 from rescheduler.model.errors import MetricsUnavailable
+from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.labels import SeenLabels
-from rescheduler.sources.prometheus.own import assembly_of
 
 MOST_ROWS = 600_000
 """Values of an answer that are held at a time: of nodes all instants, of many devices only some.
@@ -122,4 +122,4 @@ def _asked(
                     answers[template].relabel(seen.of)
             return answers[template][row]
 
-        yield assembly_of(reading.request, cluster, at, then).reading("", (), "")
+        yield Assembly(reading.request, cluster, at, then, past=True).reading("", (), "")

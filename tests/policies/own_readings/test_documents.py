@@ -1,5 +1,7 @@
 """Documents of kind Readings: what they define, and where they are wrong."""
 
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -8,8 +10,9 @@ from rescheduler.documents.envelope import to_document
 from rescheduler.documents.promql import selectors
 from rescheduler.kube.nodes.accelerators import maker
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.presets import PRESETS
+from rescheduler.policies.own_readings.definition import NODE_LABELS, OwnReading
+from rescheduler.policies.own_readings.document import preset_of
+from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.catalog import CATALOG
 
@@ -156,7 +159,7 @@ def test_selectors_of_a_query(query: str, found: int) -> None:
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_presets_can_be_written_as_a_document(preset: str) -> None:
-    for name, own in PRESETS[preset].items():
+    for name, own in preset_of(preset).readings.items():
         assert OwnReading.model_validate(own.model_dump(mode="json", exclude_none=True)) == own
         assert name.startswith(("node.", "pod."))
         if name.startswith("pod."):
@@ -165,8 +168,8 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
 
 @pytest.mark.parametrize("preset", ["amd", "intel"])
 def test_presets_do_not_replace_what_is_built_in_for_the_same_devices(preset: str) -> None:
-    for name, own in PRESETS[preset].items():
-        built_in = {each.maker for each in CATALOG[name].sources} if name in CATALOG else set()
+    for name, own in preset_of(preset).readings.items():
+        built_in = {each.devices for each in CATALOG[name].parts} if name in CATALOG else set()
         assert not built_in & {maker(each) for each in own.resources}, name
 
 
@@ -220,3 +223,20 @@ def test_what_is_wrong_with_traffic_has_its_line(
 ) -> None:
     assert old in TRAFFIC
     assert words in refused(tmp_path, TRAFFIC.replace(old, new, 1))
+
+
+def test_the_page_about_metrics_is_true(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[3] / "policies/METRICS.md").read_text()
+    assert ", ".join(f"`{each}`" for each in NODE_LABELS) in text
+    example = text.partition("    apiVersion")[2].partition("\n\n")[0]
+    document = textwrap.dedent(f"    apiVersion{example}\n")
+    file = tmp_path / "a.yaml"
+    file.write_text(f"{document}---\n{QUEUE}", encoding="utf-8")
+    own = load_policies(file).definitions
+    [cpu] = own["node.cpu"]
+    assert 'node_cpu_seconds_total{$match job="node-exporter", mode="idle"}' in cpu.value
+    [link] = own["node.network.receive"]
+    assert 'device=~"bond0|hsn[0-9]+"' in link.value
+    assert all('job="nvidia-dcgm-exporter"' in each for each in own["node.gpu"][0].queries)
+    for preset in re.findall(r"presets: \[([\w-]+)\]", text):
+        assert preset in PRESETS

@@ -25,6 +25,9 @@ DEVICE, STRANGER = -1, -2
 _IDENTITIES = ("UUID", "uuid", "gpu_uuid", "serial_number", "pci_bdf")
 """Labels that name a device on its own, by the exporters of all makers."""
 
+IDENTITY = ",".join(("cluster", *_IDENTITIES, "GPU_I_ID", "GPU_I_PROFILE"))
+"""Labels that tell a GPU whoever reports it."""
+
 _TOLERANCE = 0.1
 """By how much the parts of the pods may pass the whole before they are no parts of it."""
 
@@ -111,20 +114,23 @@ def _of_device(rows: list[Row], by_pod: dict[int, list[Row]], live: set[int]) ->
 
 def completed(
     found: dict[Key, DeviceLoad], others: Mapping[Key, DeviceLoad], problems: ReadingProblems
-) -> None:
+) -> list[Key]:
     """Add to what was found what only another source has: devices, and the parts of their pods.
 
-    Nothing about nodes of which the sources contradict themselves.
+    Nothing about nodes of which the sources contradict themselves. Answers the devices.
     """
+    added = []
     for key, other in others.items():
         known = found.get(key)
         if known is None:
             if problems.codes.get(key[0], "") < "RDG005":
                 found[key] = other
+                added.append(key)
         elif not known.told and other.told and known.used.keys() == other.used.keys():
             scale = known.value.value / other.value.value if other.value.value > 0 else 0.0
             parts = {pod: part * scale for pod, part in other.used.items()}
             found[key] = known._replace(used=parts, told=scale > 0)
+    return added
 
 
 def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, float]]) -> DeviceValue:
@@ -150,8 +156,16 @@ def _device_of(labels: Mapping[str, str]) -> str:
     if not uuid:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
         uuid = f"{host} gpu {slot_of(labels)}"
+    partition = labels.get("gpu_partition_id", "")  # AMD's: each has its memory, none a load
+    if partition.isdecimal() and int(partition) > 0:
+        return f"{uuid}:{partition}"
     part = labels.get("GPU_I_ID")
     return f"{uuid}/{part}/{labels.get('GPU_I_PROFILE', '')}" if part else uuid
+
+
+def has_identity(labels: Mapping[str, str]) -> bool:
+    """Whether the labels tell a GPU wherever they come from."""
+    return any(labels.get(each) for each in _IDENTITIES)
 
 
 def slot_of(labels: Mapping[str, str]) -> str:

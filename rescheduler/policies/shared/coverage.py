@@ -1,0 +1,107 @@
+"""Whether enough of what a policy selects has a value, and who has none, by name and cause."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
+from rescheduler.model.wording import counted
+from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.shared.matching import node_match, select_nodes, select_pods
+
+_SHOWN = 5
+"""Names that are said of one cause."""
+
+
+def too_few(
+    snapshot: Snapshot, reading: Reading, known: BoolArray, selected: BoolArray, having: str = ""
+) -> Problem | None:
+    """Why too few of the selected subjects have a value, with their names by cause; or None.
+
+    One of which two sources contradict each other has no value, and does not count: else whoever is
+    scraped could silence the policy for all. having: what the others have, a fresh value unless
+    given.
+    """
+    request = reading.request
+    wanted = reading.expected & selected
+    counts = wanted.copy()
+    for lack in reading.lacks:
+        if lack.code == "RDG005":
+            counts[list(lack.subjects)] = False
+    present, count = int((known & counts).sum()), int(counts.sum())
+    if count or not wanted.any():
+        if present >= request.min_coverage * count:
+            return None
+        text = f"{request.name} has {having or 'a fresh value'} for {present} of "
+        text += f"{counted(count, request.subject)} that the policy selects, "
+        text += f"less than {request.min_coverage:.0%}"
+    else:
+        text = f"{request.name}: sources contradict each other about all that the policy selects"
+    code, names = _absent(snapshot, reading, wanted & ~known)
+    return Problem(code, f"{text}. {names}" if names else text)
+
+
+def _absent(snapshot: Snapshot, reading: Reading, absent: BoolArray) -> tuple[str, str]:
+    """The commonest code of those without a value, and their names by cause."""
+    subjects = snapshot.nodes if reading.request.subject == "node" else snapshot.pods
+    found: list[tuple[int, str, str, list[int]]] = []
+    left = absent.copy()
+    for lack in reading.lacks:
+        such = [each for each in lack.subjects if absent[each]]
+        left[such] = False
+        if such:
+            found.append((len(such), lack.code, lack.cause, such))
+    others = np.flatnonzero(left).tolist()
+    if others:
+        found.append(
+            (len(others), reading.problem.code if reading.problem else "RDG003", "", others)
+        )
+    if not found:
+        return "RDG003", ""
+    said = []
+    for count, _, cause, such in sorted(found, key=lambda each: -each[0]):
+        first = such[:_SHOWN]
+        names = ", ".join(_name(subjects[each]) for each in first)
+        more = f" and {count - len(first)} more" if count > len(first) else ""
+        said.append(f"{names}{more}" + (f" ({cause})" if cause else ""))
+    return max(found, key=lambda each: (each[0], each[1]))[1], f"No value: {'; '.join(said)}"
+
+
+def _name(subject: object) -> str:
+    key = getattr(subject, "key", None)
+    return str(key if key is not None else subject.metadata.name)  # type: ignore[attr-defined]
+
+
+def selected_by(
+    policies: Iterable[Policy], request: ReadingRequest, snapshot: Snapshot
+) -> BoolArray:
+    """(subjects,) whom any of these policies looks at with the reading."""
+    of_nodes = request.subject == "node"
+    chosen = np.zeros(len(snapshot.nodes if of_nodes else snapshot.pods), dtype=np.bool_)
+    for policy in policies:
+        nodes, match = node_match(policy), getattr(policy, "match", None)
+        there = np.ones(len(snapshot.nodes) + 1, dtype=np.bool_)
+        if nodes is not None:
+            there[:-1] = select_nodes(nodes, snapshot)
+        if of_nodes:
+            chosen |= there[:-1]
+        else:
+            of_match = select_pods(match, snapshot) if isinstance(match, Match) else True
+            chosen |= there[snapshot.pod_node] & of_match
+    return chosen
+
+
+def narrowed(
+    reading: Reading, policies: Iterable[Policy], snapshot: Snapshot
+) -> tuple[BoolArray, Problem | None]:
+    """Who of those that the policies look at ought to have a value, and the reading's problem.
+
+    That too few of all have a value is no problem where enough of those do.
+    """
+    chosen = selected_by(policies, reading.request, snapshot)
+    problem = reading.problem
+    if reading.thin:
+        problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)
+    return reading.expected & chosen, problem

@@ -1,0 +1,310 @@
+"""The section of all GPUs: what each carries, whoever made it, and the pods that have it."""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+
+from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray
+from rescheduler.policies.own_readings.definition import OwnReading, Series, WholeOnly
+from rescheduler.sources.prometheus.catalog import holders_of
+from rescheduler.sources.prometheus.devices import folding
+from rescheduler.sources.prometheus.devices.gpu_devices import (
+    DEVICE,
+    IDENTITY,
+    STRANGER,
+    DeviceLoad,
+    completed,
+    device_loads,
+    device_of,
+    has_identity,
+    shared_device,
+    slot_of,
+)
+from rescheduler.sources.prometheus.http.http_api import Sample
+from rescheduler.sources.prometheus.identity import (
+    Holder,
+    device_values,
+    read_holders,
+    workload_of,
+)
+from rescheduler.sources.prometheus.measuring import (
+    Key,
+    ReadingProblems,
+    Row,
+    Value,
+    going_on,
+    number,
+    show,
+)
+from rescheduler.sources.prometheus.section import (
+    Context,
+    Folded,
+    Labels,
+    Section,
+    is_complete,
+    metric_of,
+    no_series,
+)
+
+DIFFER = 0.3
+"""Points by which two ways to the load of a GPU may differ. The engine's share of active time and
+that in which any kernel ran are not the same, yet both are near 0 for an idle GPU and near 1 for a
+busy one; a profiling module that has stopped, or somebody else's exporter, is farther off."""
+
+
+def _by_device(source: Series) -> str:
+    mean = f"({source.value})" + (f" / ({source.count})" if source.count else "")
+    scaled = "" if source.scale == 1.0 else f" * {source.scale:g}"
+    return f"max by ({IDENTITY}) ({mean}){scaled}"
+
+
+class GpuSection(Section):
+    """The definitions of all makers together, since a node may have GPUs of several."""
+
+    def __init__(self, definitions: Sequence[OwnReading], context: Context) -> None:
+        expectation = context.cluster.expectation
+        known = {each.devices for each in definitions if each.devices is not None}
+        if context.of_nodes:
+            wanted: BoolArray = expectation.ready & expectation.of_makers(known)
+        else:
+            wanted = expectation.running & (expectation.pod_gpus > 0)
+        super().__init__(context, wanted)
+        self._definitions = definitions
+        self._first = definitions[0]
+        self.unowned: list[Labels] = []
+        # Of nodes also where the reading is of pods: what is wrong with a device is said of both.
+        self._problems = context.problems if context.of_nodes else ReadingProblems()
+
+    def capacity(self) -> FloatArray | None:
+        """(nodes,) how many GPUs pods can have there."""
+        if self._first.capacity is None or not self._context.of_nodes:
+            return None
+        gpus = self._context.cluster.expectation.gpus
+        return np.where(gpus > 0, gpus, np.nan)
+
+    def cause(self, subject: int) -> str:
+        """See Section."""
+        cluster = self._context.cluster
+        node = subject if self._context.of_nodes else cluster.pod_node[subject]
+        has = [
+            each for each in self._definitions if each.devices in cluster.expectation.makers[node]
+        ]
+        return "; ".join(map(no_series, has))
+
+    def fold(self) -> Folded:
+        """See Section. The devices of nodes where pods may share some go with the reading."""
+        if not self.wanted.any():
+            return Folded({})
+        context = self._context
+        problems, expectation = context.problems, context.cluster.expectation
+        if context.of_nodes and self._first.combine == "Largest":
+            return self._worst()
+        loads = self._loads()
+        if not context.of_nodes:
+            problems.adopt(self._problems, dict(enumerate(context.cluster.pod_node)))
+            return Folded(self._pods(loads))
+        rows = {key: load.value for key, load in loads.items()}
+        shares = {key: (load.value.value, load.used) for key, load in loads.items()}
+        if self._first.free is None:
+            answer = folding.gpu_load(rows, expectation, problems)
+        else:
+            free: dict[Key, Value] = {}
+            for each in self._asked_for():
+                if each.free is not None:
+                    free |= self._measured(each.free)
+            answer = folding.gpu_memory(rows, free, expectation, problems)
+            shares = folding.memory_shares(loads, free)
+        shared = tuple(
+            shared_device(key, loads[key], share)
+            for key, share in sorted(shares.items())
+            if expectation.sharing[key[0]] and key[0] in answer[0]
+        )
+        return Folded(*answer, shared)
+
+    def _worst(self) -> Folded:
+        sources = [source for each in self._asked_for() for source in each.sources]
+        rows = self.completed(sources, self._measured)
+        self.doubted(
+            [doubt for each in self._asked_for() for doubt in each.doubts], self._key, rows
+        )
+        gpus = self._context.cluster.expectation.gpus
+        values = folding.worst(rows, gpus, self._context.problems)
+        return Folded(values, {}, self._by_device(rows))
+
+    def _pods(self, loads: Mapping[Key, DeviceLoad]) -> folding.Found:
+        context = self._context
+        pods = context.cluster.snapshot.pods
+        found, untold = folding.pod_gpus(
+            loads,
+            context.cluster.expectation,
+            context.cluster.pod_node,
+            context.problems,
+            pods,
+            in_gpus=self._first.unit == "GPUs",
+        )
+        self.wanted = self.wanted.copy()
+        self.wanted[untold] = False
+        self._leave_out_untold(loads)
+        if untold:
+            text = "RDG012: pods that share GPUs, of which nobody reports who has which"
+            context.problems.note(text, pods[untold[0]].key, len(untold))
+        return found
+
+    def _leave_out_untold(self, loads: Mapping[Key, DeviceLoad]) -> None:
+        """Expect nothing of the pods of an exporter that tells no pod."""
+        cluster = self._context.cluster
+        home, makers = cluster.pod_node, cluster.expectation.makers
+        for own in self._definitions:
+            of = own.devices
+            if not own.podsUntold or any(
+                load.used and of in makers[node] for (node, _), load in loads.items()
+            ):
+                continue
+            such = [
+                each for each in np.flatnonzero(self.wanted).tolist() if makers[home[each]] == {of}
+            ]
+            if such:
+                self.wanted[such] = False
+                text = f"RDG012: pods with GPUs of {of}, whose exporter does not tell pods"
+                self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
+
+    def _loads(self) -> dict[Key, DeviceLoad]:
+        """Each device by the preferred source, completed by the next where it has none."""
+        context, found = self._context, dict[Key, DeviceLoad]()
+        gpus, problems = context.cluster.expectation.gpus, self._problems
+        origin: dict[Key, Series] = {}
+        for each in self._asked_for():
+            for source in each.sources:
+                loads = device_loads(
+                    self._of_maker(each, self.groups(source, self._key)),
+                    self._pod_of,
+                    highest=self._first.most,
+                    max_age=context.request.max_age,
+                    problems=problems,
+                )
+                for key in completed(found, loads, problems):
+                    origin[key] = source
+                if is_complete(found, gpus) and all(
+                    load.told for load in found.values() if load.used
+                ):
+                    break
+        self._note_mixed(origin)
+        ways: dict[str | None, list[Series]] = {}
+        for each in () if context.past else self._asked_for():
+            ways.setdefault(each.devices, []).extend(each.sources)
+            self.doubted(each.doubts, self._key, found)
+        for sources in ways.values():
+            for one, other in combinations(sources, 2):
+                self._disputed(one, other, found)
+        return found
+
+    def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
+        """Say so where a node's GPUs are reported by different series."""
+        of_node: dict[int, set[str]] = {}
+        for key, source in origin.items():
+            of_node.setdefault(key[0], set()).add(metric_of(source))
+        for node, metrics in of_node.items():
+            if len(metrics) > 1:
+                what = f"nodes whose GPUs are told by {' and '.join(sorted(metrics))}"
+                name = self._context.cluster.snapshot.nodes[node].metadata.name
+                self._context.problems.note(what, name)
+
+    def _disputed(self, one: Series, other: Series, found: dict[Key, DeviceLoad]) -> None:
+        """Leave out the GPUs of which two ways to the value differ, and say what both have."""
+        query = f"{_by_device(other)} and (abs({_by_device(other)} - {_by_device(one)}) > {DIFFER})"
+        keys = {key[1]: key for key in found}
+        for each in self._context.send(query).samples:
+            key = keys.get(device_of(each.metric)) if has_identity(each.metric) else None
+            if key is None:
+                continue
+            name = self._context.cluster.snapshot.nodes[key[0]].metadata.name
+            there = f"{found.pop(key).value.value:.0%} by {metric_of(one)}"
+            text = f"{key[1]} of {name}: {there}, {number(each.value[1]):.0%} by {metric_of(other)}"
+            self._problems.refuse(key[0], "RDG005", "GPUs of which two sources differ", text)
+
+    def _asked_for(self) -> list[OwnReading]:
+        """The definitions of makers of which a node that counts has devices."""
+        makers = self._context.cluster.expectation.makers
+        return [
+            each for each in self._definitions if any(each.devices in known for known in makers)
+        ]
+
+    def _of_maker(self, own: OwnReading, groups: dict[Key, list[Row]]) -> dict[Key, list[Row]]:
+        """The rows of nodes with devices of that maker."""
+        makers = self._context.cluster.expectation.makers
+        found = {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
+        if own.wholeOnly is not None:
+            self._without_partitions(own.wholeOnly, found)
+        return found
+
+    def _without_partitions(self, only: WholeOnly, groups: dict[Key, list[Row]]) -> None:
+        """Leave out the nodes of which the load of a whole GPU stands for its partitions."""
+        whole = ("", only.value)
+        labels = {
+            key[0]: rows[0].labels
+            for key, rows in groups.items()
+            if rows[0].labels.get(only.label, "").lower() not in whole
+        }
+        for node, such in labels.items():
+            name = self._context.cluster.snapshot.nodes[node].metadata.name
+            what = "nodes with GPUs in partitions, which have no load of their own"
+            self._problems.refuse(node, "RDG003", what, f"{name}: {such[only.label]}")
+        for key in [key for key in groups if key[0] in labels]:
+            del groups[key]
+
+    def _measured(self, source: Series) -> dict[Key, Value]:
+        return self.measure(source, self._key, self._first.most)
+
+    def going_on(self, samples: list[Sample]) -> list[Sample]:
+        """The times of series that have not ended."""
+        return going_on(samples, device_of)
+
+    def _key(self, labels: Labels) -> Key | None:
+        node = self._context.cluster.identity.node(labels)
+        if node < 0:
+            self._context.problems.note("series that name no node of this cluster", show(labels))
+            return None
+        return node, device_of(labels)
+
+    def _pod_of(self, labels: Mapping[str, str]) -> int:
+        """The pod that has the device by its series; DEVICE: none, STRANGER: one that is gone."""
+        found = self._context.cluster.identity.pod(labels)
+        if workload_of(labels)[1]:
+            if found.number < 0:
+                self._context.problems.note(f"series of {found.reason}", show(labels))
+                return STRANGER
+            return found.number
+        # Without such labels of its own the row carries the exporter's pod, or honors the labels.
+        if found.number >= 0 and self._may_hold(found.number, labels):
+            return found.number
+        self.unowned.append(labels)
+        return DEVICE
+
+    def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
+        """What is behind the values of the nodes that are not at 0."""
+        context = self._context
+        observed = {key: value for key, value in rows.items() if self.wanted[key[0]]}
+        if not any(value.value > 0 for value in observed.values()):
+            return ()
+        holders: list[Holder] = []
+        query = holders_of(self._definitions)
+        if query:
+            samples = going_on(context.send(query).samples, device_of)
+            holders = read_holders(samples, self._holder, context.at, context.request.max_age)
+        return tuple(device_values(observed, holders))
+
+    def _holder(self, labels: Mapping[str, str]) -> Holder | None:
+        identity = self._context.cluster.identity
+        node = identity.node(labels)
+        if node < 0:
+            return None
+        pod = identity.pod(labels).number
+        holds = pod >= 0 and self._may_hold(pod, labels)
+        return Holder((node, device_of(labels)), slot_of(labels), pod if holds else -1)
+
+    def _may_hold(self, pod: int, labels: Mapping[str, str]) -> bool:
+        """Whether the pod is not the exporter's own, which an idle device carries."""
+        cluster = self._context.cluster
+        own = not workload_of(labels)[1] and cluster.snapshot.on_own_node[pod]
+        return not own and cluster.expectation.may_have_gpus(pod)
