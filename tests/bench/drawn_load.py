@@ -16,7 +16,7 @@ from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import deployment, node, pod, snapshot
 
 CORES = 32.0
-HIGH = LOW = 0.7
+HIGH = LOW = 0.72
 REQUEST = 0.5
 """Cores that each pod asks for: far less than it may use, so that load alone is short."""
 _USES = (1.1, 1.7, 2.6, 3.9, 5.5)
