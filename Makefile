@@ -18,7 +18,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -105,6 +105,9 @@ bench-search: $(READY) ## planning time over 50 drawn clusters: the worst agains
 
 bench-better: $(COMPILED) ## what plans of chosen destinations gain by moves that are proposed together
 	$(BIN)/python -m tests.bench.bench_better
+
+bench-optimum: $(COMPILED) ## how near plans come to the optimum on drawn clusters, and how near their own bound is (HiGHS; 30 minutes)
+	$(BIN)/python -m tests.bench.bench_optimum
 
 bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing

@@ -15,12 +15,15 @@ from rescheduler.model.idle import IdleHolder
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy
+from rescheduler.policies.shared.separable import Separable
 from rescheduler.policies.terms import (
     Bounding,
     Evacuation,
     Filling,
     Freeing,
     Idling,
+    JointBound,
+    JointlyBounding,
     Loaded,
     Mutual,
     Roomy,
@@ -61,6 +64,18 @@ class Binding:
         """The term, where it can bound gains cheaply."""
         found: Bounding | None = _offering(self.term, Bounding)
         return found
+
+    def joint_bound(self) -> JointBound | None:
+        """What any moves gain at most for the policy; None where only its cost bounds that."""
+        proving: JointlyBounding | None = _offering(self.term, JointlyBounding)
+        if proving is not None:
+            return proving.joint_bound()
+        separable: Separable | None = _offering(self.term, Separable)
+        kernel = None if separable is None else separable.kernel()
+        if kernel is None:
+            return None
+        saved = kernel.savings()
+        return JointBound(saved, np.full(len(saved), -1, dtype=np.int32), np.empty(0))
 
     @cached_property
     def _mutual(self) -> Mutual | None:

@@ -5,6 +5,7 @@ same in every kind.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
@@ -97,6 +98,28 @@ class Bounding(Protocol):
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod to another node could lower the cost."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class JointBound:
+    """What any set of moves gains at most: the sum of its pods' values, by place up to its cap.
+
+    values: (pods,) of each pod. place: (pods,) where several together gain no more than a cap, -1
+    for none. caps: (places,).
+    """
+
+    values: FloatArray
+    place: IntArray
+    caps: FloatArray
+
+
+@runtime_checkable
+class JointlyBounding(Protocol):
+    """A term that can prove how much many moves gain together at most."""
+
+    def joint_bound(self) -> JointBound | None:
+        """For the working copy as it is; None where there is no better proof than the cost."""
         ...
 
 

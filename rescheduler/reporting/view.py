@@ -289,7 +289,7 @@ class View:
             return []
         least = "at least, " if search.within > 0 else ""
         moves = counted(len(self.moves), "move")
-        most = f"{least}of the most that {moves} could gain, each by itself"
+        most = f"{least}of the best that {moves} could gain within these limits"
         why = STOPPED[search.stopped]
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
         if search.alone is not None:

@@ -118,6 +118,7 @@ def many(fleet: Untimed, watch: Watch) -> None:
         movesPerNamespace=100,
         movesPerWorkload=10,
         movesPerHour=100,
+        movesPerDay=100,
     )
 
 

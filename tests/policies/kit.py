@@ -9,7 +9,7 @@ from rescheduler.model.cluster.readings import FloatArray
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.terms import Bounding, KeepsCharges, Mutual, Term
+from rescheduler.policies.terms import Bounding, JointlyBounding, KeepsCharges, Mutual, Term
 from tests.policies.kit_cases import Case
 
 
@@ -44,6 +44,24 @@ def check_deltas(case: Case, term: Term) -> None:
             assert near(_cost(term), before)
         term.commit(Shift(mover, at[mover], destination))
         at[mover] = destination
+
+
+def check_joint_bound(case: Case, term: Term) -> None:
+    """Where a term proves what moves gain together, none gain more, whichever they are."""
+    bound = term.joint_bound() if isinstance(term, JointlyBounding) else None
+    if bound is None:
+        return
+    before = _cost(term)
+    at = [on for _, on, _ in case.blueprint.pods]
+    moved: set[int] = set()
+    for mover, destination in case.moves:
+        term.commit(Shift(mover, at[mover], destination))
+        at[mover] = destination
+        moved.add(mover)
+        pods = sorted(moved)
+        sums = np.bincount(bound.place[pods] + 1, bound.values[pods], len(bound.caps) + 1)
+        most = float(sums[0] + np.minimum(sums[1:], bound.caps).sum())
+        assert before - _cost(term) <= most + 1e-9 * max(1.0, before)
 
 
 def check_partners(case: Case, term: Term) -> None:

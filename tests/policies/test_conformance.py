@@ -22,6 +22,7 @@ from tests.policies import kernel_kit, kit, kit_cases
 
 CHECKS = [
     kit.check_deltas,
+    kit.check_joint_bound,
     kit.check_partners,
     kernel_kit.check_kernel,
     kit.check_undo,

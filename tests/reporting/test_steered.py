@@ -45,10 +45,8 @@ def test_a_move_that_taints_steer_names_the_nodes_that_it_is_kept_off() -> None:
 def test_the_headline_says_how_far_from_the_best_the_moves_are_and_why_it_ended() -> None:
     for text in (flat(render_table(told(), width=120, color=False)), flat(render_page(told()))):
         assert "96 %" in text
-        assert (
-            "at least, of the most that 6 moves could gain, each by itself; 2 in swaps and chains"
-            in text
-        )
+        assert "at least, of the best that 6 moves could gain within these limits; " in text
+        assert "; 2 in swaps and chains" in text
         assert "without which" not in text
         assert "the limits allow no more moves (1,234 evaluations)" in text
         assert "1 steered" in text

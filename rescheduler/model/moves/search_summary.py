@@ -14,8 +14,8 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How a search ended.
 
     steps: moves, alone or together, that were evaluated. gain: expected decrease of the weighted
-    cost by all moves. bound: what as many moves could gain at most, each as much as it could alone
-    on the best node of all and no more of a workload, node or namespace than the limits allow.
+    cost by all moves. bound: what as many moves could gain at most, whichever they are, and no more
+    of a workload, node or namespace than the limits allow: no plan of as many moves gains more.
     chained: how many of the moves are parts of swaps and chains. alone: what single moves gained
     until none of them was possible that gains: without swaps and chains it would have ended there.
     singly: what moves gained that were found one by one, where others that were proposed together

@@ -4,10 +4,11 @@ On a full cluster no single move is possible where it would help. Here one pod, 
 node for places that are no worse or little worse, so that the pod that gains can come. Where one
 of them goes to the node that the other leaves, it is a swap. Each move is possible in the state
 that those before it have made, so the cluster is whole after any of them, and no pod waits for
-room that is not there yet.
+room that is not there yet. Room is what requests leave, and what policies would charge: measured
+load, pods of one domain, NUMA zones.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from heapq import nsmallest
 from itertools import islice
 
@@ -16,6 +17,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.evaluation.evaluation import NOTHING
 from rescheduler.planning.evaluation.evaluator import Evaluator
+from rescheduler.planning.search.relief import Relief, free_on
 from rescheduler.planning.search.strategy import Candidate
 
 _STUCK = frozenset({"FEA001", "FEA002", "FEA003", "FEA009", "FEA011", "MRG001", "MRG002"})
@@ -46,8 +48,9 @@ class Chains:
         for pod in self._stuck(evaluator)[:_MOST_STUCK]:
             for target in self._targets(evaluator, pod):
                 for helpers in self._helpers(evaluator, pod, target):
-                    bound = best[pod] + sum(max(0.0, best.get(each, 0.0)) for each in helpers)
-                    yield Candidate((*helpers, pod), bound)
+                    yield _candidate(best, (*helpers, pod))
+            for helpers in Relief(evaluator, pod).helpers():
+                yield _candidate(best, (*helpers, pod))
 
     def _stuck(self, evaluator: Evaluator) -> list[int]:
         """The pods that gain nothing alone, those first that could gain most."""
@@ -98,17 +101,7 @@ class Chains:
         One of them is enough where that is possible; else as few as make room together.
         deeper: whether a pod that has nowhere to go itself may have others make room for it.
         """
-        copy = evaluator.copy
-        there = np.flatnonzero(copy.scheduler.occupancy.where == target).astype(np.int32)
-        pods = copy.snapshot.pods
-        free = [
-            each
-            for each in there.tolist()
-            if each not in copy.moved
-            and evaluator.refuse_always(each) is None
-            and evaluator.chooser.problem(each, whole=False) is None
-        ]
-        free.sort(key=lambda each: (copy.disruptions[each], pods[each].key))
+        free = free_on(evaluator, target)
         if not free:
             return
         lacking, gives = self._lacking(evaluator, pod, target, np.array(free, dtype=np.int32))
@@ -159,3 +152,8 @@ class Chains:
         if not lacking:
             return np.zeros(0, dtype=np.int32), np.zeros((0, len(others)), dtype=np.int32)
         return np.array(lacking), np.stack(gives)
+
+
+def _candidate(best: Mapping[int, float], pods: tuple[int, ...]) -> Candidate:
+    """All of them gain at most what each could by itself."""
+    return Candidate(pods, best[pods[-1]] + sum(max(0.0, best.get(pod, 0.0)) for pod in pods[:-1]))

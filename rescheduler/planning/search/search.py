@@ -125,7 +125,10 @@ class _Search:
             return self._unbegun()
         self._evaluator.ended = self._ended
         bounds = self._evaluator.bounds()
-        self._result.gate, best = bounds.gate, Best(self._copy, bounds.best)
+        self._result.gate, best = (
+            bounds.gate,
+            Best(self._copy, bounds.best, bounds.refusals),
+        )
         if proposal is not None:
             self._follow(proposal)
         while (self._round() or self._chain()) and not self._ended():

@@ -18,6 +18,7 @@ from rescheduler.policies.conformity.node_rules import Charges, NodeCharges
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
 from rescheduler.policies.conformity.rules import Lifetime, Restarts, Rules
 from rescheduler.policies.shared.matching import select_pods
+from rescheduler.policies.terms import JointBound
 
 _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
 """Owners whose pods belong to their node, whatever its taints and labels."""
@@ -76,6 +77,13 @@ class ConformityTerm:
         """(k,) at most how much moving each pod could lower the cost, wherever it went."""
         answer: FloatArray = self._now()[pods] + self._pod_affinity.most(pods)
         return answer
+
+    def joint_bound(self) -> JointBound | None:
+        """Each pod is charged by itself, but where some must be near others or apart from them."""
+        if self._pod_affinity.about:
+            return None
+        nobody = np.full(len(self._node), -1, dtype=np.int32)
+        return JointBound(self._now().copy(), nobody, np.empty(0))
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

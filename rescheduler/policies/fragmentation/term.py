@@ -167,6 +167,9 @@ class FragmentationTerm:
         if self._pending.waiting:
             self._leaving[:] = np.nan  # a place that one node offers is no longer missed elsewhere
 
+    def joint_bound(self) -> None:
+        """Who leaves last frees what a large pod needs: no sum over pods bounds the gain."""
+
     def kernel(self) -> FragmentationKernel | None:
         """Sums over nodes, unless pending pods look for room on all of them."""
         if self._pending.waiting:

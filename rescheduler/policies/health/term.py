@@ -12,6 +12,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.health.device_faults import Attribution, Fault, Sign
+from rescheduler.policies.terms import JointBound
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,11 @@ class HealthTerm:
         back = self._suffers(pods, self._home[pods])
         least = np.where(everywhere & self._counted[pods] & (at_home | (back > 0)), 1.0, 0.0)
         return np.asarray(self._movable[pods] - least)
+
+    def joint_bound(self) -> JointBound:
+        """Each pod suffers by itself."""
+        nobody = np.full(len(self._home), -1, dtype=np.int32)
+        return JointBound(self._movable.copy(), nobody, np.empty(0))
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

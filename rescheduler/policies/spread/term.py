@@ -13,6 +13,7 @@ from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
 from rescheduler.policies.spread.follow import Following
 from rescheduler.policies.spread.groups import SpreadCounts
+from rescheduler.policies.terms import JointBound
 
 
 class SpreadTerm:
@@ -70,6 +71,28 @@ class SpreadTerm:
         for pod, following in self._led_by.items():
             led[pod] = sum(each.weight * each.needed() for each in following)
         return np.asarray((led - best)[pods], dtype=np.float64)
+
+    def joint_bound(self) -> JointBound | None:
+        """One move lowers what a group needs by one at most, and all by what it needs now.
+
+        Not where pods follow others, whose moves change what is needed by more.
+        """
+        if self._led_by:
+            return None
+        count = len(self._node)
+        values, place = np.zeros(count), np.full(count, -1, dtype=np.int32)
+        caps: list[float] = []
+        for each in self._spread_counts:
+            needed = each.weight * each.needed()
+            if needed <= 0:
+                continue
+            values[each.pods] += each.weight
+            # Pods that another group has, too, are a place of their own.
+            for before in np.unique(place[each.pods]).tolist():
+                pods = each.pods[place[each.pods] == before]
+                place[pods] = len(caps)
+                caps.append(needed + (caps[before] if before >= 0 else 0.0))
+        return JointBound(values, place, np.array(caps))
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

@@ -86,6 +86,9 @@ class PackingTerm(UtilizationTerm):
         here = np.append(self._spare, False)[self._node[pods]] & self._lasting[pods]
         return super().bounds(pods) + here
 
+    def joint_bound(self) -> None:
+        """Who leaves last frees the node, so that all gain more together than each alone."""
+
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         change = super().deltas(pod, nodes)

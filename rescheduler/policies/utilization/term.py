@@ -12,6 +12,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.policies.shared.of_nodes import OfNodes
+from rescheduler.policies.terms import JointBound
 from rescheduler.policies.utilization.load import Load
 
 _LEAST = 1e-9
@@ -69,8 +70,7 @@ class UtilizationTerm:
     pods free nothing when they leave, and yet burden where they go. A node that ought to have a
     reading and has none counts as full: what comes is charged, what leaves frees nothing. A pod
     whose usage is not known moves no load, and is no candidate.
-    Arrays below are (resource targets, nodes) and (resource targets, pods); limits are (2, resource
-    targets, nodes): low, high.
+    Arrays are (targets, nodes) and (targets, pods); limits are (2, targets, nodes): low, high.
     """
 
     def __init__(
@@ -192,6 +192,16 @@ class UtilizationTerm:
         left = amounts - self._leaving(pods)
         removed = self._node_costs(amounts, limits) - self._node_costs(left, limits)
         return np.where(placed, np.maximum(removed, 0.0), 0.0)
+
+    def joint_bound(self) -> JointBound | None:
+        """A node's cost is convex in its load, but where the fullest of several targets counts."""
+        if len(self._begins) < len(self._resource_targets):
+            return None
+        costs = self._node_costs(self._amounts, self._limits)
+        pods = np.flatnonzero(np.append(costs > 0, False)[self._node]).astype(np.int32)
+        values = np.zeros(len(self._node))
+        values[pods] = self.bounds(pods)
+        return JointBound(values, self._node.copy(), costs)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

@@ -10,6 +10,10 @@ from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.policies.limits import Limits
+from tests.bench.bench_optimum import KINDS, gain
+from tests.bench.bench_optimum import planned as drawn_plan
+from tests.bench.drawn_load import drawn
+from tests.bench.optimum import optimum
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.search.test_chains import full, planned
 
@@ -75,3 +79,18 @@ def test_a_plan_says_how_many_moves_are_parts_of_chains() -> None:
     assert made.search is not None
     assert made.search.chained == 2
     assert made.search.stopped == "complete"
+
+
+@pytest.mark.parametrize("kinds", KINDS, ids="+".join)
+@pytest.mark.parametrize(("load", "nodes", "near"), [("loose", 10, 1.25), ("tight", 6, 3.0)])
+def test_no_plan_gains_more_than_the_bound_which_is_near_the_best(
+    load: str, nodes: int, near: float, kinds: tuple[str, ...]
+) -> None:
+    for most in (1, 4):
+        cluster = drawn(nodes, load, seed=most)
+        best, made = optimum(cluster, kinds, most), drawn_plan(cluster, kinds, most)
+        assert made.search is not None
+        assert gain(made) <= made.search.bound + 1e-6
+        if len(made.moves) == most:
+            assert best.gain <= made.search.bound + 1e-6
+            assert made.search.bound <= near * best.bound
