@@ -60,6 +60,13 @@ GANG_SIZES = (
 )
 """Annotations that say how many pods a gang needs."""
 
+KURED_REBOOTING = "weave.works/kured-reboot-in-progress"
+"""On a node that kured reboots, where it runs with `--annotate-nodes`: since when."""
+MACHINE_CONFIG_STATE = "machineconfiguration.openshift.io/state"
+"""On a node, what OpenShift's machine config daemon does to it, such as `Working` or `Done`."""
+FLATCAR_REBOOTING = "flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress"
+"""On a node that Flatcar's update operator reboots: `true`."""
+
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -87,5 +94,8 @@ READ = GANGS | {
     REQUEST_EVICT_ONLY,
     EVICTION_IN_PROGRESS,
     NUMA_OBSERVED,
+    KURED_REBOOTING,
+    MACHINE_CONFIG_STATE,
+    FLATCAR_REBOOTING,
 }
 """Every annotation that any part of the rescheduler reads."""

@@ -47,7 +47,7 @@ _ALL = (
     Reason("ELG017", "A volume or a ResourceClaim ties the pod to its node.", "Nothing to do; the replacement could only run there again."),
     Reason("ELG018", "The pod's scheduler is not one whose decisions can be predicted.", "Declare it in a `Scheduler` document, if it is a kube-scheduler."),
     Reason("ELG019", "The pod belongs to the rescheduler, or to something that the rescheduler needs.", "Nothing to do."),
-    Reason("ELG020", "The node is not Ready, is being drained, evicts the pod for a taint, or is too young.", "Wait until the node is Ready and old enough, or uncordon it."),
+    Reason("ELG020", "The node is not Ready, is being drained or taken away, evicts the pod for a taint, or is too young.", "Wait until the node is Ready and old enough, uncordon it, or let whoever marked it finish; `avoidNodes` in the Limits can ignore a mark."),
     Reason("ELG021", "The pod is being resized in place.", "Wait until the resize has ended."),
     Reason("ELG022", "The workload was moved a short while ago, a replacement of it is not Ready yet, or an eviction of it got no clear answer.", "Wait until the cool-down has ended."),
     Reason("ELG023", "The pod crash-loops, and its node does not seem to be the cause.", "Read its logs: it crash-loops elsewhere too, or a move did not help."),
@@ -82,6 +82,7 @@ _ALL = (
     Reason("FEA013", "The search ended before it came to this pod: its time was up, or as many moves were evaluated as one search may.", "A later cycle goes on; give policies a narrower `match`, or raise `gainShare`."),
     Reason("FEA014", "The pod moves with its gang, which gains by it as a whole.", "Read the other moves of its gang."),
     Reason("FEA015", "No finding names the pod, and the policy gains by what it does to the node where it goes.", "Read the message: it names the node and the gain."),
+    Reason("FEA016", "The replacement could land on a node that nothing should be sent to: it is about to go, broken, too young, or arrivals went wrong there.", "Cordon that node, or taint it NoSchedule, so that kube-scheduler does not choose it; or turn on `steering`. `avoidNodes` in the Limits says which marks count."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

@@ -12,11 +12,13 @@ from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
 from rescheduler.documents.label_names import NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
+from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
 from rescheduler.model.moves.steering import TAINTING
 from rescheduler.policies.base import Policy
+from rescheduler.policies.marks import AvoidedNode, believed
 from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
 from rescheduler.policies.steering import Steering
@@ -91,6 +93,15 @@ class Limits(MoveLimitFields):
     minReadyTime: Duration = Field(timedelta(seconds=60), description="Ready at least this long.")
     minNodeAge: Duration = Field(
         timedelta(minutes=10), description="Younger nodes are neither left nor counted on."
+    )
+    avoidNodes: list[AvoidedNode] = Field(
+        default_factory=list,
+        description="Nodes that no replacement is sent to, by a taint, condition or label of "
+        "theirs such as `- condition: DiskSlow`, besides those that are known: nodes that are "
+        "drained, rebooted or taken away by cluster-autoscaler, Karpenter, Cast AI, kured, "
+        "OpenShift, Gardener, Flatcar, GPU operators or a cloud, and nodes that Kubernetes, "
+        "node-problem-detector, EKS or AKS report as broken. `ignore: true` takes out one of "
+        "these.",
     )
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(
@@ -250,6 +261,17 @@ class Limits(MoveLimitFields):
     def protected(self) -> frozenset[str]:
         """The namespaces that are never touched."""
         return ALWAYS_PROTECTED.union(self.protectedNamespaces)
+
+    @cached_property
+    def leaving_marks(self) -> NodeMarks:
+        """What says that a node is being taken away, so that it is neither left nor counted on."""
+        return NodeMarks(believed(LEAVING, self.avoidNodes))
+
+    @cached_property
+    def avoided_marks(self) -> NodeMarks:
+        """What says that nothing should be sent to a node."""
+        own = [each.mark for each in self.avoidNodes if not each.ignore]
+        return NodeMarks([*believed(AVOIDED, self.avoidNodes), *own])
 
     @model_validator(mode="after")
     def _state_has_room(self) -> "Limits":

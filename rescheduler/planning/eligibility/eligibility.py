@@ -28,6 +28,7 @@ from rescheduler.planning.eligibility.pod_checks import (
 from rescheduler.planning.eligibility.volume_checks import Attachments
 from rescheduler.planning.eligibility.workload_checks import (
     Surroundings,
+    refuse_arrival,
     refuse_execution,
     refuse_node,
 )
@@ -75,7 +76,7 @@ class Eligibility:
         self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
         self._nodes: dict[int, Problem | None] = {}
-        self._unstable: dict[int, BoolArray] = {}
+        self._avoided: dict[int, BoolArray] = {}
         self._shared: dict[tuple[int, datetime | None, bool], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
@@ -173,17 +174,34 @@ class Eligibility:
         count = len(self._snapshot.nodes)
         return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
 
-    def unstable_for(self, pod: int) -> BoolArray:
-        """(nodes,) the `unstable` nodes, and those that would evict this pod for a taint."""
+    @cached_property
+    def avoided(self) -> BoolArray:
+        """(nodes,) the nodes that `destination` refuses: `unstable` ones, and more."""
+        count = len(self._snapshot.nodes)
+        found = [self.destination(each) is not None for each in range(count)]
+        return np.array(found, dtype=np.bool_)
+
+    def destination(self, node: int) -> Problem | None:
+        """Why no replacement may be sent to this node, nor be counted on to go there, or None."""
+        return self.node(node) or refuse_arrival(self._snapshot.nodes[node], self._limits)
+
+    def arrival(self, pod: int, node: int) -> Problem | None:
+        """Why this pod's replacement may not be counted on to go to this node, or None."""
+        return self.destination(node) or refuse_execution(
+            self._snapshot.pods[pod], self._snapshot.nodes[node]
+        )
+
+    def avoided_for(self, pod: int) -> BoolArray:
+        """(nodes,) the `avoided` nodes, and those that would evict this pod for a taint."""
         each = self._snapshot.pods[pod]
-        known = self._unstable.get(id(each.spec))  # the snapshot keeps every spec alive
+        known = self._avoided.get(id(each.spec))  # the snapshot keeps every spec alive
         if known is None:
-            known = self.unstable
+            known = self.avoided
             for node in self._executing:
                 if refuse_execution(each, self._snapshot.nodes[node]) is not None:
-                    known = known.copy() if known is self.unstable else known
+                    known = known.copy() if known is self.avoided else known
                     known[node] = True
-            self._unstable[id(each.spec)] = known
+            self._avoided[id(each.spec)] = known
         return known
 
     @cached_property

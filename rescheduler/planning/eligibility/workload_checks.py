@@ -19,29 +19,6 @@ from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.owner_checks import OwnerChecks
 from rescheduler.policies.limits import Limits
 
-LEAVING_TAINTS = frozenset(
-    {
-        "ToBeDeletedByClusterAutoscaler",
-        "DeletionCandidateOfClusterAutoscaler",
-        "karpenter.sh/disrupted",
-        "karpenter.sh/disruption",
-        "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/out-of-service",
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.cluster.x-k8s.io/uninitialized",
-        "node.cluster.x-k8s.io/outdated-revision",
-        "cloud.google.com/impending-node-termination",
-        "aws-node-termination-handler/spot-itn",
-        "aws-node-termination-handler/scheduled-maintenance",
-        "aws-node-termination-handler/asg-lifecycle-termination",
-        "aws-node-termination-handler/rebalance-recommendation",
-    }
-)
-"""Taints of a node that another actor is taking away or has not finished."""
-
 _SCALED_KINDS = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCALE_QUIET = timedelta(minutes=5)
 
@@ -53,15 +30,22 @@ def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
         return Problem(code="ELG020", message=f"node {name} is not Ready")
     if node.spec.unschedulable or node.metadata.deletionTimestamp is not None:
         return Problem(code="ELG020", message=f"node {name} is unschedulable or being deleted")
-    for taint in node.spec.taints or ():
-        if taint.key in LEAVING_TAINTS:
-            return Problem(code="ELG020", message=f"node {name} has taint {taint.key}")
+    if mark := limits.leaving_marks.on(node):
+        return Problem(code="ELG020", message=f"node {name} is about to go: it has {mark}")
     born = node.metadata.creationTimestamp
     if born is None or now - born < limits.minNodeAge:
         age = "an unknown time" if born is None else f"{(now - born).total_seconds():.0f} s"
         least = limits.minNodeAge.total_seconds()
         return Problem(code="ELG020", message=f"node {name} has lived {age} of {least:.0f} s")
     return None
+
+
+def refuse_arrival(node: Node, limits: Limits) -> Problem | None:
+    """ELG020: whether something says that no pod should be sent to the node, though it stays."""
+    mark = limits.avoided_marks.on(node)
+    if not mark:
+        return None
+    return Problem(code="ELG020", message=f"node {node.metadata.name} is avoided: it has {mark}")
 
 
 def refuse_execution(pod: Pod, node: Node) -> Problem | None:

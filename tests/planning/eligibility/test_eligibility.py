@@ -283,12 +283,12 @@ def test_a_node_that_would_evict_the_replacement_is_not_counted_on() -> None:
     for number, tolerations in enumerate([[brief], [Toleration(operator="Exists")], None]):
         case.snapshot.pods[number].spec.tolerations = tolerations
     asked = Eligibility(case.snapshot, case.limits, case.history)
-    assert [asked.unstable_for(pod).tolist() for pod in range(3)] == [
+    assert [asked.avoided_for(pod).tolist() for pod in range(3)] == [
         [False, False, False, True],
         [False, False, False, False],
         [False, False, False, True],
     ]
     assert not asked.unstable.any()
     for pod, code in ((0, "ELG020"), (1, None)):
-        found = asked.stay(pod, 3)
+        found = asked.arrival(pod, 3)
         assert (found.code if found else None) == code
