@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import NamespaceName, OwnerKind
+from rescheduler.documents.label_names import LabelPattern, NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
@@ -160,6 +160,13 @@ class Limits(MoveLimitFields):
         default_factory=list,
         description="Namespaces that are never touched, beside kube-system, kube-public and "
         "kube-node-lease, which never are.",
+    )
+    optOutLabels: list[LabelPattern] = Field(
+        default_factory=list,
+        description="Labels of your own that ask to leave a pod alone: `key`, if it is not "
+        "`false`, or `key=value`; on the pod, its owners or its namespace. Besides the annotation "
+        "rescheduler.io/opt-out, those of cluster-autoscaler, Karpenter and descheduler count, and "
+        "the marks of Cast AI and Spot Ocean.",
     )
     maxPriority: int = Field(
         1_999_999_999, description="Pods above this priority are left alone; critical ones always."

@@ -1,10 +1,15 @@
 """What clusters of public bug reports taught: places, owners and marks that plans must heed."""
 
+from dataclasses import replace
 from typing import Any
 
-from rescheduler.kube.objects import Condition, Node
+import msgspec
+
+from rescheduler.kube.objects import Condition, Node, Pod
+from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
+from rescheduler.planning.eligibility.volume_checks import Attachments
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
@@ -66,3 +71,59 @@ def test_a_mark_of_the_operators_own_is_avoided() -> None:
     before = crowded([node("n1"), node("n2", labels={"rack-move": "tonight"})])
     assert judged(before)[0] == ["n1 -> n2"]
     assert judged(before, avoidNodes=[{"label": "rack-move"}])[0] == []
+
+
+def claimed(mode: str, others: list[Pod], *, volume_mode: str = "") -> Snapshot:
+    """A web pod on n1 that uses the claim `data`, and other pods."""
+    before = crowded(volumes=[{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}])
+    claim = {
+        "metadata": {"name": "data", "namespace": "default"},
+        "spec": {"volumeName": "pv", "accessModes": [mode]},
+        "status": {"phase": "Bound"},
+    }
+    modes = [volume_mode or mode]
+    volume = {"metadata": {"name": "pv"}, "spec": {"accessModes": modes}}
+    return replace(
+        before,
+        pods=[*before.pods[:1], *others],
+        claims=[msgspec.convert(claim, PersistentVolumeClaim)],
+        volumes=[msgspec.convert(volume, PersistentVolume)],
+    )
+
+
+def refused_for_volume(before: Snapshot) -> str:
+    """Why the first pod is tied to its node; "" where it is not."""
+    found = Attachments(before).refuse_shared(before.pods[0])
+    return found.message if found else ""
+
+
+DATA: dict[str, Any] = {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+def test_a_pod_stays_while_another_one_needs_its_volume_on_the_node() -> None:
+    pending, beside = pod("backup", **DATA), pod("backup", "n1", **DATA)
+    elsewhere = pod("backup", "n2", **DATA)
+    for other in (pending, beside, elsewhere):
+        assert "default/backup" in refused_for_volume(claimed("ReadWriteOnce", [other]))
+    for mode in ("ReadWriteMany", "ReadOnlyMany"):
+        assert refused_for_volume(claimed(mode, [beside])) == ""
+    # The volume's own modes decide, as for kube-controller-manager.
+    assert refused_for_volume(claimed("ReadWriteOnce", [beside], volume_mode="ReadWriteMany")) == ""
+    assert refused_for_volume(claimed("ReadWriteOnce", [])) == ""
+    foreign = pod("backup", "n1", namespace="shop", **DATA)
+    assert refused_for_volume(claimed("ReadWriteOnce", [foreign])) == ""
+
+
+def test_replicas_that_share_a_volume_stay() -> None:
+    before = claimed("ReadWriteOnce", [])
+    web = crowded(**DATA)
+    moves, refused = judged(replace(before, pods=web.pods))
+    assert moves == []
+    assert "and 1 more pod, too" in refused["ELG017"]
+
+
+def test_pods_that_share_a_volume_may_go_together() -> None:
+    web = crowded(**DATA)
+    before = replace(claimed("ReadWriteOnce", []), pods=web.pods)
+    going = {each.metadata.uid for each in web.pods}
+    assert Attachments(before).refuse_shared(web.pods[0], going) is None

@@ -102,7 +102,7 @@ class Eligibility:
             or refuse_state(each, self._limits, self._snapshot.taken)
             or shared.template
             or self._refuse_gang(pod, whole=whole)
-            or shared.storage
+            or self._refuse_storage(pod, shared.storage, whole=whole)
             or self._surroundings.refuse_moved(each.metadata.uid)
             or self._refuse_workload(pod, shared.workload, whole=whole)
             or self._crash_loops.refusal(pod)
@@ -153,10 +153,11 @@ class Eligibility:
         yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), state
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
         yield ("ELG019",), self._needed.refusal(each)
-        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
+        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         yield self._gangs.asked(pod)
         yield ("ELG010",), self._attachments.refuse_local(each, limits)
-        yield ("ELG017",), self._attachments.refuse_pinned(each)
+        tied = self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each)
+        yield ("ELG017",), tied
         if workload >= 0:
             moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
                 workload,
@@ -295,7 +296,8 @@ class Eligibility:
             kind,
             self._refuse_template(pod),
             self._attachments.refuse_local(each, self._limits)
-            or self._attachments.refuse_pinned(each),
+            or self._attachments.refuse_pinned(each)
+            or self._attachments.refuse_shared(each),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=crash_looping
             ),
@@ -308,8 +310,18 @@ class Eligibility:
             self._refuse_namespace(each)
             or refuse_rank(each, limits)
             or self._needed.refusal(each)
-            or refuse_opt_out(each, self._above(pod), now)
+            or refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         )
+
+    def _refuse_storage(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
+        """What ties it to its node, where the pods of its gang that share a volume go with it."""
+        gang = self._snapshot.gangs.of(pod) if whole else None
+        if found is None or found.code != "ELG017" or gang is None:
+            return found
+        each, pods = self._snapshot.pods[pod], self._snapshot.pods
+        members = self._snapshot.gangs.facts(gang).members.tolist()
+        going = {pods[member].metadata.uid for member in members}
+        return self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each, going)
 
     def _refuse_workload(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
         """What holds of its workload, where its gang is suspended and not evicted."""

@@ -37,6 +37,10 @@ def annotate(name: str, value: str) -> Change:
     return lambda case: case.annotate(**{name: value})
 
 
+def label(name: str, value: str = "true") -> Change:
+    return lambda case: setattr(case.pod.metadata, "labels", {"app": "web", name: value})
+
+
 def both(*changes: Change) -> Change:
     return lambda case: [each(case) for each in changes]
 
@@ -144,6 +148,28 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG011", annotate(names.OPT_OUT, "until tomorrow")),
     ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T11:00:00")),
     ("ELG011", change("top.metadata.annotations", {names.OPT_OUT: "true"})),
+    ("ELG011", annotate(names.EVICT, "false")),
+    ("ELG011", annotate(names.EVICTABLE, "False")),
+    ("ELG011", annotate(names.REMOVAL_DISABLED, "true")),
+    ("ELG011", label(names.REMOVAL_DISABLED)),
+    ("ELG011", label(names.EVICTION_DISABLED)),
+    ("ELG011", label(names.RESTRICT_SCALE_DOWN)),
+    ("ELG011", both(label("pinned", ""), lambda c: c.limit(optOutLabels=["pinned"]))),
+    ("ELG011", both(label("tier", "gold"), lambda c: c.limit(optOutLabels=["a/b", "tier=gold"]))),
+    (
+        "ELG011",
+        both(
+            change("top.metadata.labels", {"pinned": "yes"}),
+            lambda c: c.limit(optOutLabels=["pinned"]),
+        ),
+    ),
+    (
+        "ELG011",
+        both(
+            lambda c: setattr(namespace(c), "labels", {"pinned": "yes"}),
+            lambda c: c.limit(optOutLabels=["pinned"]),
+        ),
+    ),
     ("ELG012", lambda c: c.limit(minReplicas=4)),
     ("ELG024", change("top.status.readyReplicas", 2)),
     ("ELG024", change("top.status.readyReplicas", 0)),
@@ -218,6 +244,12 @@ ALLOWED: list[Change] = [
     annotate(names.OPT_OUT, "until 2026-11-21T11:59:59Z"),
     annotate(names.OPT_OUT, "false"),
     annotate(names.PREFER_NO_EVICTION, "false"),
+    annotate(names.EVICT, "true"),
+    annotate(names.EVICTABLE, "true"),
+    label(names.REMOVAL_DISABLED, "false"),
+    label(names.RESTRICT_SCALE_DOWN, "False"),
+    both(label("pinned", "false"), lambda c: c.limit(optOutLabels=["pinned"])),
+    both(label("tier", "silver"), lambda c: c.limit(optOutLabels=["tier=gold"])),
     job(**failure_policy("Ignore")),
     both(lambda c: c.limit(jobs="Allow"), lambda c: c.own("Job")),
     lambda c: c.own("StatefulSet"),
