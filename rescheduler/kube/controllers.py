@@ -42,6 +42,14 @@ class ControllerSpec(Base):
     updateStrategy: dict[str, Any] | None = None
     template: PodTemplate | None = None
 
+    @property
+    def partition(self) -> int:
+        """From which ordinal on a StatefulSet rolls out its new template; 0 is all of them."""
+        strategy = self.updateStrategy or {}
+        if strategy.get("type") == "OnDelete":
+            return 0
+        return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
 
 class ControllerStatus(Base):
     """status of a controller, with the union of the fields that the kinds have."""
@@ -283,6 +291,7 @@ class AutoscalerStatus(Base):
     currentReplicas: int | None = 0
     desiredReplicas: int = 0
     lastScaleTime: datetime | None = None
+    conditions: list[Condition] | None = None
 
 
 class HorizontalPodAutoscaler(Base):
@@ -291,6 +300,23 @@ class HorizontalPodAutoscaler(Base):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
+
+    @property
+    def scaling(self) -> bool:
+        """Whether it goes to another number of pods.
+
+        An autoscaler that is off or reads no metric writes its last number again, or 0 where it has
+        never had one: it scales nothing.
+        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go, Kubernetes 1.36.
+        """
+        off = any(
+            (each.type == "ScalingActive" and each.status != "True")
+            or (each.type == "AbleToScale" and each.reason == "FailedGetScale")
+            for each in self.status.conditions or ()
+        )
+        never = self.status.desiredReplicas == 0 and self.spec.minReplicas != 0
+        here = self.status.currentReplicas or 0
+        return not off and not never and self.status.desiredReplicas != here
 
 
 class ResourceQuotaStatus(Base):

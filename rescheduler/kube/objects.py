@@ -239,6 +239,7 @@ class PodSpec(Base):
     hostUsers: bool | None = None
     terminationGracePeriodSeconds: int | None = 30
     restartPolicy: str = "Always"
+    os: Named | None = None
     nodeSelector: Labels | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
@@ -329,10 +330,7 @@ class Pod(Base):
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, or None."""
-        for condition in self.status.conditions or ():
-            if condition.type == kind:
-                return condition
-        return None
+        return next((each for each in self.status.conditions or () if each.type == kind), None)
 
     @property
     def ready(self) -> bool:

@@ -19,6 +19,7 @@ from rescheduler.planning.eligibility.crash_loops import CrashLoops
 from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.planning.eligibility.opt_outs import refuse_opt_out, timed
+from rescheduler.planning.eligibility.places import Places
 from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
@@ -26,12 +27,7 @@ from rescheduler.planning.eligibility.pod_checks import (
     refuse_state,
 )
 from rescheduler.planning.eligibility.volume_checks import Attachments
-from rescheduler.planning.eligibility.workload_checks import (
-    Surroundings,
-    refuse_arrival,
-    refuse_execution,
-    refuse_node,
-)
+from rescheduler.planning.eligibility.workload_checks import Surroundings
 from rescheduler.policies.limits import Limits
 
 
@@ -73,10 +69,9 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._needed = NeededPods(snapshot, schedulers)
         self._crash_loops = CrashLoops(snapshot, history)
+        self.places = Places(snapshot, limits, self._surroundings.refuse_node)
         self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
-        self._nodes: dict[int, Problem | None] = {}
-        self._avoided: dict[int, BoolArray] = {}
         self._shared: dict[tuple[int, datetime | None, bool], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
@@ -169,60 +164,6 @@ class Eligibility:
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
 
-    @cached_property
-    def unstable(self) -> BoolArray:
-        """(nodes,) the nodes that `node` refuses."""
-        count = len(self._snapshot.nodes)
-        return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
-
-    @cached_property
-    def avoided(self) -> BoolArray:
-        """(nodes,) the nodes that `destination` refuses: `unstable` ones, and more."""
-        count = len(self._snapshot.nodes)
-        found = [self.destination(each) is not None for each in range(count)]
-        return np.array(found, dtype=np.bool_)
-
-    def destination(self, node: int) -> Problem | None:
-        """Why no replacement may be sent to this node, nor be counted on to go there, or None."""
-        return self.node(node) or refuse_arrival(self._snapshot.nodes[node], self._limits)
-
-    def arrival(self, pod: int, node: int) -> Problem | None:
-        """Why this pod's replacement may not be counted on to go to this node, or None."""
-        return self.destination(node) or refuse_execution(
-            self._snapshot.pods[pod], self._snapshot.nodes[node]
-        )
-
-    def avoided_for(self, pod: int) -> BoolArray:
-        """(nodes,) the `avoided` nodes, and those that would evict this pod for a taint."""
-        each = self._snapshot.pods[pod]
-        known = self._avoided.get(id(each.spec))  # the snapshot keeps every spec alive
-        if known is None:
-            known = self.avoided
-            for node in self._executing:
-                if refuse_execution(each, self._snapshot.nodes[node]) is not None:
-                    known = known.copy() if known is self.avoided else known
-                    known[node] = True
-            self._avoided[id(each.spec)] = known
-        return known
-
-    @cached_property
-    def _executing(self) -> list[int]:
-        """The nodes with a taint that evicts some pods."""
-        return [
-            number
-            for number, node in enumerate(self._snapshot.nodes)
-            if any(taint.effect == "NoExecute" for taint in node.spec.taints or ())
-        ]
-
-    def node(self, node: int) -> Problem | None:
-        """Why this node may be neither left nor counted on (ELG020, ELG025), or None."""
-        if node not in self._nodes:
-            each = self._snapshot.nodes[node]
-            self._nodes[node] = refuse_node(
-                each, self._limits, self._snapshot.taken
-            ) or self._surroundings.refuse_node(each.metadata.name)
-        return self._nodes[node]
-
     def _harmless(self, pods: IntArray) -> BoolArray:
         """(k,) whether nothing refuses what each pod is like, as long as it does not crash-loop.
 
@@ -235,6 +176,7 @@ class Eligibility:
             harmless[number] = (
                 not timed(snapshot.pods[pod])
                 and snapshot.gangs.of(pod) is None
+                and self._gangs.alone(pod) is None
                 and self._shared_checks(pod, crash_looping=False).none
             )
         answer: BoolArray = harmless[of_pod[pods]]
@@ -274,9 +216,7 @@ class Eligibility:
     @cached_property
     def _calm(self) -> BoolArray:
         """(nodes + 1,) the nodes that refuse no pod that is on them; no node, -1, is none."""
-        answer = np.append(~self.unstable, False)
-        answer[self._executing] = False
-        return answer
+        return np.append(self.places.calm, False)
 
     def _shared_checks(self, pod: int, *, crash_looping: bool) -> _Shared:
         each = self._snapshot.pods[pod]
@@ -348,13 +288,7 @@ class Eligibility:
         if node < 0:
             name = self._snapshot.pods[pod].node
             return Problem(code="ELG020", message=f"node {name or '(none)'} is not known")
-        return self.stay(pod, node)
-
-    def stay(self, pod: int, node: int) -> Problem | None:
-        """Why this pod, on this node or bound for it, cannot be counted on to stay, or None."""
-        return self.node(node) or refuse_execution(
-            self._snapshot.pods[pod], self._snapshot.nodes[node]
-        )
+        return self.places.stay(pod, node)
 
     def _refuse_namespace(self, pod: Pod) -> Problem | None:
         name = pod.metadata.namespace

@@ -54,12 +54,12 @@ def refuse_untrusted(
     eligibility: Eligibility,
     snapshot: Snapshot,
 ) -> Problem | None:
-    """FEA006, FEA016: whether its node or one where it may land is not one to count on.
+    """FEA006, FEA016, FEA017: whether its node or one where it may land is not one to count on.
 
     wanting: the policies that gain by the move; only their missing readings matter.
     """
     source = int(snapshot.pod_node[pod])
-    avoided = eligibility.avoided_for(pod)
+    avoided = eligibility.places.avoided_for(pod)
     unread = np.logical_or.reduce([np.zeros_like(avoided), *(each.unknown for each in wanting)])
     unknown = unread | avoided
     doubted = unknown[landing.nodes]
@@ -69,9 +69,11 @@ def refuse_untrusted(
     ]:
         name = snapshot.nodes[node].metadata.name
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"
-        refusal = eligibility.arrival(pod, node) if avoided[node] and node != source else None
+        refusal = (
+            eligibility.places.arrival(pod, node) if avoided[node] and node != source else None
+        )
         if refusal is not None:
-            return Problem(code="FEA016", message=f"{place} {name}: {refusal.message}")
+            return Problem(code=refusal.code, message=f"{place} {name}: {refusal.message}")
         for binding in wanting:
             if binding.unknown[node]:
                 return Problem(

@@ -200,7 +200,11 @@ def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
         index = copy.snapshot.node_index.get(name)
         if index is None:
             return f"node {name} is gone"
-        asked = copy.eligibility.node if name == move.source else copy.eligibility.destination
+        asked = (
+            copy.eligibility.places.node
+            if name == move.source
+            else copy.eligibility.places.destination
+        )
         refusal = asked(index)
         if refusal is not None:
             return refusal.message

@@ -95,6 +95,34 @@ def two_autoscalers(first: int, second: int) -> Change:
     )
 
 
+def scaling(active: str) -> dict[str, Any]:
+    """The conditions of an autoscaler that reads its metrics, or does not."""
+    return {"conditions": [{"type": "ScalingActive", "status": active}]}
+
+
+def limited() -> dict[str, Any]:
+    """Those of one that would go further than it may."""
+    limit = {"type": "ScalingLimited", "status": "True", "reason": "TooManyReplicas"}
+    return {"conditions": [*scaling("True")["conditions"], limit]}
+
+
+def without_target() -> dict[str, Any]:
+    return {"conditions": [{"type": "AbleToScale", "status": "False", "reason": "FailedGetScale"}]}
+
+
+def on_delete(revisions: list[str | None], strategy: dict[str, Any] | None = None) -> Change:
+    """A StatefulSet of revision v2 whose status lags, with pods of these revisions."""
+
+    def do(case: Case) -> None:
+        made = case.own("StatefulSet", updateStrategy=strategy or {"type": "OnDelete"})
+        made.status.currentRevision, made.status.updateRevision = "v1", "v2"
+        for each, revision in zip(case.snapshot.pods, revisions, strict=True):
+            if revision is not None:
+                each.metadata.labels = {"controller-revision-hash": revision}
+
+    return do
+
+
 REFUSED: list[tuple[str, Change]] = [
     ("ELG001", change("pod.metadata.ownerReferences", None)),
     ("ELG002", lambda c: c.own("DaemonSet")),
@@ -180,7 +208,13 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG013", both(lambda c: c.own("StatefulSet"), change("top.status.replicas", 2))),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=4)),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=3, lastScaleTime=LATELY)),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("True"))),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=2, **limited())),
     ("ELG013", two_autoscalers(4, 3)),
+    ("ELG013", on_delete(["v2", "v2", "v1"])),
+    ("ELG013", on_delete(["v2", "v2", None])),
+    ("ELG013", both(on_delete(["v2"] * 3), change("top.status.updatedReplicas", 2))),
+    ("ELG013", on_delete(["v2"] * 3, {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})),
     ("ELG013", two_autoscalers(3, 4)),
     ("ELG014", job()),
     ("ELG014", job(**failure_policy("FailJob"))),
@@ -256,6 +290,14 @@ ALLOWED: list[Change] = [
     lambda c: c.claim(nodes=["n1", "n2"]),
     lambda c: c.claim(),
     lambda c: c.scale(currentReplicas=3, desiredReplicas=3),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=0),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=0, **scaling("False")),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("False")),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("Unknown")),
+    lambda c: c.scale(currentReplicas=0, desiredReplicas=3, **without_target()),
+    on_delete(["v2"] * 3),
+    on_delete(["v2"] * 3, {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "50%"}}),
+    on_delete(["v2"] * 3, {"type": "OnDelete", "rollingUpdate": {"partition": 2}}),
     lambda c: c.past(at=NOW - timedelta(minutes=31)),
     lambda c: c.past(state="refused"),
     lambda c: c.past(workload="another"),
@@ -315,12 +357,12 @@ def test_a_node_that_would_evict_the_replacement_is_not_counted_on() -> None:
     for number, tolerations in enumerate([[brief], [Toleration(operator="Exists")], None]):
         case.snapshot.pods[number].spec.tolerations = tolerations
     asked = Eligibility(case.snapshot, case.limits, case.history)
-    assert [asked.avoided_for(pod).tolist() for pod in range(3)] == [
+    assert [asked.places.avoided_for(pod).tolist() for pod in range(3)] == [
         [False, False, False, True],
         [False, False, False, False],
         [False, False, False, True],
     ]
-    assert not asked.unstable.any()
-    for pod, code in ((0, "ELG020"), (1, None)):
-        found = asked.arrival(pod, 3)
+    assert not asked.places.unstable.any()
+    for pod, code in ((0, "FEA016"), (1, None)):
+        found = asked.places.arrival(pod, 3)
         assert (found.code if found else None) == code
