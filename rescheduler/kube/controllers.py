@@ -184,6 +184,10 @@ def selector_text(controller: Controller) -> str:
     return ",".join(parts)
 
 
+MOST_DISRUPTED = 2000
+"""Evictions that a budget's status may list before the API server refuses more."""
+
+
 class BudgetSpec(Base):
     """spec of a PodDisruptionBudget."""
 
@@ -191,6 +195,12 @@ class BudgetSpec(Base):
     minAvailable: int | str | None = None
     maxUnavailable: int | str | None = None
     unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetCondition(Condition):
+    """status.conditions[] of a PodDisruptionBudget."""
+
+    message: str = ""
 
 
 class BudgetStatus(Base):
@@ -202,7 +212,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[BudgetCondition] | None = None
 
 
 class PodDisruptionBudget(Base):
@@ -211,6 +221,28 @@ class PodDisruptionBudget(Base):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
     status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+    @property
+    def doubt(self) -> str:
+        """Why its status cannot be counted on, so that no eviction is allowed by it, or "".
+
+        Source: checkAndDecrement in pkg/registry/core/pod/storage/eviction.go, and failSafe in
+        pkg/controller/disruption/disruption.go, Kubernetes 1.36.
+        """
+        status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
+        for each in status.conditions or ():
+            if each.reason == "SyncFailed" and each.status != "True":
+                text = f"the disruption controller cannot evaluate {name} (SyncFailed)"
+                return f"{text}: {each.message}" if each.message else text
+        if status.observedGeneration < self.metadata.generation:
+            seen = status.observedGeneration
+            return f"{name} is at generation {self.metadata.generation}, its status at {seen}"
+        if status.disruptionsAllowed < 0:
+            return f"{name} has a negative allowance of {status.disruptionsAllowed}"
+        waiting = len(status.disruptedPods or ())
+        if waiting > MOST_DISRUPTED:
+            return f"{name} waits for {waiting} evicted pods to go, of at most {MOST_DISRUPTED}"
+        return ""
 
 
 class ServicePort(Base):

@@ -254,6 +254,7 @@ class PodSpec(Base):
     resourceClaims: list[Named] | None = None
     schedulingGroup: dict[str, Any] | None = None
     workloadRef: dict[str, Any] | None = None
+    evictionResponders: list[Named] | None = None
 
 
 class Condition(Base):

@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG036, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG037, DAT001."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -24,6 +24,7 @@ from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
     refuse_rank,
+    refuse_responders,
     refuse_state,
 )
 from rescheduler.planning.eligibility.volume_checks import Attachments
@@ -147,6 +148,7 @@ class Eligibility:
         state = refuse_state(each, limits, now) or self._refuse_namespace(each)
         yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), state
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
+        yield ("ELG037",), refuse_responders(each)
         yield ("ELG019",), self._needed.refusal(each)
         yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         yield self._gangs.asked(pod)
@@ -249,6 +251,7 @@ class Eligibility:
         return (
             self._refuse_namespace(each)
             or refuse_rank(each, limits)
+            or refuse_responders(each)
             or self._needed.refusal(each)
             or refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         )
@@ -314,6 +317,7 @@ def _asked(spec: PodSpec) -> tuple[object, ...]:
         grouped(spec),
         spec.volumes,
         spec.resourceClaims,
+        spec.evictionResponders,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.objects import Condition, ObjectMeta, Taint, Toleration
+from rescheduler.kube.objects import Condition, Named, ObjectMeta, Taint, Toleration
 from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
@@ -152,6 +152,7 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG009", change("pod.spec.priority", 2_000_000_000)),
     ("ELG009", change("pod.spec.priorityClassName", "system-node-critical")),
     ("ELG009", both(change("pod.spec.priority", 7), lambda c: c.limit(maxPriority=6))),
+    ("ELG037", change("pod.spec.evictionResponders", [Named(name="db.example.com/fail-over")])),
     ("ELG010", lambda c: c.mount(**LOCAL)),
     ("ELG010", lambda c: c.mount(emptyDir={})),
     ("ELG010", lambda c: c.mount(ephemeral={"volumeClaimTemplate": {}})),
@@ -278,6 +279,7 @@ ALLOWED: list[Change] = [
     annotate(names.OPT_OUT, "until 2026-11-21T11:59:59Z"),
     annotate(names.OPT_OUT, "false"),
     annotate(names.PREFER_NO_EVICTION, "false"),
+    change("pod.spec.evictionResponders", [Named(name="imperative-eviction.k8s.io/evictor")]),
     annotate(names.EVICT, "true"),
     annotate(names.EVICTABLE, "true"),
     label(names.REMOVAL_DISABLED, "false"),
