@@ -6,6 +6,7 @@ holds. A request is sent once; whether a lost one took effect is found out by UI
 Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,9 +87,29 @@ def annotations(move: PlannedMove, plan: str, fence: int) -> dict[str, str]:
     }
 
 
+_DENIED = re.compile(
+    r"admission webhook \".*\" denied the request|ValidatingAdmissionPolicy '.*' denied request"
+)
+_OURS = "ValidatingAdmissionPolicy 'rescheduler"
+"""How the fence of deploy/ answers, which tells of a whole namespace."""
+
+
+def denied(answer: Answer) -> EvictionAnswer | None:
+    """That admission refused this one request, whatever status it chose; None where it did not.
+
+    Source: ToStatusErr in apiserver pkg/admission/plugin/webhook/errors/statuserror.go, and
+    plugin/policy/validating/dispatcher.go, Kubernetes 1.36.
+    """
+    if answer.status < 400 or not _DENIED.search(answer.message) or _OURS in answer.message:
+        return None
+    return EvictionAnswer("refused", "ACT008", answer.message)
+
+
 def understood(answer: Answer) -> EvictionAnswer:
     """The meaning of an answer to an eviction."""
     said = answer.message
+    if (refused := denied(answer)) is not None:
+        return refused
     match answer.status:
         case status if 200 <= status < 300:
             return EvictionAnswer("evicted", "ACT001", said)
@@ -99,7 +120,7 @@ def understood(answer: Answer) -> EvictionAnswer:
         case 429:
             return _too_many(answer)
         case 401 | 403:
-            return EvictionAnswer("refused", "ACT007", said)
+            return EvictionAnswer("refused", _forbidden(answer), said)
         case 500 if "more than one PodDisruptionBudget" in said:
             return EvictionAnswer("refused", "ACT006", said)
         case status if 400 <= status < 500 and status != 408:
@@ -108,16 +129,36 @@ def understood(answer: Answer) -> EvictionAnswer:
     return EvictionAnswer("unknown", "ACT009", said)
 
 
-def _too_many(answer: Answer) -> EvictionAnswer:
-    # Whoever stands before the API server answers with bodies of its own.
+def _forbidden(answer: Answer) -> str:
+    """What forbids it: the status of a PodDisruptionBudget, the namespace's end, or our rights.
+
+    Kubernetes 1.37 names the budget as the cause; before, it is what the answer is about.
+    """
+    causes, kind = _causes(answer), _details(answer).get("kind")
+    if "DisruptionBudget" in causes or kind == "poddisruptionbudget":
+        return "ACT004"
+    return "ACT008" if "NamespaceTerminating" in causes else "ACT007"
+
+
+def _details(answer: Answer) -> dict[str, Any]:
+    """What the answer is about. Whoever stands before the API server has bodies of its own."""
     details = answer.body.get("details")
-    causes = details.get("causes") if isinstance(details, dict) else None
+    return details if isinstance(details, dict) else {}
+
+
+def _causes(answer: Answer) -> dict[str, str]:
+    """The causes that the answer names, with their messages."""
+    causes = _details(answer).get("causes")
     found = [each for each in causes if isinstance(each, dict)] if isinstance(causes, list) else []
-    budget = next((each for each in found if each.get("reason") == "DisruptionBudget"), None)
+    return {str(each.get("reason")): str(each.get("message", "")) for each in found}
+
+
+def _too_many(answer: Answer) -> EvictionAnswer:
+    budget = _causes(answer).get("DisruptionBudget")
     if budget is None:
-        # API priority and fairness, or a webhook that does not want it now.
+        # API priority and fairness.
         return EvictionAnswer("refused", "ACT005", answer.message, stops=True)
-    message = f"{answer.message} {budget.get('message', '')}".strip()
+    message = f"{answer.message} {budget}".strip()
     if answer.retry_after:
         # The budget's controller has not caught up; it will in a few seconds.
         return EvictionAnswer("refused", "ACT005", message, retry_after=answer.retry_after)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.evict import EvictionAnswer, denied
 from rescheduler.actions.steering.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
@@ -112,6 +112,8 @@ def _path(namespace: str) -> str:
 def understood(answer: Answer) -> EvictionAnswer:
     """The meaning of an answer to a deletion that is not about another object, in ours."""
     said = answer.message
+    if (refused := denied(answer)) is not None:
+        return refused
     match answer.status:
         case status if 200 <= status < 300:
             return EvictionAnswer("evicted", "ACT001", f"{RESTARTED} {said}")

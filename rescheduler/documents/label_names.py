@@ -20,6 +20,8 @@ _PREFIX = rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(\.{_DNS_LABEL})*/"
 _KEY = f"({_PREFIX})?{_NAME}"
 _NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _OWNER_KIND = rf"[A-Z][A-Za-z0-9]*\.{_DNS_LABEL}(\.{_DNS_LABEL})*"
+_CONDITION = f"{_KEY}(=(True|False|Unknown))?"
+_LABEL = f"{_KEY}(={_VALUE})?"
 _TAINT = f"({_KEY}(={_VALUE})?|{_PREFIX})"
 
 _FILLED = r"\{(dataset|namespace)\}"
@@ -115,3 +117,15 @@ TaintPattern = Annotated[
     _schema(_TAINT),
 ]
 """One taint, or all whose keys begin with a domain."""
+ConditionPattern = Annotated[
+    str,
+    AfterValidator(
+        _check(_CONDITION, "must be the type of a condition, or `type=status` such as `Hot=True`")
+    ),
+    _schema(_CONDITION),
+]
+LabelPattern = Annotated[
+    str,
+    AfterValidator(_check(_LABEL, "must be a label key, or `key=value`")),
+    _schema(_LABEL),
+]

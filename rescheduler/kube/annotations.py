@@ -29,6 +29,13 @@ DO_NOT_EVICT = "karpenter.sh/do-not-evict"
 PREFER_NO_EVICTION = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 REQUEST_EVICT_ONLY = "descheduler.alpha.kubernetes.io/request-evict-only"
 EVICTION_IN_PROGRESS = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+EVICT = "descheduler.alpha.kubernetes.io/evict"
+EVICTABLE = "descheduler.alpha.kubernetes.io/evictable"
+"""Of descheduler, and of those of Tencent and others: only `false` asks to be left alone."""
+REMOVAL_DISABLED = "autoscaling.cast.ai/removal-disabled"
+EVICTION_DISABLED = "beta.evictor.cast.ai/eviction-disabled"
+RESTRICT_SCALE_DOWN = "spotinst.io/restrict-scale-down"
+"""Of Cast AI and Spot Ocean; each is read as a label, too."""
 
 NUMA_OBSERVED = "kai.scheduler/numa-placement-observed"
 """Where a pod's devices, CPUs and memory are, as an exporter on its node saw it:
@@ -60,6 +67,13 @@ GANG_SIZES = (
 )
 """Annotations that say how many pods a gang needs."""
 
+KURED_REBOOTING = "weave.works/kured-reboot-in-progress"
+"""On a node that kured reboots, where it runs with `--annotate-nodes`: since when."""
+MACHINE_CONFIG_STATE = "machineconfiguration.openshift.io/state"
+"""On a node, what OpenShift's machine config daemon does to it, such as `Working` or `Done`."""
+FLATCAR_REBOOTING = "flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress"
+"""On a node that Flatcar's update operator reboots: `true`."""
+
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
@@ -86,6 +100,14 @@ READ = GANGS | {
     PREFER_NO_EVICTION,
     REQUEST_EVICT_ONLY,
     EVICTION_IN_PROGRESS,
+    EVICT,
+    EVICTABLE,
+    REMOVAL_DISABLED,
+    EVICTION_DISABLED,
+    RESTRICT_SCALE_DOWN,
     NUMA_OBSERVED,
+    KURED_REBOOTING,
+    MACHINE_CONFIG_STATE,
+    FLATCAR_REBOOTING,
 }
 """Every annotation that any part of the rescheduler reads."""

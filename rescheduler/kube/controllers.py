@@ -42,6 +42,14 @@ class ControllerSpec(Base):
     updateStrategy: dict[str, Any] | None = None
     template: PodTemplate | None = None
 
+    @property
+    def partition(self) -> int:
+        """From which ordinal on a StatefulSet rolls out its new template; 0 is all of them."""
+        strategy = self.updateStrategy or {}
+        if strategy.get("type") == "OnDelete":
+            return 0
+        return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
 
 class ControllerStatus(Base):
     """status of a controller, with the union of the fields that the kinds have."""
@@ -176,6 +184,10 @@ def selector_text(controller: Controller) -> str:
     return ",".join(parts)
 
 
+MOST_DISRUPTED = 2000
+"""Evictions that a budget's status may list before the API server refuses more."""
+
+
 class BudgetSpec(Base):
     """spec of a PodDisruptionBudget."""
 
@@ -183,6 +195,12 @@ class BudgetSpec(Base):
     minAvailable: int | str | None = None
     maxUnavailable: int | str | None = None
     unhealthyPodEvictionPolicy: str | None = None
+
+
+class BudgetCondition(Condition):
+    """status.conditions[] of a PodDisruptionBudget."""
+
+    message: str = ""
 
 
 class BudgetStatus(Base):
@@ -194,7 +212,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[BudgetCondition] | None = None
 
 
 class PodDisruptionBudget(Base):
@@ -203,6 +221,28 @@ class PodDisruptionBudget(Base):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: BudgetSpec = msgspec.field(default_factory=BudgetSpec)
     status: BudgetStatus = msgspec.field(default_factory=BudgetStatus)
+
+    @property
+    def doubt(self) -> str:
+        """Why its status cannot be counted on, so that no eviction is allowed by it, or "".
+
+        Source: checkAndDecrement in pkg/registry/core/pod/storage/eviction.go, and failSafe in
+        pkg/controller/disruption/disruption.go, Kubernetes 1.36.
+        """
+        status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
+        for each in status.conditions or ():
+            if each.reason == "SyncFailed" and each.status != "True":
+                text = f"the disruption controller cannot evaluate {name} (SyncFailed)"
+                return f"{text}: {each.message}" if each.message else text
+        if status.observedGeneration < self.metadata.generation:
+            seen = status.observedGeneration
+            return f"{name} is at generation {self.metadata.generation}, its status at {seen}"
+        if status.disruptionsAllowed < 0:
+            return f"{name} has a negative allowance of {status.disruptionsAllowed}"
+        waiting = len(status.disruptedPods or ())
+        if waiting > MOST_DISRUPTED:
+            return f"{name} waits for {waiting} evicted pods to go, of at most {MOST_DISRUPTED}"
+        return ""
 
 
 class ServicePort(Base):
@@ -283,6 +323,7 @@ class AutoscalerStatus(Base):
     currentReplicas: int | None = 0
     desiredReplicas: int = 0
     lastScaleTime: datetime | None = None
+    conditions: list[Condition] | None = None
 
 
 class HorizontalPodAutoscaler(Base):
@@ -291,6 +332,23 @@ class HorizontalPodAutoscaler(Base):
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: AutoscalerSpec = msgspec.field(default_factory=AutoscalerSpec)
     status: AutoscalerStatus = msgspec.field(default_factory=AutoscalerStatus)
+
+    @property
+    def scaling(self) -> bool:
+        """Whether it goes to another number of pods.
+
+        An autoscaler that is off or reads no metric writes its last number again, or 0 where it has
+        never had one: it scales nothing.
+        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go, Kubernetes 1.36.
+        """
+        off = any(
+            (each.type == "ScalingActive" and each.status != "True")
+            or (each.type == "AbleToScale" and each.reason == "FailedGetScale")
+            for each in self.status.conditions or ()
+        )
+        never = self.status.desiredReplicas == 0 and self.spec.minReplicas != 0
+        here = self.status.currentReplicas or 0
+        return not off and not never and self.status.desiredReplicas != here
 
 
 class ResourceQuotaStatus(Base):

@@ -35,6 +35,8 @@ _KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 _KUEUE_TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 QUEUE = "kueue.x-k8s.io/queue-name"
 """The label with which a job asks Kueue to start and stop it."""
+_MANAGED = "kueue.x-k8s.io/managed"
+"""The label that Kueue gives to pods that it admits one by one, such as those of a Deployment."""
 _LWS = "leaderworkerset.sigs.k8s.io/name"
 _LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
@@ -215,6 +217,11 @@ def marks(pod: Pod, controller: Controller | None) -> Iterator[Mark]:
             controller.metadata.name,
             minimum=controller.spec.parallelism,
         )
+
+
+def admitted_alone(pod: Pod) -> bool:
+    """Whether the pod's label says that Kueue admits it, by itself or with its gang."""
+    return (pod.metadata.labels or {}).get(_MANAGED) == "true"
 
 
 def kueue_marked(pod: Pod, above: Iterable[Owner]) -> bool:

@@ -151,6 +151,20 @@ def unstoppable(workload: GangObject) -> str:
     return ""
 
 
+def unrepeatable(workload: GangObject) -> str:
+    """Why Kueue might not admit the next pod as it did the one of this Workload; "" if it would."""
+    name, conditions = f"Workload {workload.metadata.name}", workload.status.conditions
+    if workload.metadata.deletionTimestamp is not None or workload.spec.active is False:
+        return f"{name} is being stopped"
+    if holds(conditions, "Evicted") or not all(holds(conditions, each) for each in _RUNNING):
+        return f"{name} is not admitted"
+    if workload.status.admissionChecks or workload.status.clusterName:
+        return f"{name} has admission checks, which would have to pass again"
+    if _by_topology(workload):
+        return f"{name} is placed by Kueue itself (TopologyAwareScheduling)"
+    return ""
+
+
 def was_stopped(found: GangObject | None, uid: str) -> bool:
     """Whether this reading of the Workload with that UID shows that its deletion took effect."""
     return (

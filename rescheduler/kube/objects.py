@@ -239,6 +239,7 @@ class PodSpec(Base):
     hostUsers: bool | None = None
     terminationGracePeriodSeconds: int | None = 30
     restartPolicy: str = "Always"
+    os: Named | None = None
     nodeSelector: Labels | None = None
     affinity: Affinity | None = None
     tolerations: list[Toleration] | None = None
@@ -253,6 +254,7 @@ class PodSpec(Base):
     resourceClaims: list[Named] | None = None
     schedulingGroup: dict[str, Any] | None = None
     workloadRef: dict[str, Any] | None = None
+    evictionResponders: list[Named] | None = None
 
 
 class Condition(Base):
@@ -329,10 +331,7 @@ class Pod(Base):
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, or None."""
-        for condition in self.status.conditions or ():
-            if condition.type == kind:
-                return condition
-        return None
+        return next((each for each in self.status.conditions or () if each.type == kind), None)
 
     @property
     def ready(self) -> bool:

@@ -10,13 +10,15 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import NamespaceName, OwnerKind
+from rescheduler.documents.label_names import LabelPattern, NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
+from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
 from rescheduler.model.moves.steering import TAINTING
 from rescheduler.policies.base import Policy
+from rescheduler.policies.marks import AvoidedNode, believed
 from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
 from rescheduler.policies.steering import Steering
@@ -92,6 +94,15 @@ class Limits(MoveLimitFields):
     minNodeAge: Duration = Field(
         timedelta(minutes=10), description="Younger nodes are neither left nor counted on."
     )
+    avoidNodes: list[AvoidedNode] = Field(
+        default_factory=list,
+        description="Nodes that no replacement is sent to, by a taint, condition or label of "
+        "theirs such as `- condition: DiskSlow`, besides those that are known: nodes that are "
+        "drained, rebooted or taken away by cluster-autoscaler, Karpenter, Cast AI, kured, "
+        "OpenShift, Gardener, Flatcar, GPU operators or a cloud, and nodes that Kubernetes, "
+        "node-problem-detector, EKS or AKS report as broken. `ignore: true` takes out one of "
+        "these.",
+    )
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(
         "Refuse",
@@ -149,6 +160,13 @@ class Limits(MoveLimitFields):
         default_factory=list,
         description="Namespaces that are never touched, beside kube-system, kube-public and "
         "kube-node-lease, which never are.",
+    )
+    optOutLabels: list[LabelPattern] = Field(
+        default_factory=list,
+        description="Labels of your own that ask to leave a pod alone: `key`, if it is not "
+        "`false`, or `key=value`; on the pod, its owners or its namespace. Besides the annotation "
+        "rescheduler.io/opt-out, those of cluster-autoscaler, Karpenter and descheduler count, and "
+        "the marks of Cast AI and Spot Ocean.",
     )
     maxPriority: int = Field(
         1_999_999_999, description="Pods above this priority are left alone; critical ones always."
@@ -250,6 +268,17 @@ class Limits(MoveLimitFields):
     def protected(self) -> frozenset[str]:
         """The namespaces that are never touched."""
         return ALWAYS_PROTECTED.union(self.protectedNamespaces)
+
+    @cached_property
+    def leaving_marks(self) -> NodeMarks:
+        """What says that a node is being taken away, so that it is neither left nor counted on."""
+        return NodeMarks(believed(LEAVING, self.avoidNodes))
+
+    @cached_property
+    def avoided_marks(self) -> NodeMarks:
+        """What says that nothing should be sent to a node."""
+        own = [each.mark for each in self.avoidNodes if not each.ignore]
+        return NodeMarks([*believed(AVOIDED, self.avoidNodes), *own])
 
     @model_validator(mode="after")
     def _state_has_room(self) -> "Limits":

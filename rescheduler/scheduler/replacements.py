@@ -1,13 +1,15 @@
 """What a pod's replacement is made from: the pod as it was admitted, not as it is now."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.objects import Container, Pod, PodSpec, Resources
+from rescheduler.kube.objects import Container, Pod, PodSpec, ResourceRequirements, Resources
 from rescheduler.kube.pods.containers import every
 from rescheduler.kube.pods.pod_requests import container_requests
+from rescheduler.kube.quantity import nanos
 
 
 class Replacements:
@@ -18,6 +20,9 @@ class Replacements:
     pod that was resized in place since (`metadata.generation` above 1) has requests that its
     replacement will not have. These come from the youngest sibling that was never changed, or from
     the template where there is none.
+
+    Where most pods of a controller were resized, a vertical autoscaler does it, whose webhook will
+    change the replacement alike: it may ask for as much as the template or any of them does.
     """
 
     def __init__(self, pods: Sequence[Pod], controllers: Sequence[Controller]) -> None:
@@ -27,7 +32,7 @@ class Replacements:
             for each in controllers
             if each.spec.template is not None
         }
-        self._siblings: dict[str, Pod] | None = None
+        self._siblings: dict[str, list[Pod]] | None = None
         self._known: dict[tuple[int, str], PodSpec] = {}
 
     def gated(self, pod: Pod) -> bool:
@@ -62,8 +67,18 @@ class Replacements:
         template = self._templates[owner]
         if _requests(spec) == _requests(template):
             return spec
-        sibling = self._youngest().get(owner)
-        original = template if sibling is None else sibling.spec
+        siblings = self._pods_of(owner)
+        own = [each.spec for each in siblings if each.metadata.generation > 1]
+        resized = [each for each in own if _requests(each) != _requests(template)]
+        if len(resized) > 1 and 2 * len(resized) > len(siblings):
+            return _largest(spec, [template, *(each.spec for each in siblings)])
+        born = [
+            (each.metadata.creationTimestamp, number)
+            for number, each in enumerate(siblings)
+            if each.metadata.generation <= 1 and each.metadata.creationTimestamp is not None
+        ]
+        newest = max(born, key=lambda each: (each[0], -each[1]), default=None)
+        original = template if newest is None else siblings[newest[1]].spec
         containers = _resized(spec.containers, original.containers)
         first = _resized(spec.initContainers or [], original.initContainers or [])
         return msgspec.structs.replace(
@@ -73,19 +88,62 @@ class Replacements:
             resources=original.resources,
         )
 
-    def _youngest(self) -> dict[str, Pod]:
+    def _pods_of(self, owner: str) -> list[Pod]:
+        """The pods of the controller with that UID, where it has a template."""
         if self._siblings is None:
-            self._siblings = {}
+            self._siblings = defaultdict(list)
             for pod in self._pods:
-                owner = pod.controller
-                created = pod.metadata.creationTimestamp
-                if owner is None or created is None or pod.metadata.generation > 1:
-                    continue
-                other = self._siblings.get(owner.uid)
-                before = other.metadata.creationTimestamp if other else None
-                if before is None or created > before:
-                    self._siblings[owner.uid] = pod
-        return self._siblings
+                if (by := pod.controller) is not None and by.uid in self._templates:
+                    self._siblings[by.uid].append(pod)
+        return self._siblings[owner]
+
+
+def _largest(spec: PodSpec, others: Sequence[PodSpec]) -> PodSpec:
+    """The spec where each container asks for the most that its like does in any of the others."""
+
+    def most(containers: Sequence[Container]) -> list[Container]:
+        return [
+            msgspec.structs.replace(
+                container,
+                resources=_most(
+                    [
+                        ResourceRequirements(
+                            requests=container_requests(like),
+                            limits=like.resources.limits if like.resources else None,
+                        )
+                        for other in others
+                        for like in every(other)
+                        if like.name == container.name
+                    ]
+                ),
+            )
+            for container in containers
+        ]
+
+    wide = [each.resources for each in others if each.resources is not None]
+    return msgspec.structs.replace(
+        spec,
+        containers=most(spec.containers),
+        initContainers=most(spec.initContainers or []) or None,
+        resources=_most(wide) if wide else None,
+    )
+
+
+def _most(asked: Sequence[ResourceRequirements]) -> ResourceRequirements:
+    """The most of each resource that any of them asks for, and is limited to."""
+
+    def largest(amounts: Iterable[Resources | None]) -> Resources:
+        found: Resources = {}
+        for each in amounts:
+            for name, amount in (each or {}).items():
+                if name not in found or nanos(amount) > nanos(found[name]):
+                    found[name] = amount
+        return found
+
+    return ResourceRequirements(
+        requests=largest(each.requests for each in asked),
+        limits=largest(each.limits for each in asked),
+    )
 
 
 def _requests(spec: PodSpec) -> tuple[dict[str, Resources], Resources | None]:

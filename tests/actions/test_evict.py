@@ -11,9 +11,10 @@ from rescheduler.actions.evict import (
     EvictionAnswer,
     annotations,
     evict,
+    understood,
 )
 from rescheduler.actions.seen_pod import read_pod, was_evicted
-from rescheduler.actions.transport import call
+from rescheduler.actions.transport import Answer, call
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
@@ -158,6 +159,30 @@ def test_a_429_with_a_body_of_somebody_else_is_no_budget(said: dict[str, object]
         move = planned(Stage().world.add_pod("web-1", "n1", owner=("ReplicaSet", "rs"), app="web"))
         answer = evict(client, move, {})
     assert (answer.result, answer.code, answer.stops) == ("refused", "ACT005", True)
+
+
+FULL = "DisruptedPods map too big - too many evictions not confirmed by PDB controller"
+HOOK = 'admission webhook "guard.example.com" denied the request: not before noon'
+POLICY = "ValidatingAdmissionPolicy '{}' with binding 'b' denied request: not before noon"
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "details", "code"),
+    [
+        (403, FULL, {"kind": "poddisruptionbudget", "name": "web"}, "ACT004"),
+        (403, FULL, {"causes": [{"reason": "DisruptionBudget", "message": "too big"}]}, "ACT004"),
+        (403, "unable to create", {"causes": [{"reason": "NamespaceTerminating"}]}, "ACT008"),
+        (403, 'User "x" cannot create resource "pods/eviction"', {"kind": "pods"}, "ACT007"),
+        *((status, HOOK, {}, "ACT008") for status in (400, 403, 404, 409, 429, 500)),
+        (403, POLICY.format("freeze"), {}, "ACT008"),
+        (403, POLICY.format("rescheduler-evictions"), {}, "ACT007"),
+    ],
+)
+def test_an_answer_is_understood_by_its_cause(
+    status: int, message: str, details: dict[str, object], code: str
+) -> None:
+    answer = understood(Answer(status, {"details": details}, {"Retry-After": "5"}, message))
+    assert (answer.result, answer.code, answer.stops) == ("refused", code, False)
 
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])

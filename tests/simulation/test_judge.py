@@ -13,7 +13,7 @@ from rescheduler.actions.events import EventWriter
 from rescheduler.actions.steering.soft_taints import SoftTaints
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.selection import SelectionRecord
-from rescheduler.planning.eligibility import back_off, eligibility, workload_checks
+from rescheduler.planning.eligibility import back_off, eligibility, places
 from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
 from rescheduler.sources.prometheus import measuring
@@ -177,8 +177,7 @@ def no_gangs(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I14", cordoned)
 def any_node(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(eligibility, "refuse_node", never)
-    patch.setattr(workload_checks, "refuse_node", never)
+    patch.setattr(places, "refuse_node", never)
 
 
 @mutant("I21")

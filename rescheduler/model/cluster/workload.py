@@ -43,6 +43,7 @@ def resolve(
     A bare pod has none. Pods of one Deployment share one workload, whichever ReplicaSet made them.
     """
     by_uid = {each.metadata.uid: each for each in controllers}
+    updated = _updated(pods, by_uid)
     workloads: list[Workload] = []
     of_controller: dict[str, int] = {}
     of_top: dict[tuple[str, str], int] = {}
@@ -60,7 +61,7 @@ def resolve(
             continue
         index = of_controller.get(reference.uid)
         if index is None:
-            workload = _top(pod.metadata.namespace, reference, by_uid)
+            workload = _top(pod.metadata.namespace, reference, by_uid, updated)
             key = (workload.uid, workload.controller_kind)
             index = of_top.get(key, -1)
             if index < 0:
@@ -73,7 +74,33 @@ def resolve(
     return workloads, answer
 
 
-def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller]) -> Workload:
+def _updated(pods: Sequence[Pod], by_uid: dict[str, Controller]) -> set[str]:
+    """UIDs of the StatefulSets whose pods all have the new template, though the status lags.
+
+    The controller lets `currentRevision` follow only where it rolls out by itself: with OnDelete it
+    stays behind for ever (completeRollingUpdate in pkg/controller/statefulset, Kubernetes 1.36).
+    A pod below a partition is made from the old template.
+    """
+    found = {
+        uid
+        for uid, each in by_uid.items()
+        if each.kind == "StatefulSet"
+        and each.status.currentRevision != each.status.updateRevision
+        and (each.status.updatedReplicas or 0) >= each.status.replicas
+        and not each.spec.partition
+    }
+    for pod in pods if found else ():
+        owner = pod.controller
+        if owner is not None and owner.uid in found:
+            revision = (pod.metadata.labels or {}).get("controller-revision-hash")
+            if revision != by_uid[owner.uid].status.updateRevision:
+                found.discard(owner.uid)
+    return found
+
+
+def _top(
+    namespace: str, reference: OwnerReference, by_uid: dict[str, Controller], updated: set[str]
+) -> Workload:
     controller = by_uid.get(reference.uid)
     top = controller
     seen = {reference.uid}
@@ -102,7 +129,7 @@ def _top(namespace: str, reference: OwnerReference, by_uid: dict[str, Controller
         controller_uid=reference.uid,
         replicas=top.wanted,
         ready=_ready(top),
-        rolling=_rolling(top),
+        rolling=_rolling(top, updated),
     )
 
 
@@ -114,18 +141,18 @@ def _ready(top: Controller) -> int | None:
     return top.status.readyReplicas or 0
 
 
-def _rolling(top: Controller) -> bool:
+def _rolling(top: Controller, updated: set[str]) -> bool:
     """Whether a Deployment or StatefulSet is between two templates.
 
     A Deployment is stable when all its replicas are updated; a StatefulSet when its current and
-    update revision agree. Missing (not Ready) replicas alone are not a rollout.
+    update revision agree, or it is among the updated ones. Missing (not Ready) replicas alone are
+    not a rollout.
     """
     if top.metadata.generation > top.status.observedGeneration > 0:
         return True
     if top.kind == "Deployment":
         return (top.status.updatedReplicas or 0) < top.wanted or top.status.replicas > top.wanted
     if top.kind == "StatefulSet":
-        return bool(top.status.updateRevision) and (
-            top.status.currentRevision != top.status.updateRevision
-        )
+        behind = top.status.currentRevision != top.status.updateRevision
+        return bool(top.status.updateRevision) and behind and top.metadata.uid not in updated
     return False

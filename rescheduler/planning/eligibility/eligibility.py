@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG036, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG037, DAT001."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -19,18 +19,16 @@ from rescheduler.planning.eligibility.crash_loops import CrashLoops
 from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.planning.eligibility.opt_outs import refuse_opt_out, timed
+from rescheduler.planning.eligibility.places import Places
 from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
     refuse_rank,
+    refuse_responders,
     refuse_state,
 )
 from rescheduler.planning.eligibility.volume_checks import Attachments
-from rescheduler.planning.eligibility.workload_checks import (
-    Surroundings,
-    refuse_execution,
-    refuse_node,
-)
+from rescheduler.planning.eligibility.workload_checks import Surroundings
 from rescheduler.policies.limits import Limits
 
 
@@ -72,10 +70,9 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._needed = NeededPods(snapshot, schedulers)
         self._crash_loops = CrashLoops(snapshot, history)
+        self.places = Places(snapshot, limits, self._surroundings.refuse_node)
         self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
-        self._nodes: dict[int, Problem | None] = {}
-        self._unstable: dict[int, BoolArray] = {}
         self._shared: dict[tuple[int, datetime | None, bool], _Shared] = {}
         self._undecodable = {
             each.namespace: each for each in snapshot.undecodable if each.namespace
@@ -101,7 +98,7 @@ class Eligibility:
             or refuse_state(each, self._limits, self._snapshot.taken)
             or shared.template
             or self._refuse_gang(pod, whole=whole)
-            or shared.storage
+            or self._refuse_storage(pod, shared.storage, whole=whole)
             or self._surroundings.refuse_moved(each.metadata.uid)
             or self._refuse_workload(pod, shared.workload, whole=whole)
             or self._crash_loops.refusal(pod)
@@ -151,11 +148,13 @@ class Eligibility:
         state = refuse_state(each, limits, now) or self._refuse_namespace(each)
         yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), state
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
+        yield ("ELG037",), refuse_responders(each)
         yield ("ELG019",), self._needed.refusal(each)
-        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now)
+        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         yield self._gangs.asked(pod)
         yield ("ELG010",), self._attachments.refuse_local(each, limits)
-        yield ("ELG017",), self._attachments.refuse_pinned(each)
+        tied = self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each)
+        yield ("ELG017",), tied
         if workload >= 0:
             moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
                 workload,
@@ -166,43 +165,6 @@ class Eligibility:
         yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
-
-    @cached_property
-    def unstable(self) -> BoolArray:
-        """(nodes,) the nodes that `node` refuses."""
-        count = len(self._snapshot.nodes)
-        return np.array([self.node(each) is not None for each in range(count)], dtype=np.bool_)
-
-    def unstable_for(self, pod: int) -> BoolArray:
-        """(nodes,) the `unstable` nodes, and those that would evict this pod for a taint."""
-        each = self._snapshot.pods[pod]
-        known = self._unstable.get(id(each.spec))  # the snapshot keeps every spec alive
-        if known is None:
-            known = self.unstable
-            for node in self._executing:
-                if refuse_execution(each, self._snapshot.nodes[node]) is not None:
-                    known = known.copy() if known is self.unstable else known
-                    known[node] = True
-            self._unstable[id(each.spec)] = known
-        return known
-
-    @cached_property
-    def _executing(self) -> list[int]:
-        """The nodes with a taint that evicts some pods."""
-        return [
-            number
-            for number, node in enumerate(self._snapshot.nodes)
-            if any(taint.effect == "NoExecute" for taint in node.spec.taints or ())
-        ]
-
-    def node(self, node: int) -> Problem | None:
-        """Why this node may be neither left nor counted on (ELG020, ELG025), or None."""
-        if node not in self._nodes:
-            each = self._snapshot.nodes[node]
-            self._nodes[node] = refuse_node(
-                each, self._limits, self._snapshot.taken
-            ) or self._surroundings.refuse_node(each.metadata.name)
-        return self._nodes[node]
 
     def _harmless(self, pods: IntArray) -> BoolArray:
         """(k,) whether nothing refuses what each pod is like, as long as it does not crash-loop.
@@ -216,6 +178,7 @@ class Eligibility:
             harmless[number] = (
                 not timed(snapshot.pods[pod])
                 and snapshot.gangs.of(pod) is None
+                and self._gangs.alone(pod) is None
                 and self._shared_checks(pod, crash_looping=False).none
             )
         answer: BoolArray = harmless[of_pod[pods]]
@@ -255,9 +218,7 @@ class Eligibility:
     @cached_property
     def _calm(self) -> BoolArray:
         """(nodes + 1,) the nodes that refuse no pod that is on them; no node, -1, is none."""
-        answer = np.append(~self.unstable, False)
-        answer[self._executing] = False
-        return answer
+        return np.append(self.places.calm, False)
 
     def _shared_checks(self, pod: int, *, crash_looping: bool) -> _Shared:
         each = self._snapshot.pods[pod]
@@ -277,7 +238,8 @@ class Eligibility:
             kind,
             self._refuse_template(pod),
             self._attachments.refuse_local(each, self._limits)
-            or self._attachments.refuse_pinned(each),
+            or self._attachments.refuse_pinned(each)
+            or self._attachments.refuse_shared(each),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=crash_looping
             ),
@@ -289,9 +251,20 @@ class Eligibility:
         return (
             self._refuse_namespace(each)
             or refuse_rank(each, limits)
+            or refuse_responders(each)
             or self._needed.refusal(each)
-            or refuse_opt_out(each, self._above(pod), now)
+            or refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
         )
+
+    def _refuse_storage(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
+        """What ties it to its node, where the pods of its gang that share a volume go with it."""
+        gang = self._snapshot.gangs.of(pod) if whole else None
+        if found is None or found.code != "ELG017" or gang is None:
+            return found
+        each, pods = self._snapshot.pods[pod], self._snapshot.pods
+        members = self._snapshot.gangs.facts(gang).members.tolist()
+        going = {pods[member].metadata.uid for member in members}
+        return self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each, going)
 
     def _refuse_workload(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
         """What holds of its workload, where its gang is suspended and not evicted."""
@@ -318,13 +291,7 @@ class Eligibility:
         if node < 0:
             name = self._snapshot.pods[pod].node
             return Problem(code="ELG020", message=f"node {name or '(none)'} is not known")
-        return self.stay(pod, node)
-
-    def stay(self, pod: int, node: int) -> Problem | None:
-        """Why this pod, on this node or bound for it, cannot be counted on to stay, or None."""
-        return self.node(node) or refuse_execution(
-            self._snapshot.pods[pod], self._snapshot.nodes[node]
-        )
+        return self.places.stay(pod, node)
 
     def _refuse_namespace(self, pod: Pod) -> Problem | None:
         name = pod.metadata.namespace
@@ -350,6 +317,7 @@ def _asked(spec: PodSpec) -> tuple[object, ...]:
         grouped(spec),
         spec.volumes,
         spec.resourceClaims,
+        spec.evictionResponders,
     )
 
 

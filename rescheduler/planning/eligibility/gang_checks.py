@@ -26,10 +26,13 @@ class GangChecks:
         self._wholes: dict[Gang, Problem | None] = {}
 
     def alone(self, pod: int) -> Problem | None:
-        """ELG016 and ELG027-ELG029: whether the pod may be moved without the rest of its gang."""
+        """ELG016 and ELG027-ELG029: whether the pod may be moved without the rest of its gang.
+
+        ELG029, ELG034 and ELG035 of a pod without a gang, which Kueue may admit by itself.
+        """
         gang = self._snapshot.gangs.of(pod)
         if gang is None:
-            return None
+            return self._kueue.refuse_pod(self._snapshot.pods[pod])
         if self._limits.gangs == "Spare":
             return Problem(
                 code="ELG016",
@@ -54,6 +57,8 @@ class GangChecks:
     def asked(self, pod: int) -> tuple[tuple[str, ...], Problem | None]:
         """What is asked about the pod's gang, however it may be moved: the codes and the answer."""
         gang, answer = self._snapshot.gangs.of(pod), self.alone(pod)
+        if gang is None and answer is not None:
+            return ("ELG029", "ELG034", "ELG035"), answer
         if gang is None or self._limits.gangs == "Spare":
             return ("ELG016",), answer
         if self._limits.gangs == "Surplus":

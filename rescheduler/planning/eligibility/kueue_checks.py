@@ -1,13 +1,23 @@
-"""Whether Kueue would stop a gang and start it again with its quota: ELG029, ELG034, ELG035.
+"""Whether Kueue would admit again what is stopped or evicted: ELG029, ELG034, ELG035.
 
-Between the two its quota is free. So nothing else may be waiting for it, and the queue must be able
-to admit the same Workload again in the same flavors, on what it owns itself.
+It stops and starts a gang as a whole; other pods, such as those of a Deployment, it admits one by
+one, and their replacements are gated until it does. Between the two the quota is free: nothing else
+may be waiting for it, and the queue must be able to admit the like again in the same flavors, on
+what it owns itself.
 """
 
 from functools import cached_property
 
-from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
-from rescheduler.kube.kueue import ClusterQueue, LocalQueue, unlike, unstoppable, waits
+from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject, admitted_alone
+from rescheduler.kube.kueue import (
+    ClusterQueue,
+    LocalQueue,
+    unlike,
+    unrepeatable,
+    unstoppable,
+    waits,
+)
+from rescheduler.kube.objects import Pod
 from rescheduler.kube.selectors import matches
 from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -23,6 +33,33 @@ class KueueChecks:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+
+    def refuse_pod(self, pod: Pod) -> Problem | None:
+        """Why Kueue might not admit the replacement of this pod, which is of no gang, or None."""
+        workload = self._of_pods.get(pod.metadata.uid)
+        if workload is None and not admitted_alone(pod):
+            return None
+        unread = [kind for kind in _KINDS if kind in self._snapshot.unread]
+        if workload is None or unread:
+            text = f"{unread[0]} was not read" if unread else "it has no Workload"
+            return Problem(
+                code="ELG029",
+                message=f"whether Kueue would admit its replacement is not known: {text}",
+            )
+        if why := unrepeatable(workload):
+            return Problem(code="ELG029", message=why)
+        return self._refuse_queue(workload, f"pod {pod.metadata.name}")
+
+    @cached_property
+    def _of_pods(self) -> dict[str, GangObject]:
+        """UID of each pod that has a Workload of its own to that Workload."""
+        return {
+            owner.uid: each
+            for each in self._snapshot.gang_objects
+            if each.group == KUEUE
+            and (owner := each.metadata.controller) is not None
+            and owner.kind == "Pod"
+        }
 
     def refusal(self, gang: Gang) -> Problem | None:
         """Why this gang cannot be stopped and started as a whole, or None."""
@@ -69,13 +106,12 @@ class KueueChecks:
                 f"ClusterQueue {queue.metadata.name} does not take namespace {namespace} any more"
             )
             return Problem(code="ELG035", message=f"{name}: {text}")
-        if why := unlike(workload, queue):
-            return Problem(code="ELG035", message=f"{name}: {why}")
         rival = self._rivals.get(_pool(queue)) or self._rivals.get("")
-        if rival is None:
-            return None
-        text = f"{rival}, and may take the quota that {name} frees"
-        return Problem(code="ELG034", message=text)
+        if rival is not None:
+            text = f"{rival}, and may take the quota that {name} frees"
+            return Problem(code="ELG034", message=text)
+        why = unlike(workload, queue)
+        return Problem(code="ELG035", message=f"{name}: {why}") if why else None
 
     @cached_property
     def _locals(self) -> dict[tuple[str, str], LocalQueue]:

@@ -1,6 +1,6 @@
-"""Who asked that a pod be left alone: annotations, and the parts we depend on ourselves."""
+"""Who asked that a pod be left alone: annotations, labels, and the parts that we depend on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from rescheduler.kube import annotations
@@ -24,6 +24,19 @@ _NAME_LABELS = ("app.kubernetes.io/name", "k8s-app")
 _TIMED = (annotations.DO_NOT_DISRUPT, annotations.DO_NOT_EVICT)
 """Of Karpenter; one may protect a pod for some time from its start."""
 
+_PROTECTING = (
+    annotations.PREFER_NO_EVICTION,
+    annotations.REQUEST_EVICT_ONLY,
+    annotations.EVICTION_IN_PROGRESS,
+)
+_EVICTABLE = (annotations.EVICT, annotations.EVICTABLE)
+_LABELS = (
+    annotations.REMOVAL_DISABLED,
+    annotations.EVICTION_DISABLED,
+    annotations.RESTRICT_SCALE_DOWN,
+)
+"""Which protect a pod as labels and as annotations."""
+
 _SHOWN = 60
 """Characters of an annotation in a message; it may have 262,144."""
 _OFF = "false"
@@ -39,11 +52,15 @@ def refuse_needed(pod: Pod) -> Problem | None:
     return None
 
 
-def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Problem | None:
-    """ELG011: whether an annotation asks to leave the pod alone.
+def refuse_opt_out(
+    pod: Pod, above: tuple[ObjectMeta, ...], now: datetime, own: Iterable[str] = ()
+) -> Problem | None:
+    """ELG011: whether an annotation or a label asks to leave the pod alone.
 
-    Our own annotation also counts on the objects above: owners and namespace. A value that
-    cannot be read protects, because somebody meant to protect the pod.
+    Our own annotation and the operators' own labels also count on the objects above: owners and
+    namespace. A value that cannot be read protects, because somebody meant to protect the pod.
+
+    own: these labels, as `key` or `key=value`.
     """
     notes = pod.metadata.annotations or {}
     for metadata in (pod.metadata, *above):
@@ -51,11 +68,28 @@ def refuse_opt_out(pod: Pod, above: tuple[ObjectMeta, ...], now: datetime) -> Pr
         if value is not None and _opted_out(value, now):
             where = "" if metadata is pod.metadata else f" on {metadata.name}"
             return _protected(annotations.OPT_OUT, value, where)
+    if by_label := _labelled(pod.metadata, above, own):
+        return by_label
     if not notes:
         return None
     if notes.get(annotations.SAFE_TO_EVICT, "true").strip().lower() != "true":
         return _protected(annotations.SAFE_TO_EVICT, notes[annotations.SAFE_TO_EVICT])
     return _other_tools(notes, pod, now)
+
+
+def _labelled(pod: ObjectMeta, above: tuple[ObjectMeta, ...], own: Iterable[str]) -> Problem | None:
+    for name in _LABELS:
+        value = (pod.labels or {}).get(name, _OFF)
+        if value.lower() != _OFF:
+            return _protected(name, value, kind="label")
+    for label in own:
+        key, _, wanted = label.partition("=")
+        for metadata in (pod, *above):
+            value = (metadata.labels or {}).get(key, _OFF)
+            if value == wanted or (not wanted and value.lower() != _OFF):
+                where = "" if metadata is pod else f" on {metadata.name}"
+                return _protected(key, value, where, "label")
+    return None
 
 
 def timed(pod: Pod) -> bool:
@@ -69,20 +103,19 @@ def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem |
         value = notes.get(name)
         if value is not None and _undisruptable(value, pod, now):
             return _protected(name, value)
-    for name in (
-        annotations.PREFER_NO_EVICTION,
-        annotations.REQUEST_EVICT_ONLY,
-        annotations.EVICTION_IN_PROGRESS,
-    ):
+    for name in _EVICTABLE:
+        if notes.get(name, "").strip().lower() == _OFF:
+            return _protected(name, notes[name])
+    for name in (*_PROTECTING, *_LABELS):
         value = notes.get(name)
         if value is not None and value.strip().lower() != _OFF:
             return _protected(name, value)
     return None
 
 
-def _protected(name: str, value: str, where: str = "") -> Problem:
+def _protected(name: str, value: str, where: str = "", kind: str = "annotation") -> Problem:
     shown = repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
-    return Problem(code="ELG011", message=f"annotation {name}: {shown}{where} protects it")
+    return Problem(code="ELG011", message=f"{kind} {name}: {shown}{where} protects it")
 
 
 def _opted_out(value: str, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from rescheduler.policies.limits import Limits
 CRITICAL_PRIORITY = 2_000_000_000
 """Priority of system-cluster-critical; user-defined classes must stay at or below 1e9."""
 _CRITICAL_CLASSES = frozenset({"system-cluster-critical", "system-node-critical"})
+_IMPERATIVE = "imperative-eviction.k8s.io/evictor"
 _RESIZING = frozenset({"PodResizePending", "PodResizeInProgress"})
 
 
@@ -73,6 +74,17 @@ def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
             message=f"its priority {priority} is above maxPriority {limits.maxPriority}",
         )
     return None
+
+
+def refuse_responders(pod: Pod) -> Problem | None:
+    """ELG037: whether something else is to be told of an eviction first, and may take its time.
+
+    The Eviction API passes by `evictionResponders` (KEP-4563). Kubernetes' own only sends it.
+    """
+    asked = [each.name for each in pod.spec.evictionResponders or () if each.name != _IMPERATIVE]
+    if not asked:
+        return None
+    return Problem(code="ELG037", message=f"it names the eviction responder {', '.join(asked)}")
 
 
 def refuse_namespace(name: str, found: ObjectMeta | None) -> Problem | None:

@@ -1,6 +1,10 @@
 """What ties a pod to its node: local storage, volumes, device claims."""
 
+from collections import defaultdict
+from collections.abc import Container
 from functools import cached_property
+
+import numpy as np
 
 from rescheduler.kube import annotations
 from rescheduler.kube.nodes.node_labels import NodeLabels
@@ -9,7 +13,14 @@ from rescheduler.kube.pods.node_selection import NodeSelection
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
+from rescheduler.model.wording import counted
 from rescheduler.policies.limits import Limits
+
+_MANY_NODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
+"""Access modes of a volume that several nodes may have at a time.
+
+Source: isMultiAttachForbidden in pkg/volume/util/util.go, Kubernetes 1.36.
+"""
 
 
 class Attachments:
@@ -49,6 +60,62 @@ class Attachments:
             if lost and volume.name not in safe:
                 return Problem(code="ELG010", message=f"its volume {volume.name} is {lost}")
         return None
+
+    def refuse_shared(self, pod: Pod, going: Container[str] = ()) -> Problem | None:
+        """ELG017: whether another pod keeps a volume of this one on its node.
+
+        The replacement would wait for ever on another node (Multi-Attach error), and a Pending user
+        may take the volume to yet another one.
+
+        going: UIDs of the pods that are evicted with it.
+        """
+        namespace = pod.metadata.namespace
+        for volume in pod.spec.volumes or ():
+            if volume.persistentVolumeClaim is None:
+                continue
+            name = volume.persistentVolumeClaim.claimName
+            if not self._one_node(namespace, name):
+                continue
+            users = self._users[namespace, name]
+            others = [u for u in users if u != pod.metadata.uid and u not in going]
+            if others:
+                other = self._snapshot.pods[self._snapshot.pod_index[others[0]]]
+                more = f" and {counted(len(others) - 1, 'more pod')}" if len(others) > 1 else ""
+                return Problem(
+                    code="ELG017",
+                    message=f"its volume claim {name} may be on one node at a time, and is used "
+                    f"by {other.key}{more}, too",
+                )
+        return None
+
+    def _one_node(self, namespace: str, name: str) -> bool:
+        """Whether only pods of one node may use the claim's volume at a time."""
+        claim = self._claims.get((namespace, name))
+        if claim is None:
+            return False
+        volume = self._volumes.get(claim.spec.volumeName)
+        modes = (volume.spec.accessModes if volume else None) or claim.spec.accessModes
+        return _MANY_NODES.isdisjoint(modes or ())
+
+    @cached_property
+    def _users(self) -> dict[tuple[str, str], list[str]]:
+        """Namespace and name of each claim to the UIDs of the pods that use it."""
+        found = defaultdict[tuple[str, str], list[str]](list)
+        claims = [
+            [
+                v.persistentVolumeClaim.claimName
+                for v in spec.volumes or ()
+                if v.persistentVolumeClaim
+            ]
+            for spec in self._snapshot.specs
+        ]
+        using = np.array([bool(names) for names in claims], dtype=np.bool_)
+        of_pod = self._snapshot.pod_spec
+        for number in np.flatnonzero(using[of_pod]).tolist() if using.any() else ():
+            metadata = self._snapshot.pods[number].metadata
+            for name in claims[of_pod[number]]:
+                found[metadata.namespace, name].append(metadata.uid)
+        return found
 
     def refuse_pinned(self, pod: Pod) -> Problem | None:
         """ELG017: whether a claim leaves no other node, or cannot be followed."""

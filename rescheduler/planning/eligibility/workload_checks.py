@@ -1,14 +1,13 @@
-"""Whether a pod's node and workload are stable, our own recent moves included."""
+"""Whether a pod's workload is stable, our own recent moves included."""
 
 from collections import Counter
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 
 import numpy as np
 
 from rescheduler.kube.controllers import HorizontalPodAutoscaler
-from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.pods.tolerations import evicting
+from rescheduler.kube.job_failures import ignores_eviction
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.cluster.workload import Workload
@@ -19,61 +18,8 @@ from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.owner_checks import OwnerChecks
 from rescheduler.policies.limits import Limits
 
-LEAVING_TAINTS = frozenset(
-    {
-        "ToBeDeletedByClusterAutoscaler",
-        "DeletionCandidateOfClusterAutoscaler",
-        "karpenter.sh/disrupted",
-        "karpenter.sh/disruption",
-        "node.kubernetes.io/unschedulable",
-        "node.kubernetes.io/not-ready",
-        "node.kubernetes.io/unreachable",
-        "node.kubernetes.io/out-of-service",
-        "node.cloudprovider.kubernetes.io/shutdown",
-        "node.cloudprovider.kubernetes.io/uninitialized",
-        "node.cluster.x-k8s.io/uninitialized",
-        "node.cluster.x-k8s.io/outdated-revision",
-        "cloud.google.com/impending-node-termination",
-        "aws-node-termination-handler/spot-itn",
-        "aws-node-termination-handler/scheduled-maintenance",
-        "aws-node-termination-handler/asg-lifecycle-termination",
-        "aws-node-termination-handler/rebalance-recommendation",
-    }
-)
-"""Taints of a node that another actor is taking away or has not finished."""
-
 _SCALED_KINDS = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
 _SCALE_QUIET = timedelta(minutes=5)
-
-
-def refuse_node(node: Node, limits: Limits, now: datetime) -> Problem | None:
-    """ELG020: whether the node is stable and nobody else is draining it."""
-    name = node.metadata.name
-    if not node.ready:
-        return Problem(code="ELG020", message=f"node {name} is not Ready")
-    if node.spec.unschedulable or node.metadata.deletionTimestamp is not None:
-        return Problem(code="ELG020", message=f"node {name} is unschedulable or being deleted")
-    for taint in node.spec.taints or ():
-        if taint.key in LEAVING_TAINTS:
-            return Problem(code="ELG020", message=f"node {name} has taint {taint.key}")
-    born = node.metadata.creationTimestamp
-    if born is None or now - born < limits.minNodeAge:
-        age = "an unknown time" if born is None else f"{(now - born).total_seconds():.0f} s"
-        least = limits.minNodeAge.total_seconds()
-        return Problem(code="ELG020", message=f"node {name} has lived {age} of {least:.0f} s")
-    return None
-
-
-def refuse_execution(pod: Pod, node: Node) -> Problem | None:
-    """ELG020: whether the node evicts the pod by itself, for a taint with effect NoExecute."""
-    key = evicting(node.spec.taints, pod.spec.tolerations)
-    if not key:
-        return None
-    return Problem(
-        code="ELG020",
-        message=f"node {node.metadata.name} has taint {key} (NoExecute), "
-        "which the pod does not tolerate for good",
-    )
 
 
 class Surroundings:
@@ -169,12 +115,8 @@ class Surroundings:
     def _refuse_job(self, workload: Workload) -> Problem | None:
         if workload.controller_kind != "Job" or self._limits.jobs == "Allow":
             return None
-        policy = self._controllers[workload.controller_uid].spec.podFailurePolicy or {}
-        for rule in policy.get("rules") or ():
-            if rule.get("action") != "Ignore":
-                break
-            if any(c.get("type") == "DisruptionTarget" for c in rule.get("onPodConditions") or ()):
-                return None
+        if ignores_eviction(self._controllers[workload.controller_uid].spec.podFailurePolicy):
+            return None
         return Problem(
             code="ELG014", message=f"Job {workload.name} would count the eviction as a failure"
         )
@@ -203,7 +145,7 @@ class Surroundings:
 
     def _refuse_scaled(self, scaler: HorizontalPodAutoscaler) -> Problem | None:
         status = scaler.status
-        if status.desiredReplicas != (status.currentReplicas or 0):
+        if scaler.scaling:
             return Problem(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} goes from "

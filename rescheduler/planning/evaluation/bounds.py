@@ -57,7 +57,7 @@ def greatest(copy: WorkingCopy, pods: IntArray, *, steered: bool) -> FloatArray:
 
     A replacement that may come back gains no more than that, or nothing.
     """
-    stable = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
+    stable = np.flatnonzero(~copy.eligibility.places.avoided).astype(np.int32)
     total = np.zeros(len(pods))
     for binding in copy.active:
         if binding.policy.onlyIfSteered and not steered:

@@ -175,7 +175,7 @@ class Chooser:
         source = int(copy.snapshot.pod_node[pod])
         answer[source] = False
         answer[copy.reversals.barred(pod, source)] = False
-        answer &= ~copy.eligibility.unstable_for(pod)
+        answer &= ~copy.eligibility.places.avoided_for(pod)
         answer &= ~self._waiting.wanted(pod)
         nodes = np.flatnonzero(answer).astype(np.int32)
         for binding in copy.active:

@@ -54,23 +54,26 @@ def refuse_untrusted(
     eligibility: Eligibility,
     snapshot: Snapshot,
 ) -> Problem | None:
-    """FEA006: whether its node or one where it may land is not one to count on.
+    """FEA006, FEA016, FEA017: whether its node or one where it may land is not one to count on.
 
     wanting: the policies that gain by the move; only their missing readings matter.
     """
     source = int(snapshot.pod_node[pod])
-    unstable = eligibility.unstable_for(pod)
-    unknown = np.logical_or.reduce([unstable, *(each.unknown for each in wanting)])
+    avoided = eligibility.places.avoided_for(pod)
+    unread = np.logical_or.reduce([np.zeros_like(avoided), *(each.unknown for each in wanting)])
+    unknown = unread | avoided
     doubted = unknown[landing.nodes]
     for node, probability in [
-        *([(source, 1.0)] if unknown[source] else []),
+        *([(source, 1.0)] if unread[source] else []),
         *zip(landing.nodes[doubted].tolist(), landing.probabilities[doubted].tolist(), strict=True),
     ]:
         name = snapshot.nodes[node].metadata.name
         place = "its node" if node == source else f"it may land ({probability:.0%}) on"
-        refusal = eligibility.stay(pod, node) if unstable[node] else None
+        refusal = (
+            eligibility.places.arrival(pod, node) if avoided[node] and node != source else None
+        )
         if refusal is not None:
-            return Problem(code="FEA006", message=f"{place} {name}: {refusal.message}")
+            return Problem(code=refusal.code, message=f"{place} {name}: {refusal.message}")
         for binding in wanting:
             if binding.unknown[node]:
                 return Problem(
@@ -87,7 +90,7 @@ def refuse_counted(
     wanting: list[Binding],
     eligibility: Eligibility,
 ) -> Problem | None:
-    """FEA006 or FEA003: why this landing cannot be counted on by a move that gains.
+    """FEA006, FEA016 or FEA003: why this landing cannot be counted on by a move that gains.
 
     wanting: the policies that gain by the move; a load that others follow they have weighed.
     """

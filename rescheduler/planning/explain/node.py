@@ -44,7 +44,7 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
         zone=(each.metadata.labels or {}).get(ZONE, ""),
         ready=each.ready,
         taints=_taints(each),
-        problem=copy.eligibility.node(node),
+        problem=copy.eligibility.places.destination(node),
         room=room,
         loads=_loads(copy, node),
         policies=views,
@@ -71,7 +71,7 @@ def _taints(node: Node) -> list[str]:
 
 def _savings(copy: WorkingCopy, pods: list[int]) -> dict[int, float]:
     """Pod to the weighted cost that moving it could save at best, wherever it went; at least 0."""
-    nodes: IntArray = np.flatnonzero(~copy.eligibility.unstable).astype(np.int32)
+    nodes: IntArray = np.flatnonzero(~copy.eligibility.places.avoided).astype(np.int32)
     answer = dict.fromkeys(pods, 0.0)
     if not len(nodes):
         return answer

@@ -91,7 +91,7 @@ def nothing(found: RoomResult) -> Problem | None:
 def _reachable(copy: WorkingCopy, pending: int) -> BoolArray:
     """(nodes,) where nothing but other pods keeps the Pending pod away, and that are stable."""
     verdicts = copy.scheduler.verdicts(pending)
-    answer = ~copy.eligibility.unstable
+    answer = ~copy.eligibility.places.avoided
     for each in verdicts.filters:
         if each.name in STATIC:
             answer = answer & ~each.rejects

@@ -132,14 +132,8 @@ class Budgets:
                 code="BUD001", message=f"{len(indices)} PodDisruptionBudgets select it: {names}"
             )
         for index in indices:
-            budget = self._snapshot.budgets[index]
-            seen, wanted = budget.status.observedGeneration, budget.metadata.generation
-            if seen < wanted:
-                return Problem(
-                    code="BUD003",
-                    message=f"PodDisruptionBudget {budget.metadata.name} is at generation {wanted},"
-                    f" its status at {seen}",
-                )
+            if doubt := self._snapshot.budgets[index].doubt:
+                return Problem(code="BUD003", message=doubt)
         return None
 
     def permanents(self, pods: IntArray) -> dict[int, Problem]:

@@ -200,7 +200,12 @@ def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
         index = copy.snapshot.node_index.get(name)
         if index is None:
             return f"node {name} is gone"
-        refusal = copy.eligibility.node(index)
+        asked = (
+            copy.eligibility.places.node
+            if name == move.source
+            else copy.eligibility.places.destination
+        )
+        refusal = asked(index)
         if refusal is not None:
             return refusal.message
     return ""

@@ -81,7 +81,7 @@ class Chains:
             return []
         copy = evaluator.copy
         open_to = copy.scheduler.open_to(pod) & ~copy.scheduler.feasible(pod)
-        open_to &= ~copy.eligibility.unstable_for(pod)
+        open_to &= ~copy.eligibility.places.avoided_for(pod)
         open_to[int(copy.snapshot.pod_node[pod])] = False
         nodes = np.flatnonzero(open_to).astype(np.int32)
         changes = copy.changes(pod, nodes)

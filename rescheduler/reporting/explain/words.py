@@ -39,10 +39,11 @@ TITLES = {
     "ELG034": "nobody waits for its quota",
     "ELG035": "its queue admits it again",
     "ELG036": "its owners above are read or allowed",
+    "ELG037": "no eviction responders",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",
-    "BUD003": "PDB status current",
+    "BUD003": "PDB status usable",
     "BUD004": "ResourceQuota",
     "PAC007": "slow start",
 }

@@ -292,8 +292,8 @@ def rested(before: Snapshot, *moves: PastMove) -> list[str]:
     asked = Eligibility(before, Limits(), History(list(moves)))
     found = []
     for number, each in enumerate(before.nodes):
-        problem = asked.node(number)
-        assert (problem is not None) == asked.unstable[number]
+        problem = asked.places.node(number)
+        assert (problem is not None) == asked.places.unstable[number]
         assert problem is None or problem.code == "ELG025"
         found += [each.metadata.name] if problem else []
     return found
@@ -308,14 +308,14 @@ def test_a_node_rests_where_arrivals_go_wrong_again() -> None:
     assert rested(before, lost[0]) == []
     assert rested(before, *lost[:2]) == ["n2"]
     asked = Eligibility(before, Limits(), History(lost))
-    problem = asked.node(1)
+    problem = asked.places.node(1)
     assert problem is not None
     assert problem.message == (
         "node n2 is left alone until 2026-11-21 13:12:00 UTC: "
         "3 of its last 3 arrivals were not Ready in time on node n2"
     )
     lost[0].code = "ACT023"
-    problem = Eligibility(before, Limits(), History(lost)).node(1)
+    problem = Eligibility(before, Limits(), History(lost)).places.node(1)
     assert problem is not None
     assert problem.message.endswith(
         "2 of its last 3 arrivals were not Ready in time on node n2, "

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.objects import Condition, ObjectMeta, Taint, Toleration
+from rescheduler.kube.objects import Condition, Named, ObjectMeta, Taint, Toleration
 from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
@@ -35,6 +35,10 @@ def change(path: str, value: Any) -> Change:
 
 def annotate(name: str, value: str) -> Change:
     return lambda case: case.annotate(**{name: value})
+
+
+def label(name: str, value: str = "true") -> Change:
+    return lambda case: setattr(case.pod.metadata, "labels", {"app": "web", name: value})
 
 
 def both(*changes: Change) -> Change:
@@ -91,6 +95,34 @@ def two_autoscalers(first: int, second: int) -> Change:
     )
 
 
+def scaling(active: str) -> dict[str, Any]:
+    """The conditions of an autoscaler that reads its metrics, or does not."""
+    return {"conditions": [{"type": "ScalingActive", "status": active}]}
+
+
+def limited() -> dict[str, Any]:
+    """Those of one that would go further than it may."""
+    limit = {"type": "ScalingLimited", "status": "True", "reason": "TooManyReplicas"}
+    return {"conditions": [*scaling("True")["conditions"], limit]}
+
+
+def without_target() -> dict[str, Any]:
+    return {"conditions": [{"type": "AbleToScale", "status": "False", "reason": "FailedGetScale"}]}
+
+
+def on_delete(revisions: list[str | None], strategy: dict[str, Any] | None = None) -> Change:
+    """A StatefulSet of revision v2 whose status lags, with pods of these revisions."""
+
+    def do(case: Case) -> None:
+        made = case.own("StatefulSet", updateStrategy=strategy or {"type": "OnDelete"})
+        made.status.currentRevision, made.status.updateRevision = "v1", "v2"
+        for each, revision in zip(case.snapshot.pods, revisions, strict=True):
+            if revision is not None:
+                each.metadata.labels = {"controller-revision-hash": revision}
+
+    return do
+
+
 REFUSED: list[tuple[str, Change]] = [
     ("ELG001", change("pod.metadata.ownerReferences", None)),
     ("ELG002", lambda c: c.own("DaemonSet")),
@@ -120,6 +152,7 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG009", change("pod.spec.priority", 2_000_000_000)),
     ("ELG009", change("pod.spec.priorityClassName", "system-node-critical")),
     ("ELG009", both(change("pod.spec.priority", 7), lambda c: c.limit(maxPriority=6))),
+    ("ELG037", change("pod.spec.evictionResponders", [Named(name="db.example.com/fail-over")])),
     ("ELG010", lambda c: c.mount(**LOCAL)),
     ("ELG010", lambda c: c.mount(emptyDir={})),
     ("ELG010", lambda c: c.mount(ephemeral={"volumeClaimTemplate": {}})),
@@ -144,6 +177,28 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG011", annotate(names.OPT_OUT, "until tomorrow")),
     ("ELG011", annotate(names.OPT_OUT, "until 2026-11-21T11:00:00")),
     ("ELG011", change("top.metadata.annotations", {names.OPT_OUT: "true"})),
+    ("ELG011", annotate(names.EVICT, "false")),
+    ("ELG011", annotate(names.EVICTABLE, "False")),
+    ("ELG011", annotate(names.REMOVAL_DISABLED, "true")),
+    ("ELG011", label(names.REMOVAL_DISABLED)),
+    ("ELG011", label(names.EVICTION_DISABLED)),
+    ("ELG011", label(names.RESTRICT_SCALE_DOWN)),
+    ("ELG011", both(label("pinned", ""), lambda c: c.limit(optOutLabels=["pinned"]))),
+    ("ELG011", both(label("tier", "gold"), lambda c: c.limit(optOutLabels=["a/b", "tier=gold"]))),
+    (
+        "ELG011",
+        both(
+            change("top.metadata.labels", {"pinned": "yes"}),
+            lambda c: c.limit(optOutLabels=["pinned"]),
+        ),
+    ),
+    (
+        "ELG011",
+        both(
+            lambda c: setattr(namespace(c), "labels", {"pinned": "yes"}),
+            lambda c: c.limit(optOutLabels=["pinned"]),
+        ),
+    ),
     ("ELG012", lambda c: c.limit(minReplicas=4)),
     ("ELG024", change("top.status.readyReplicas", 2)),
     ("ELG024", change("top.status.readyReplicas", 0)),
@@ -154,7 +209,13 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG013", both(lambda c: c.own("StatefulSet"), change("top.status.replicas", 2))),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=4)),
     ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=3, lastScaleTime=LATELY)),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("True"))),
+    ("ELG013", lambda c: c.scale(currentReplicas=3, desiredReplicas=2, **limited())),
     ("ELG013", two_autoscalers(4, 3)),
+    ("ELG013", on_delete(["v2", "v2", "v1"])),
+    ("ELG013", on_delete(["v2", "v2", None])),
+    ("ELG013", both(on_delete(["v2"] * 3), change("top.status.updatedReplicas", 2))),
+    ("ELG013", on_delete(["v2"] * 3, {"type": "RollingUpdate", "rollingUpdate": {"partition": 1}})),
     ("ELG013", two_autoscalers(3, 4)),
     ("ELG014", job()),
     ("ELG014", job(**failure_policy("FailJob"))),
@@ -218,12 +279,27 @@ ALLOWED: list[Change] = [
     annotate(names.OPT_OUT, "until 2026-11-21T11:59:59Z"),
     annotate(names.OPT_OUT, "false"),
     annotate(names.PREFER_NO_EVICTION, "false"),
+    change("pod.spec.evictionResponders", [Named(name="imperative-eviction.k8s.io/evictor")]),
+    annotate(names.EVICT, "true"),
+    annotate(names.EVICTABLE, "true"),
+    label(names.REMOVAL_DISABLED, "false"),
+    label(names.RESTRICT_SCALE_DOWN, "False"),
+    both(label("pinned", "false"), lambda c: c.limit(optOutLabels=["pinned"])),
+    both(label("tier", "silver"), lambda c: c.limit(optOutLabels=["tier=gold"])),
     job(**failure_policy("Ignore")),
     both(lambda c: c.limit(jobs="Allow"), lambda c: c.own("Job")),
     lambda c: c.own("StatefulSet"),
     lambda c: c.claim(nodes=["n1", "n2"]),
     lambda c: c.claim(),
     lambda c: c.scale(currentReplicas=3, desiredReplicas=3),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=0),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=0, **scaling("False")),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("False")),
+    lambda c: c.scale(currentReplicas=3, desiredReplicas=5, **scaling("Unknown")),
+    lambda c: c.scale(currentReplicas=0, desiredReplicas=3, **without_target()),
+    on_delete(["v2"] * 3),
+    on_delete(["v2"] * 3, {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "50%"}}),
+    on_delete(["v2"] * 3, {"type": "OnDelete", "rollingUpdate": {"partition": 2}}),
     lambda c: c.past(at=NOW - timedelta(minutes=31)),
     lambda c: c.past(state="refused"),
     lambda c: c.past(workload="another"),
@@ -283,12 +359,12 @@ def test_a_node_that_would_evict_the_replacement_is_not_counted_on() -> None:
     for number, tolerations in enumerate([[brief], [Toleration(operator="Exists")], None]):
         case.snapshot.pods[number].spec.tolerations = tolerations
     asked = Eligibility(case.snapshot, case.limits, case.history)
-    assert [asked.unstable_for(pod).tolist() for pod in range(3)] == [
+    assert [asked.places.avoided_for(pod).tolist() for pod in range(3)] == [
         [False, False, False, True],
         [False, False, False, False],
         [False, False, False, True],
     ]
-    assert not asked.unstable.any()
-    for pod, code in ((0, "ELG020"), (1, None)):
-        found = asked.stay(pod, 3)
+    assert not asked.places.unstable.any()
+    for pod, code in ((0, "FEA016"), (1, None)):
+        found = asked.places.arrival(pod, 3)
         assert (found.code if found else None) == code

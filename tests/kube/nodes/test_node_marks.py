@@ -1,0 +1,118 @@
+"""Which marks say that a node is about to go, or that nothing should be sent there."""
+
+import pytest
+
+from rescheduler.kube.objects import Condition, Node, ObjectMeta, Taint
+from rescheduler.policies.limits import Limits
+from tests.cluster import node
+
+
+def marked(kind: str, name: str, value: str = "") -> Node:
+    """A Ready node with one mark."""
+    made: Node = node("n1")
+    if kind == "taint":
+        made.spec.taints = [Taint(key=name, value=value, effect="PreferNoSchedule")]
+    elif kind == "condition":
+        made.status.conditions = [
+            *(made.status.conditions or []),
+            Condition(type=name, status=value or "True"),
+        ]
+    else:
+        metadata: ObjectMeta = made.metadata
+        setattr(metadata, f"{kind}s", {name: value})
+    return made
+
+
+LEAVING = [
+    ("taint", "weave.works/kured-node-reboot"),
+    ("taint", "UpdateInProgress"),
+    ("taint", "deployment.machine.sapcloud.io/prefer-no-schedule"),
+    ("taint", "DeletionCandidateOfClusterAutoscaler", "1764321000"),
+    ("taint", "karpenter.sh/disrupted"),
+    ("taint", "autoscaling.cast.ai/draining", "true"),
+    ("taint", "remediator.kubernetes.azure.com/unschedulable"),
+    ("condition", "PreemptionScheduled"),
+    ("condition", "DrainInProgress"),
+    ("condition", "GracefulNodeShutdownInProgress"),
+    ("label", "cloud.google.com/active-node-maintenance", "ONGOING"),
+    ("label", "nvidia.com/gpu-driver-upgrade-state", "drain-required"),
+    ("annotation", "weave.works/kured-reboot-in-progress", "2026-11-21T11:58:00Z"),
+    ("annotation", "machineconfiguration.openshift.io/state", "Working"),
+]
+AVOIDED = [
+    ("condition", "MaintenancePlanned"),
+    ("condition", "VMEventScheduled"),
+    ("condition", "ReadonlyFilesystem"),
+    ("condition", "KernelDeadlock"),
+    ("condition", "MemoryPressure"),
+    ("condition", "AcceleratedHardwareReady", "False"),
+    ("condition", "NetworkingReady", "False"),
+    ("label", "nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"),
+]
+NEITHER = [
+    ("taint", "nvidia.com/gpu", "present"),
+    ("taint", "kubernetes.azure.com/scalesetpriority", "spot"),
+    ("condition", "PreemptionScheduled", "False"),
+    ("condition", "ReadonlyFilesystem", "Unknown"),
+    ("condition", "AcceleratedHardwareReady", "True"),
+    ("label", "nvidia.com/gpu-driver-upgrade-state", "upgrade-done"),
+    ("label", "autoscaling.cast.ai/draining", "false"),
+    ("annotation", "machineconfiguration.openshift.io/state", "Done"),
+]
+
+
+@pytest.mark.parametrize("mark", LEAVING, ids=" ".join)
+def test_a_node_that_is_taken_away_is_neither_left_nor_counted_on(mark: tuple[str, ...]) -> None:
+    found = Limits().leaving_marks.on(marked(*mark))
+    assert found.startswith(f"{mark[0]} {mark[1]}")
+
+
+@pytest.mark.parametrize("mark", AVOIDED, ids=" ".join)
+def test_nothing_is_sent_to_a_node_that_is_broken_or_soon_down(mark: tuple[str, ...]) -> None:
+    assert Limits().leaving_marks.on(marked(*mark)) == ""
+    found = Limits().avoided_marks.on(marked(*mark))
+    assert found.startswith(f"{mark[0]} {mark[1]}")
+
+
+@pytest.mark.parametrize("mark", NEITHER, ids=" ".join)
+def test_other_marks_say_nothing(mark: tuple[str, ...]) -> None:
+    assert Limits().leaving_marks.on(marked(*mark)) == ""
+    assert Limits().avoided_marks.on(marked(*mark)) == ""
+
+
+OWN = [
+    ({"taint": "example.com/"}, marked("taint", "example.com/reboot")),
+    ({"taint": "reboot=soon"}, marked("taint", "reboot", "soon")),
+    ({"condition": "DiskSlow"}, marked("condition", "DiskSlow")),
+    ({"condition": "DiskFast=Unknown"}, marked("condition", "DiskFast", "Unknown")),
+    ({"label": "rack-move"}, marked("label", "rack-move", "tonight")),
+    ({"label": "state=old"}, marked("label", "state", "old")),
+]
+
+
+@pytest.mark.parametrize(("own", "on"), OWN)
+def test_operators_name_marks_of_their_own(own: dict[str, str], on: Node) -> None:
+    assert Limits().avoided_marks.on(on) == ""
+    assert Limits.model_validate({"avoidNodes": [own]}).avoided_marks.on(on) != ""
+
+
+@pytest.mark.parametrize(
+    "mark",
+    [
+        ("taint", "DeletionCandidateOfClusterAutoscaler"),
+        ("condition", "VMEventScheduled"),
+        ("condition", "AcceleratedHardwareReady", "False"),
+        ("label", "nvidia.com/gpu-driver-upgrade-state", "drain-required"),
+    ],
+)
+def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
+    kind, name, *_ = mark
+    text = "=".join(mark[1:]) if kind == "condition" else name
+    limits = Limits.model_validate({"avoidNodes": [{kind: text, "ignore": True}]})
+    assert limits.leaving_marks.on(marked(*mark)) == limits.avoided_marks.on(marked(*mark)) == ""
+
+
+@pytest.mark.parametrize("written", [{}, {"taint": "a", "label": "b"}, {"condition": "A=Maybe"}])
+def test_a_mark_that_cannot_be_one_is_refused(written: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"taint|type"):
+        Limits.model_validate({"avoidNodes": [written]})

@@ -1,0 +1,62 @@
+"""Which podFailurePolicy of a Job ignores an eviction, by the rules of Kubernetes."""
+
+from typing import Any
+
+import pytest
+
+from rescheduler.kube.job_failures import ignores_eviction
+
+
+def exits(action: str, operator: str, *codes: int) -> dict[str, Any]:
+    return {"action": action, "onExitCodes": {"operator": operator, "values": list(codes)}}
+
+
+def on(action: str, kind: str = "DisruptionTarget", status: str | None = "True") -> dict[str, Any]:
+    pattern = {"type": kind} | ({} if status is None else {"status": status})
+    return {"action": action, "onPodConditions": [pattern]}
+
+
+IGNORED = [
+    [on("Ignore")],
+    [on("Ignore", status=None)],
+    [exits("FailJob", "In", 42), on("Ignore")],  # Kubernetes' own example
+    [exits("Count", "In", 1, 2), on("FailJob", "ConfigIssue"), on("Ignore")],
+    [exits("Ignore", "In", 137, 143), on("FailJob")],
+    [exits("Ignore", "NotIn", 42)],
+    [exits("FailJob", "NotIn", 137, 143), on("Ignore")],
+    [on("FailJob", status="False"), on("Ignore")],
+    [
+        {
+            "action": "Ignore",
+            "onPodConditions": [{"type": "ConfigIssue"}, {"type": "DisruptionTarget"}],
+        }
+    ],
+]
+COUNTED = [
+    [],
+    [on("Ignore", status="False")],
+    [on("Ignore", status="Unknown")],
+    [on("Ignore", "ConfigIssue")],
+    [on("Count"), on("Ignore")],
+    [on("FailIndex"), on("Ignore")],
+    [exits("FailJob", "In", 143), on("Ignore")],
+    [exits("FailJob", "NotIn", 42), on("Ignore")],
+    [exits("Ignore", "In", 143)],
+    [on("FailJob", "Ready", "False"), on("Ignore")],
+    [{"action": "FailJob", "onSomethingNew": {}}, on("Ignore")],
+    [{"action": "Ignore", "onSomethingNew": {}}],
+]
+
+
+@pytest.mark.parametrize("rules", IGNORED)
+def test_the_first_rule_that_matches_ignores_the_eviction(rules: list[dict[str, Any]]) -> None:
+    assert ignores_eviction({"rules": rules})
+
+
+@pytest.mark.parametrize("rules", COUNTED)
+def test_another_eviction_counts_as_a_failure(rules: list[dict[str, Any]]) -> None:
+    assert not ignores_eviction({"rules": rules})
+
+
+def test_without_a_policy_every_pod_that_fails_counts() -> None:
+    assert not ignores_eviction(None)
