@@ -73,7 +73,7 @@ _ALL = (
     Reason("FEA002", "The replacement would come back to the node it left.", "Requests, taints, affinity or spread constraints decide where it lands; change one of them."),
     Reason("FEA003", "The replacement would land where it is no better placed.", "Nothing to do; requests, taints, affinity and spread constraints decide where it lands."),
     Reason("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
-    Reason("FEA005", "The pod uses a feature of the scheduler that cannot be predicted.", "Nothing to do; its landing cannot be predicted."),
+    Reason("FEA005", "The pod uses a feature of the scheduler that cannot be predicted.", "If the message names a plugin or an extender that never decides on which node a pod goes, say so in a Scheduler document: `addedPlugins: [{name: NAME, affectsPlacement: false}]`, or `harmlessExtenders`; else the pod stays."),
     Reason("FEA006", "The replacement could land on a node whose readings are missing or too old.", "Repair the readings of that node."),
     Reason("FEA007", "The replacement could land on a node whose kubelet may reject it (NUMA).", "Free a NUMA zone there, or repair its NodeResourceTopology; kube-scheduler does not know NUMA zones."),
     Reason("FEA009", "The replacement fits on no node unless it preempts pods of a lower priority.", "Free or add capacity; a move never causes a preemption."),
