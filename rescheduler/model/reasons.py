@@ -171,6 +171,7 @@ _ALL = (
     # Selections: policies that select what was not shown before, or nothing
     Reason("SEL001", "The policy is new or has changed, so a run counts it as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     Reason("SEL002", "The policy selects far more pods or nodes than it was known to, so a run counts it as Audit first.", "Look for a wrong selector or label; if it is right, wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
+    Reason("SEL004", "A rule of the policy can never act, on any cluster or on this one as it is.", "Change the field that the message names, or drop it: as it is, its cost of 0 says nothing."),
     Reason("SEL003", "The policy selects no pod, or no node, of this cluster.", "Look for a mistake in its `match` and `nodes`, or for a label that is no longer set."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),
