@@ -43,31 +43,34 @@ class Tree:
         return self.value
 
 
-class _Stop(Exception):
+class Stop(Exception):
     """Reading cannot go on."""
 
 
-def read(text: str) -> tuple[list[Tree], list[FileProblem]]:
-    """The documents of the text, empty ones left out, and what is wrong with it."""
+def read(text: str, reader: type["Reader"] | None = None) -> tuple[list[Tree], list[FileProblem]]:
+    """The documents of the text, empty ones left out, and what is wrong with it.
+
+    reader: what builds the trees, where the text is not in the form that we ask for.
+    """
     if len(text.encode()) > MAX_BYTES:
         return [], [FileProblem(Mark(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
-    reader = _Reader()
+    building = (reader or Reader)()
     documents: list[Tree] = []
     try:
-        reader.documents(text, documents)
+        building.documents(text, documents)
     except yaml.reader.ReaderError as error:
         *before, line = LINE_ENDS.split(text[: error.position])
         mark = Mark(len(before) + 1, len(line) + 1)
-        reader.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
+        building.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
         mark = Mark(place.line + 1, place.column + 1) if place else Mark()
         message = f"not YAML: {error.problem or error.context}"
         tab = place is not None and text[place.index : place.index + 1] == "\t"
-        reader.file_problems.append(FileProblem(mark, message, _TAB if tab else _ODD))
-    except _Stop:
+        building.file_problems.append(FileProblem(mark, message, _TAB if tab else _ODD))
+    except Stop:
         pass
-    return documents, reader.file_problems
+    return documents, building.file_problems
 
 
 def grown(value: Any) -> Tree:
@@ -87,7 +90,7 @@ def scalar(text: str) -> str | float | bool | None:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
-class _Reader:
+class Reader:
     """Builds the trees from the parser's events, so that nothing is expanded before it is seen."""
 
     def __init__(self) -> None:
@@ -95,57 +98,71 @@ class _Reader:
         self._events: Iterator[yaml.Event] = iter(())
 
     def documents(self, text: str, into: list[Tree]) -> None:
+        """Add the documents of the text, empty ones left out."""
         self._events = yaml.parse(text, Loader=yaml.SafeLoader)
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                tree = self._tree(next(self._events), 1)
+                tree = self.tree(next(self._events), 1)
                 if tree.value is not None:
                     into.append(tree)
 
-    def _tree(self, event: yaml.Event, depth: int) -> Tree:
-        mark = _mark(event)
+    def tree(self, event: yaml.Event, depth: int) -> Tree:
+        """The tree that begins with this event, which may be one that is not allowed."""
+        mark = mark_of(event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            self._complain(mark, "anchors and aliases are not allowed", "write the value out")
-        if depth > MAX_DEPTH:
-            self._complain(mark, f"nested deeper than {MAX_DEPTH} levels")
-            raise _Stop
+            self.complain(mark, "anchors and aliases are not allowed", "write the value out")
         tag = getattr(event, "tag", None)
         if tag not in (None, "!"):
-            self._complain(mark, f"the tag {tag} is not allowed", "leave it out")
+            self.complain(mark, f"the tag {tag} is not allowed", "leave it out")
+        return self.node(event, mark, depth)
+
+    def node(self, event: yaml.Event, mark: Mark, depth: int) -> Tree:
+        """The tree that begins with this event."""
+        if depth > MAX_DEPTH:
+            self.complain(mark, f"nested deeper than {MAX_DEPTH} levels")
+            raise Stop
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(mark, depth)
         if isinstance(event, yaml.SequenceStartEvent):
             items = []
             while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-                items.append(self._tree(event, depth + 1))
+                items.append(self.tree(event, depth + 1))
             return Tree(items, mark, {})
         if isinstance(event, yaml.ScalarEvent):
-            return Tree(scalar(event.value) if event.implicit[0] else event.value, mark, {})
+            return Tree(self.scalar(event), mark, {})
         return Tree(None, mark, {})
+
+    def scalar(self, event: yaml.ScalarEvent) -> str | float | bool | None:
+        """What a scalar means."""
+        return scalar(event.value) if event.implicit[0] else event.value
 
     def _mapping(self, mark: Mark, depth: int) -> Tree:
         values: dict[str, Tree] = {}
         keys: dict[str, Mark] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            key = self._tree(event, depth + 1)
-            value = self._tree(next(self._events), depth + 1)
-            if not isinstance(key.value, str):
-                self._complain(key.mark, "a key must be text", "put it in quotes")
-            elif key.value in keys:
-                first = keys[key.value].line
-                self._complain(
-                    key.mark, f"the key `{key.value}` was given in line {first} already", "drop one"
-                )
-            else:
-                keys[key.value] = key.mark
-                values[key.value] = value
+            key = self.tree(event, depth + 1)
+            value = self.tree(next(self._events), depth + 1)
+            self.add(key, value, values, keys)
         return Tree(values, mark, keys)
 
-    def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
+    def add(self, key: Tree, value: Tree, values: dict[str, Tree], keys: dict[str, Mark]) -> None:
+        """Put an entry into a mapping, unless its key is odd or there already."""
+        if not isinstance(key.value, str):
+            self.complain(key.mark, "a key must be text", "put it in quotes")
+        elif key.value in keys:
+            message = f"the key `{key.value}` was given in line {keys[key.value].line} already"
+            self.complain(key.mark, message, "drop one")
+        else:
+            keys[key.value] = key.mark
+            values[key.value] = value
+
+    def complain(self, mark: Mark, message: str, hint: str = "") -> None:
+        """Note what is wrong at that place."""
         self.file_problems.append(FileProblem(mark, message, hint))
 
 
-def _mark(event: yaml.Event) -> Mark:
+def mark_of(event: yaml.Event) -> Mark:
+    """The place of an event."""
     start, end = event.start_mark, event.end_mark
     if start is None or end is None:
         return Mark()

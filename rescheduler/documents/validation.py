@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 from rescheduler.documents.envelope import API_VERSION, Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.kubernetes_yaml import boolean
 from rescheduler.documents.label_selector import Selector
 from rescheduler.documents.strict_yaml import Tree, scalar
 
@@ -76,6 +77,15 @@ def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[File
     except ValidationError as error:
         details = error.errors(include_url=False)
         return None, [_file_problem(each, tree, model, root=()) for each in details]
+
+
+def described(error: ErrorDetails, at: str) -> str:
+    """What is wrong with a value that is in no file, in one sentence. at: where the value is."""
+    cause = error.get("ctx", {}).get("error")
+    below = ".".join(map(str, cause.at)) if isinstance(cause, FieldError) else ""
+    field = ".".join(filter(None, (at, below)))
+    got = "" if isinstance(error["input"], dict | list) else f" (got {_shown(error['input'])})"
+    return f"{field}: {_sentence(error)}{got}"
 
 
 def near(word: str, known: Iterable[str]) -> str:
@@ -235,6 +245,8 @@ def _meant(error: ErrorDetails) -> str:
             return near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
         case "less_than_equal" if isinstance(value, int) and 1 < value <= 100:
             return f"`{value}%`" if _bound(context["le"]) == "1" else ""
+        case "bool_type" if isinstance(value, str) and (word := boolean(value)) is not None:
+            return f"`{_shown(word)}`, as which Kubernetes reads a plain {_cut(value)}"
         case "int_type" if isinstance(value, str) and isinstance(scalar(value), int):
             return f"`{value}`, without quotes"
         case "string_type" if isinstance(value, int | float):

@@ -74,7 +74,7 @@ _ALL = (
     Reason("FEA002", "The replacement would come back to the node it left.", "Requests, taints, affinity or spread constraints decide where it lands; change one of them."),
     Reason("FEA003", "The replacement would land where it is no better placed.", "Nothing to do; requests, taints, affinity and spread constraints decide where it lands."),
     Reason("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
-    Reason("FEA005", "The pod uses a feature of the scheduler that cannot be predicted.", "Nothing to do; its landing cannot be predicted."),
+    Reason("FEA005", "The pod uses a feature of the scheduler that cannot be predicted.", "If the message names a plugin or an extender that never decides on which node a pod goes, say so in a Scheduler document: `addedPlugins: [{name: NAME, affectsPlacement: false}]`, or `harmlessExtenders`; else the pod stays."),
     Reason("FEA006", "The replacement could land on a node whose readings are missing or too old.", "Repair the readings of that node."),
     Reason("FEA007", "The replacement could land on a node whose kubelet may reject it (NUMA).", "Free a NUMA zone there, or repair its NodeResourceTopology; kube-scheduler does not know NUMA zones."),
     Reason("FEA009", "The replacement fits on no node unless it preempts pods of a lower priority.", "Free or add capacity; a move never causes a preemption."),
@@ -175,6 +175,7 @@ _ALL = (
     # Selections: policies that select what was not shown before, or nothing
     Reason("SEL001", "The policy is new or has changed, so a run counts it as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     Reason("SEL002", "The policy selects far more pods or nodes than it was known to, so a run counts it as Audit first.", "Look for a wrong selector or label; if it is right, wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
+    Reason("SEL004", "A rule of the policy can never act, on any cluster or on this one as it is.", "Change the field that the message names, or drop it: as it is, its cost of 0 says nothing."),
     Reason("SEL003", "The policy selects no pod, or no node, of this cluster.", "Look for a mistake in its `match` and `nodes`, or for a label that is no longer set."),
     # Outcomes
     Reason("ACT001", "The pod was evicted.", ""),

@@ -178,6 +178,15 @@ class Policy(Document):
         """What has no effect in it, as can be seen from the policy alone."""
         if self.weight == 0:
             yield "weight is 0, so it has no effect"
+        yield from self.unreachable()
+
+    def unreachable(self) -> Iterator[str]:
+        """The rules that can never act, whatever the cluster, by their fields, and why."""
+        yield from ()
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:  # noqa: ARG002 - of some
+        """The rules that can never act on this cluster, beside matches that select nothing."""
+        yield from ()
 
     def conflicts(self, other: Strict) -> Iterator[str]:
         """What has no effect, counts twice or conflicts because of another document.

@@ -65,6 +65,12 @@ def alerts(report: Report) -> list[Alert]:
         if policy.selection is not None and policy.problem is None
         if 0 in (policy.selection.pods, policy.selection.nodes)
     ]
+    answer += [
+        _alert("note", "SEL004", f"A rule of policy {policy.name} can never act", why)
+        for policy in plan.policies
+        if policy.selection is not None
+        for why in policy.selection.inert
+    ]
     for reading in plan.readings:
         if reading.problem is not None and reading.problem.message not in shown:
             title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"

@@ -162,6 +162,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "nodes": "How many nodes its `nodes` selects, or null where it has none.",
         "knownPods": "The most pods that it was known to match, or null where it is new.",
         "knownNodes": "The most nodes that it was known to select, or null.",
+        "inert": "Its rules that can never act, each by its field, and why.",
         "demotedAt": "Since when it counts as Audit, as it selects what was not shown, or null.",
         "demotedUntil": "Until when it counts as Audit for it, or null.",
         "problem": "SEL001 or SEL002 where a run counts it as Audit first, or null.",

@@ -73,9 +73,11 @@ SCHEDULERS = [
     document("filed", configFile="kube-scheduler.yaml", harmlessExtenders=["http://x"]),
 ]
 CONTRADICTIONS = (
-    "shape must have increasing utilization",
-    "RequestedToCapacityRatio needs requestedToCapacityRatio.shape",
-    "defaultConstraints need defaultingType List",
-    "defaultConstraints must not repeat a key with the same action",
+    "must have increasing utilization",
+    "is required for type RequestedToCapacityRatio",
+    "is given for type RequestedToCapacityRatio alone",
+    " is given twice",
+    "must be List where there are `defaultConstraints`",
+    "must not repeat a topologyKey with the same whenUnsatisfiable",
 )
 """What JSON Schema cannot express of them."""

@@ -70,6 +70,7 @@ def changed(at: datetime) -> SelectionResult:
         demotedAt=at - timedelta(minutes=10),
         demotedUntil=at + timedelta(minutes=50),
         problem=Problem(code="SEL001", message=message),
+        inert=("constraints.1.topologyKey: no node has the label rack",),
     )
 
 

@@ -79,7 +79,7 @@ NOT_COVERED = {
         f"policies[].selection.{each}"
         for each in (
             *("demotedAt", "demotedUntil", "knownNodes", "knownPods", "nodes", "pods"),
-            *("problem.code", "problem.message"),
+            *("inert[]", "problem.code", "problem.message"),
         )
     ),
     *(

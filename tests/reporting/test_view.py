@@ -301,6 +301,13 @@ def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news(
     assert said(SelectionResult(pods=9)) == []
 
 
+def test_each_rule_that_can_never_act_is_a_note_with_its_reason() -> None:
+    why = "resources.0.resource: no node offers nvidia.com/gpus"
+    one = structs.replace(plan().policies[0], selection=SelectionResult(pods=9, inert=(why,)))
+    [told] = [each for each in view(plan(policies=[one])).alerts if each.code == "SEL004"]
+    assert (told.level, told.message) == ("note", why)
+
+
 def test_the_number_of_moves_says_how_likely_a_pod_comes_back_at_most() -> None:
     def said(*returns: float) -> str:
         moves = [structs.replace(plan().moves[0], returns=each) for each in returns]

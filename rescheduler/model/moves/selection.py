@@ -144,7 +144,8 @@ class SelectionResult(msgspec.Struct, frozen=True, kw_only=True):
 
     knownPods, knownNodes: the most that is known of it; None where it is new. demotedAt,
     demotedUntil: while it counts as Audit, as it selects what was not shown before. problem: SEL001
-    or SEL002 where a run counts it as Audit for that.
+    or SEL002 where a run counts it as Audit for that. inert: each of its rules that can never act,
+    by its field, and why.
     """
 
     pods: int
@@ -154,3 +155,4 @@ class SelectionResult(msgspec.Struct, frozen=True, kw_only=True):
     demotedAt: datetime | None = None
     demotedUntil: datetime | None = None
     problem: Problem | None = None
+    inert: tuple[str, ...] = ()

@@ -18,6 +18,7 @@ from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.shared.inert import inert
 from rescheduler.policies.shared.matching import selection_of
 
 
@@ -89,6 +90,7 @@ def result(
         demotedAt=trial.since if trial and not attended else None,
         demotedUntil=trial.since + limits.auditFirst if trial and not attended else None,
         problem=demotion(record, found, limits) if record and trial else None,
+        inert=tuple(inert(policy, snapshot)),
     )
 
 

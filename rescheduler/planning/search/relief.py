@@ -85,7 +85,7 @@ class Relief:
         Of the pod itself also those where it is too much.
         """
         copy = self._copy
-        answer = copy.scheduler.feasible(pod) & ~copy.eligibility.unstable_for(pod)
+        answer = copy.scheduler.feasible(pod) & ~copy.eligibility.places.avoided_for(pod)
         answer[int(copy.scheduler.occupancy.where[pod])] = False
         if pod != self._pod:
             for binding in copy.active:

@@ -1,6 +1,6 @@
 """What pods request and nodes have, as the hinges of which an Allocation is the sum."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -12,6 +12,9 @@ from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.model.cluster.snapshot import Snapshot
+
+PODS = "pods"
+"""The resource of which each pod takes one, as kube-scheduler counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ def made(
     names = [each[0] for each in targets]
     names += [name for each in balances for name in each[:2]]
     for name in dict.fromkeys(names):
-        of_spec = np.array([each.get(name, 0) / NANO for each in asked], dtype=np.float64)
+        of_spec = np.array([_requested(each, name) for each in asked], dtype=np.float64)
         requests[name] = of_spec[of_pod]
         room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
     readable, annotated = _annotated(snapshot.nodes)
@@ -81,6 +84,11 @@ def made(
         np.stack(full, axis=1),
         readable,
     )
+
+
+def _requested(asked: Mapping[str, int], name: str) -> float:
+    """How much a pod takes of a resource; of `pods`, which none requests, it takes one."""
+    return 1.0 if name == PODS else asked.get(name, 0) / NANO
 
 
 def _average(requests: FloatArray) -> float:

@@ -13,10 +13,13 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.allocation.amounts import made
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.shared.absent import absent_resource
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 
 _Resource = Field(
-    min_length=1, max_length=316, description="A resource that pods request, as nodes name it."
+    min_length=1,
+    max_length=316,
+    description="A resource that pods request, as nodes name it; `pods` is the pods themselves.",
 )
 _Weight = Field(1.0, gt=0, le=1e6, description="What one average pod too many counts.")
 
@@ -109,6 +112,15 @@ class Allocation(Policy):
                     f"the target of {each.resource} is 100%, which requests are never above, so it "
                     "counts only on nodes that are annotated"
                 )
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """What has a target or a balance and is on no node, or asked for by no pod."""
+        for number, target in enumerate(self.resources):
+            yield from absent_resource(f"resources.{number}.resource", target.resource, snapshot)
+        for number, balance in enumerate(self.balances):
+            at = f"balances.{number}"
+            yield from absent_resource(f"{at}.resource", balance.resource, snapshot)
+            yield from absent_resource(f"{at}.needs", balance.needs, snapshot)
 
     def compile(self, snapshot: Snapshot) -> AllocationTerm | Problem:
         """The term; readings are not needed."""

@@ -18,6 +18,7 @@ from rescheduler.policies.conformity.rules import (
     Restarts,
     Rules,
 )
+from rescheduler.policies.conformity.states import never_in
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.limits import Limits
 
@@ -84,6 +85,17 @@ class Conformity(Policy):
         if all(each is None for each in rules) and not (self.podAntiAffinity or self.podAffinity):
             raise ValueError("at least one rule must be given")
         return self
+
+    def unreachable(self) -> Iterator[str]:
+        """States in which no pod that is evaluated can be, and taints that are all ignored."""
+        for name, rule in (("restarts", self.restarts), ("lifetime", self.lifetime)):
+            for number, state in enumerate((rule.states if rule is not None else None) or ()):
+                why = never_in(state)
+                if why:
+                    yield f"{name}.states.{number}: {why}"
+        taints = self.nodeTaints
+        if taints is not None and taints.only and all(map(taints.ignores, taints.only)):
+            yield "nodeTaints.only: every taint that it names is ignored, so none counts"
 
     def conflicts(self, other: Strict) -> Iterator[str]:
         """Besides, rules of which every pod crash-loops, where the limits let such pods stay."""

@@ -37,6 +37,15 @@ class NodeTaints(Strict):
         "itself, and goes before `only`.",
     )
 
+    def ignores(self, taint: str) -> bool:
+        """Whether this entry of `only` is within what is ignored."""
+        return any(
+            taint == each
+            or taint.partition("=")[0] == each
+            or (each.endswith("/") and taint.startswith(each))
+            for each in self.ignore
+        )
+
 
 class NodeAffinityRule(Strict):
     """Node affinity that must hold where pods are, not only when they are placed."""

@@ -13,6 +13,7 @@ from rescheduler.model.wording import agreed
 from rescheduler.policies.base import Match, Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.config.predictability import unpredictable
 from rescheduler.scheduler.config.scheduler import Scheduler
 
 
@@ -53,6 +54,11 @@ def warnings(policies: PolicySet) -> list[PlacedWarning]:
             *_spared(policy, policies.limits),
             *_unsteered(policy, policies.limits),
         )
+    ]
+    found += [
+        _placed(policies, scheduler, warning.at, warning)
+        for scheduler in policies.schedulers
+        for warning in unpredictable(scheduler)
     ]
     return sorted(
         found,
@@ -129,11 +135,14 @@ def _placed(
     policies: PolicySet, made: Policy | Scheduler | Limits, at: FieldPath, warning: FieldWarning
 ) -> PlacedWarning:
     name = f"{made.kind} {made.name}"
-    message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
     source = policies.sources.get(made.name)
     if source is None or not isinstance(source.tree.value, dict):
+        message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
         return PlacedWarning(name, FileProblem(Mark(), message, warning.hint))
     spec = source.tree.value["spec"]
+    if at[:1] == ("configuration",) and "configuration" not in spec.keys:
+        at = ("configFile",)  # the configuration was read from there
+    message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
     hint = warning.hint or near(str(value_at(spec, at)), warning.known)
     file_problem = FileProblem(locate(spec, at), message, hint)
     return PlacedWarning(name, file_problem, source.file, source.text)

@@ -1,6 +1,6 @@
 """Fragmentation: keep what is left usable, and make room for what waits."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.shared.absent import absent_resource
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices
 from rescheduler.policies.shared.matching import select_nodes, select_pods
@@ -105,6 +106,13 @@ class Fragmentation(Policy):
         if not self.resources and self.room is None:
             raise ValueError("at least one of resources, room is required")
         return self
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """The GPUs that it counts by resources that no node offers."""
+        if "gpu" in self.model_fields_set:
+            yield from absent_resource("gpu", self.gpu, snapshot)
+        if self.sharedGpus is not None:
+            yield from absent_resource("sharedGpus.resource", self.sharedGpus.resource, snapshot)
 
     def compile(self, snapshot: Snapshot) -> FragmentationTerm | Problem:
         """The term; a problem where no pod asks for any of the resources."""

@@ -191,6 +191,12 @@ class Health(Policy):
         """The reading of every sign that is evaluated."""
         return [self._request(sign) for sign, _ in self.signs.given()]
 
+    def unreachable(self) -> Iterator[str]:
+        """Signs that no node can have."""
+        for sign in ("drops", "retransmits"):
+            if (getattr(self.signs, sign) or 0) >= 1:
+                yield f"signs.{sign}: no share of packets is above 100%, so no node ever has it"
+
     def without_effect(self) -> Iterator[str]:
         """Besides, settings of draining that have no effect."""
         yield from super().without_effect()

@@ -1,6 +1,7 @@
 """IdleGPUs: tell who holds GPUs and hardly uses them."""
 
 import math
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import ClassVar, Literal
 
@@ -78,6 +79,24 @@ class IdleGPUs(Policy):
                 span=self.span - window,
             )
         ]
+
+    def unreachable(self) -> Iterator[str]:
+        """No pod can use less than nothing."""
+        if self.below == 0:
+            yield "below: no use is below 0%, so no pod is ever told of"
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """Pods that have GPUs to themselves, or have had them for long enough."""
+        chosen = select_pods(self.match, snapshot)
+        holding = chosen & (held_gpus(snapshot) > 0)
+        if chosen.any() and not holding.any():
+            yield "match: no pod that it selects has a GPU to itself"
+        elif holding.any() and not (snapshot.pod_age[holding] >= self.span).any():
+            oldest = lasting(float(snapshot.pod_age[holding].max()))
+            yield (
+                f"stableFor: no pod with GPUs has run for {lasting(self.span)} yet; the oldest for "
+                f"{oldest}"
+            )
 
     def compile(self, snapshot: Snapshot) -> IdleGPUsTerm | Problem:
         """The term, or why the reading is not fit to tell anybody."""

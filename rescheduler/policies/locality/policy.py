@@ -19,6 +19,7 @@ from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm
 from rescheduler.policies.locality.traffic_fields import Traffic
 from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
+from rescheduler.policies.shared.absent import absent_labels
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
 
@@ -262,6 +263,12 @@ class Locality(Policy):
         for number, group in enumerate(self.groups):
             if group.by == "Gang":
                 yield "groups", number, "by"
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """The levels of which no node carries a label."""
+        if "levels" in self.model_fields_set:
+            for number, each in enumerate(self.levels):
+                yield from absent_labels(f"levels.{number}.labels", each.labels, snapshot)
 
     def without_effect(self) -> Iterator[str]:
         """Besides, distances where every source counts only domains."""

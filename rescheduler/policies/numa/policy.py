@@ -89,6 +89,11 @@ class Numa(Policy):
         """The zones' memory, where `crowded` is evaluated."""
         return [] if self.crowded is None else [self._request]
 
+    def unreachable(self) -> Iterator[str]:
+        """A zone can be no more crowded than full."""
+        if self.crowded is not None and self.crowded >= 1:
+            yield "crowded: no zone is above 100%, so none is ever crowded"
+
     def without_effect(self) -> Iterator[str]:
         """Besides, the quality of a reading that is not asked for."""
         yield from super().without_effect()

@@ -10,6 +10,7 @@ from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.shared.absent import absent_labels
 from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
 from rescheduler.policies.spread.term import SpreadTerm
 
@@ -206,6 +207,17 @@ class Spread(Policy):
         """`groupBy: Gang`."""
         if self.groupBy == "Gang":
             yield ("groupBy",)
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """The topology keys that no node has."""
+        if self.topologyKey is not None:
+            yield from absent_labels("topologyKey", [self.topologyKey], snapshot)
+        tiers = self.constraints if isinstance(self.constraints, list) else ()
+        for number, each in enumerate(tiers):
+            at = f"constraints.{number}"
+            yield from absent_labels(f"{at}.topologyKey", [each.topologyKey], snapshot)
+            if each.within is not None:
+                yield from absent_labels(f"{at}.within", [each.within], snapshot)
 
     def compile(self, snapshot: Snapshot) -> SpreadTerm:
         """The term for this snapshot; spreading needs no readings, so it is always evaluated."""

@@ -138,20 +138,14 @@ class Utilization(Policy):
 
     def warnings(self) -> Iterator[FieldWarning]:
         """Targets with which a node is cold, and to be freed, while it is hot."""
-        given: list[tuple[FieldPath, Targets]] = [(("targets",), self.targets)]
-        given += [(("groups", i, "targets"), each.targets) for i, each in enumerate(self.groups)]
-        for at, targets in given if self.strategy == "Pack" else ():
-            for resource, target in targets.given():
-                if self.cold > target.high:
-                    yield self._colder_than_hot((*at, resource, "high"), target.high)
+        said = "cold" in self.model_fields_set
+        for at, targets in self._targets() if self.strategy == "Pack" else ():
+            yield from targets.colder_than_hot(at, self.cold, said=said)
 
-    def _colder_than_hot(self, at: FieldPath, limit: float) -> FieldWarning:
-        cold, high = f"{100 * self.cold:.10g}%", f"{100 * limit:.10g}%"
-        hot = "so a node between is hot and cold"
-        if "cold" in self.model_fields_set:
-            name = ".".join(map(str, at))
-            return FieldWarning(("cold",), f"{cold} is above {name} of {high}, {hot}")
-        return FieldWarning(at, f"{high} is below `cold`, which is {cold} unless given, {hot}")
+    def _targets(self) -> Iterator[tuple[FieldPath, Targets]]:
+        """Its own and those of its groups, each with the field that has them."""
+        yield ("targets",), self.targets
+        yield from ((("groups", i, "targets"), each.targets) for i, each in enumerate(self.groups))
 
     def requests(self) -> list[ReadingRequest]:
         """The node's and the pods' readings of every resource with a target."""
@@ -163,6 +157,11 @@ class Utilization(Policy):
                 requests += [self._peak(reading)] if self.headroom else []
             requests += [self._pressure(resource)] if self._pressed(resource) else []
         return requests
+
+    def unreachable(self) -> Iterator[str]:
+        """Targets that no load can be above."""
+        for at, targets in self._targets() if self.strategy == "Relieve" else ():
+            yield from targets.unreachable(".".join(map(str, at)))
 
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""

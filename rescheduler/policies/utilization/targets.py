@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.field_problems import FieldError, FieldPath, FieldWarning
 from rescheduler.documents.fields import NO_OTHERS, LinkSpeedText, PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.quantity import units
@@ -152,6 +152,26 @@ class Targets(Strict):
             if target is not None:
                 yield resource, target
         yield from (self.own or {}).items()
+
+    def unreachable(self, at: str) -> Iterator[str]:
+        """The targets that no load can be above. at: the field that has them."""
+        for resource, target in self.given():
+            if target.high >= 1:
+                yield f"{at}.{resource}.high: no load is above 100%, so no node is ever hot by it"
+
+    def colder_than_hot(self, at: FieldPath, cold: float, *, said: bool) -> Iterator[FieldWarning]:
+        """That a node may be cold and hot. at: the field that has them. said: whether cold is."""
+        for resource, target in self.given():
+            if cold <= target.high:
+                continue
+            place, hot = (*at, resource, "high"), "so a node between is hot and cold"
+            low, high = (f"{100 * each:.10g}%" for each in (cold, target.high))
+            if said:
+                name = ".".join(map(str, place))
+                yield FieldWarning(("cold",), f"{low} is above {name} of {high}, {hot}")
+            else:
+                message = f"{high} is below `cold`, which is {low} unless given, {hot}"
+                yield FieldWarning(place, message)
 
     def of(self, resource: str) -> Target | None:
         """The resource's target, if it has one."""

@@ -12,9 +12,12 @@ from rescheduler.model.cluster.reading_answer import ReadingAnswer
 from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
+from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.shared.coverage import narrowed
+from rescheduler.policies.shared.inert import inert
+from rescheduler.policies.shared.matching import selection_of
 from rescheduler.runtime.reading_sources import BUILT_IN
 
 _MANY = 10**12
@@ -60,11 +63,20 @@ def unheard(policies: PolicySet, snapshot: Snapshot) -> Iterator[tuple[Policy, P
 
 
 def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
-    """The policies that match nothing on this cluster."""
+    """What can never act on this cluster: rules, with the reason, and policies that judge nothing.
+
+    What holds for every cluster is what `dead` tells.
+    """
     for policy in policies.policies:
+        everywhere = set(policy.unreachable())
+        reasons = [each for each in inert(policy, snapshot) if each not in everywhere]
+        yield from (f"{_named(policy)}: {each}" for each in reasons)
         term = policy.compile(snapshot)
-        if not isinstance(term, Problem) and term.scope() == 0:
-            yield f"{_named(policy)}: its selectors match nothing in this cluster"
+        if not isinstance(term, Problem) and term.scope() == 0 and not reasons:
+            found = selection_of(policy, snapshot)
+            nodes = "" if found.nodes is None else f" and {counted(found.nodes, 'node')}"
+            text = f"it selects {counted(found.pods, 'pod')}{nodes}, and evaluates none of them"
+            yield f"{_named(policy)}: {text}"
 
 
 def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:

@@ -5,10 +5,11 @@ Source: kube-scheduler/config/v1/types_pluginargs.go and apis/config/validation.
 """
 
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
+from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
 
 
@@ -43,7 +44,7 @@ class CapacityRatio(Strict):
     @model_validator(mode="after")
     def _rises(self) -> "CapacityRatio":
         if any(a.utilization >= b.utilization for a, b in pairwise(self.shape)):
-            raise ValueError("shape must have increasing utilization")
+            raise FieldError("must have increasing utilization", ("shape",))
         return self
 
 
@@ -63,7 +64,11 @@ class Scoring(Strict):
     @model_validator(mode="after")
     def _has_its_line(self) -> "Scoring":
         if self.type == "RequestedToCapacityRatio" and self.requestedToCapacityRatio is None:
-            raise ValueError("RequestedToCapacityRatio needs requestedToCapacityRatio.shape")
+            message = "is required for type RequestedToCapacityRatio"
+            raise FieldError(message, ("requestedToCapacityRatio",), hint="give its `shape`")
+        if self.type != "RequestedToCapacityRatio" and self.requestedToCapacityRatio is not None:
+            message = "is given for type RequestedToCapacityRatio alone"
+            raise FieldError(message, ("requestedToCapacityRatio",), hint="drop it")
         return self
 
 
@@ -73,7 +78,7 @@ class NodeResourcesFitArgs(Strict):
     ignoredResources: list[str] | None = Field(
         None, description="Extended resources that the filter ignores."
     )
-    ignoredResourceGroups: list[str] | None = Field(
+    ignoredResourceGroups: list[Annotated[str, Field(pattern=r"^[^/]+$")]] | None = Field(
         None, description="Prefixes of extended resources that the filter ignores."
     )
     scoringStrategy: Scoring | None = Field(None, description="How a node is scored.")
@@ -85,6 +90,15 @@ class NodeResourcesBalancedAllocationArgs(Strict):
     resources: list[BalancedResource] | None = Field(
         None, description="What should fill up alike; cpu and memory where nothing is said."
     )
+
+    @field_validator("resources")
+    @classmethod
+    def _once_each(cls, value: list[BalancedResource] | None) -> list[BalancedResource] | None:
+        names = [each.name for each in value or ()]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise FieldError(f"`{name}` is given twice", (number, "name"), hint="drop one")
+        return value
 
 
 class DefaultConstraint(Strict):
@@ -118,10 +132,12 @@ class PodTopologySpreadArgs(Strict):
     @model_validator(mode="after")
     def _list_is_said(self) -> "PodTopologySpreadArgs":
         if self.defaultConstraints and self.defaultingType != "List":
-            raise ValueError("defaultConstraints need defaultingType List")
+            message = "must be List where there are `defaultConstraints`"
+            raise FieldError(message, ("defaultingType",), hint="add `defaultingType: List`")
         found = {(each.topologyKey, each.whenUnsatisfiable) for each in self.constraints}
         if len(found) < len(self.constraints):
-            raise ValueError("defaultConstraints must not repeat a key with the same action")
+            message = "must not repeat a topologyKey with the same whenUnsatisfiable"
+            raise FieldError(message, ("defaultConstraints",))
         return self
 
     @property
@@ -175,9 +191,10 @@ class NodeRequirement(Strict):
     @model_validator(mode="after")
     def _values_fit(self) -> "NodeRequirement":
         if bool(self.values) == (self.operator in ("Exists", "DoesNotExist")):
-            raise ValueError("Exists and DoesNotExist take no values, the others need them")
+            message = "Exists and DoesNotExist take no values, the others need them"
+            raise FieldError(message, ("values",))
         if self.operator in ("Gt", "Lt") and len(self.values) != 1:
-            raise ValueError("Gt and Lt need exactly one value")
+            raise FieldError("Gt and Lt need exactly one value", ("values",))
         return self
 
 
@@ -234,6 +251,12 @@ class Arguments(Strict):
     NodeAffinity: NodeAffinityArgs | None = Field(
         None, description="An affinity that every pod has."
     )
+
+
+def arguments_of(plugin: str) -> type[Strict]:
+    """The model of the arguments of a plugin that has some."""
+    model: type[Strict] = get_args(Arguments.model_fields[plugin].annotation)[0]
+    return model
 
 
 Version = Annotated[

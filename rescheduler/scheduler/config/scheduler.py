@@ -14,6 +14,7 @@ from pydantic import (
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.kubernetes_yaml import KubernetesReader
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.validation import validate_part
 from rescheduler.scheduler.config.kube_scheduler_configuration import (
@@ -171,13 +172,14 @@ def completed(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FilePr
     text: the content of that file. Answers None for the document where it holds no configuration
     that can be used, with what is wrong in that file.
     """
-    trees, problems = read(text)
+    trees, problems = read(text, KubernetesReader)
     configuration = None
     if len(trees) == 1:
         configuration, wrong = validate_part(trees[0], KubeSchedulerConfiguration)
         problems += wrong
     elif not problems:
-        problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}")]
+        hint = "leave out the others: kube-scheduler reads the first alone" if trees else ""
+        problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}", hint)]
     if configuration is None or problems:
         return None, problems
     return made.model_copy(update={"configuration": configuration, "configFile": None}), []

@@ -8,8 +8,8 @@ import msgspec
 
 from rescheduler.kube.objects import NodeAffinity, TopologySpreadConstraint
 from rescheduler.scheduler.config.default_profile import default_profile, minor_of
+from rescheduler.scheduler.config.known_plugins import EXTENSION_POINTS, PLACELESS
 from rescheduler.scheduler.config.kube_scheduler_configuration import (
-    EXTENSION_POINTS,
     Extender,
     KubeSchedulerConfiguration,
     KubeSchedulerProfile,
@@ -49,18 +49,9 @@ def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
     return replace(made, filters=made.filters - absent, weights=weights)
 
 
-_OTHERS = frozenset(
-    {
-        "SchedulingGates",
-        "PrioritySort",
-        "DefaultPreemption",
-        "DefaultBinder",
-        "GangScheduling",
-        "TopologyPlacementGenerator",
-        "PodGroupPodsCount",
-    }
-)
-"""Kubernetes' own plugins that neither filter nor score a pod outside of a scheduling group."""
+NOT_MODELLED = "its plugin {} is not modelled"
+HALF_ON = "its plugin {} is on at some extension points only"
+MAY_DECIDE = "the extender {} may decide where it goes"
 
 _PREPARED_FILTERS = {e.name for e in PLUGINS if e.filters() and e.needs_pre_filter}
 _PREPARED_SCORES = {e.name for e in PLUGINS if e.weight and e.needs_pre_score}
@@ -103,7 +94,7 @@ def declared_profiles(
     )
     added = [each.name for each in document.addedPlugins if each.affectsPlacement]
     if added:
-        made = _with_problem(made, f"its plugin {added[0]} is not modelled")
+        made = _with_problem(made, NOT_MODELLED.format(added[0]))
     return [with_gates(with_arguments(made, document.arguments), gates)]
 
 
@@ -181,14 +172,13 @@ def _configured(
         shape = (config.args or {}).get("shape")
         if config.name == "VolumeBinding" and shape not in (None, _STORAGE_SHAPE):
             made = _with_problem(made, "the shape of its plugin VolumeBinding is not modelled")
-    unknown = sorted(_named(plugins) - usual.filters - set(usual.weights) - _OTHERS - harmless)
+    unknown = sorted(_unmodelled(plugins) - usual.filters - set(usual.weights) - harmless)
     if unknown:
-        made = _with_problem(made, f"its plugin {unknown[0]} is not modelled")
+        made = _with_problem(made, NOT_MODELLED.format(unknown[0]))
     halves = (filters ^ prepared) & _PREPARED_FILTERS
     halves |= (scores - _at(plugins, "preScore", everywhere)) & _PREPARED_SCORES
     if halves:
-        name = min(halves)
-        made = _with_problem(made, f"its plugin {name} is on at some extension points only")
+        made = _with_problem(made, HALF_ON.format(min(halves)))
     return made
 
 
@@ -201,7 +191,7 @@ def _everywhere(usual: Profile, plugins: Plugins, *, complete: bool) -> dict[str
     off = _names(plugins.multiPoint.disabled)
     if complete or "*" in off:
         return own
-    defaults = dict.fromkeys((*usual.filters, *_OTHERS), 1) | dict(usual.weights)
+    defaults = dict.fromkeys((*usual.filters, *PLACELESS), 1) | dict(usual.weights)
     return {name: each for name, each in defaults.items() if name not in off} | own
 
 
@@ -215,10 +205,14 @@ def _at(plugins: Plugins, point: str, everywhere: Mapping[str, int]) -> set[str]
     return _names(here.enabled) | (set() if "*" in off else set(everywhere) - off)
 
 
-def _named(plugins: Plugins) -> set[str]:
-    """Every plugin that is turned on anywhere."""
-    points = [getattr(plugins, point) for point in ("multiPoint", *EXTENSION_POINTS)]
-    return set[str]().union(*(_names(each.enabled) for each in points))
+def _unmodelled(plugins: Plugins) -> set[str]:
+    """Every plugin that is turned on where it may decide on which node a pod goes."""
+    answer = set[str]()
+    for point in ("multiPoint", *EXTENSION_POINTS):
+        for name in _names(getattr(plugins, point).enabled):
+            if name not in PLACELESS or point not in ("multiPoint", *PLACELESS[name]):
+                answer.add(name)
+    return answer
 
 
 def _names(entries: Iterable[PluginEntry] | None) -> set[str]:
@@ -245,7 +239,7 @@ def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profi
         return profile
     if not (extender.filterVerb or extender.prioritizeVerb or extender.bindVerb):
         return profile
-    sentence = f"the extender {extender.urlPrefix} may decide where it goes"
+    sentence = MAY_DECIDE.format(extender.urlPrefix)
     if not extender.managedResources:
         return _with_problem(profile, sentence)
     managed = {each.name: sentence for each in extender.managedResources}

@@ -9,12 +9,13 @@ import msgspec
 from pydantic import ValidationError
 
 from rescheduler.documents.envelope import to_document
+from rescheduler.documents.validation import described
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import SchedulerResult
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.default_profile import default_profiles, profile_of
-from rescheduler.scheduler.config.kube_scheduler_configuration import KubeSchedulerConfiguration
+from rescheduler.scheduler.config.newer import understood
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
 from rescheduler.scheduler.profile import Profile
@@ -127,15 +128,18 @@ def _reported(
     if observed.problem is not None:
         return {}, (observed.problem,)
     try:
-        configuration = KubeSchedulerConfiguration.model_validate(observed.configuration)
+        known = understood(observed.configuration)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        message = f"{_asked(observed)} is not understood: {place}: {first['msg']}"
+        what = described(first, ".".join(map(str, first["loc"])))
+        message = f"{_asked(observed)} is not understood: {what}"
         return {}, (Problem(code="GRD010", message=message),)
-    profiles = configured_profiles(
-        configuration, observed.version, observed.gates, documents, complete=True
-    )
+    profiles = [
+        replace(each, problem=known.problem(each.name) or each.problem)
+        for each in configured_profiles(
+            known.configuration, observed.version, observed.gates, documents, complete=True
+        )
+    ]
     return {each.name: each for each in profiles}, ()
 
 

@@ -134,9 +134,7 @@ def test_a_cluster_reports_who_has_no_data_and_who_sees_nothing() -> None:
     assert [(policy.name, problem.code) for policy, problem in unheard(policies, bare)] == [
         ("hot", "RDG007")
     ]
-    assert list(idle(policies, bare)) == [
-        "Spread narrow: its selectors match nothing in this cluster"
-    ]
+    assert list(idle(policies, bare)) == ["Spread narrow: match: there is no namespace nowhere"]
     asked = list(answers(policies, bare))
     assert [(each.name, each.series, each.coverage) for each in asked] == [
         ("node.cpu", None, 0.0),

@@ -1,0 +1,110 @@
+"""What a policy names that a cluster does not have, with what was probably meant."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from rescheduler.documents.label_selector import Selector
+from rescheduler.documents.validation import near
+from rescheduler.kube.objects import Labels
+from rescheduler.kube.pods.pod_requests import pod_requests
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch
+
+_MOST = 3
+"""How many values of a label are shown."""
+
+
+def absent_resource(at: str, name: str, snapshot: Snapshot) -> Iterator[str]:
+    """Why a target of this resource can never cost anything. at: the field that names it."""
+    offered = {each for node in snapshot.nodes for each in node.status.allocatable or {}}
+    if snapshot.nodes and name not in offered:
+        yield _meant(f"{at}: no node offers {name}", near(name, offered))
+    elif name != "pods" and snapshot.pods:
+        specs, _ = snapshot.pod_asking
+        if not any(pod_requests(spec).get(name) for spec in specs):
+            yield f"{at}: no pod requests {name}"
+
+
+def absent_labels(at: str, keys: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
+    """Why node labels of which one must be there put no node into a domain."""
+    known = _keys(node.metadata.labels for node in snapshot.nodes)
+    if not snapshot.nodes or known & set(keys):
+        return
+    which = keys[0] if len(keys) == 1 else f"one of the labels {', '.join(keys)}"
+    text = f"{at}: no node has {'the label ' if len(keys) == 1 else ''}{which}"
+    yield _meant(text, near(keys[0], known))
+
+
+def why_no_pod(at: str, match: Match, snapshot: Snapshot) -> str:
+    """Why a match selects no pod."""
+    pods = [each.metadata.labels for each in snapshot.pods]
+    names = {each.metadata.name for each in snapshot.namespaces} | {
+        each.metadata.namespace for each in snapshot.pods
+    }
+    missing = [each for each in match.namespaces or () if each not in names]
+    if missing and len(missing) == len(match.namespaces or ()):
+        text = f"{at}: there is no namespace {', '.join(missing)}"
+        return _meant(text, near(missing[0], names))
+    if match.labels is not None:
+        nodes = [each.metadata.labels for each in snapshot.nodes]
+        why = _why("pod", match.labels, pods, "node", nodes)
+        if why:
+            hint = (
+                "; Maybe `nodes` is meant, which selects nodes" if why.endswith("have it") else ""
+            )
+            return f"{at}: {why}{hint}"
+    if match.namespaceSelector is not None:
+        spaces = [each.metadata.labels for each in snapshot.namespaces]
+        why = _why("namespace", match.namespaceSelector, spaces, "pod", pods)
+        if why:
+            return f"{at}: {why}"
+    return f"{at}: no pod satisfies all that it says"
+
+
+def why_no_node(at: str, match: NodeMatch, snapshot: Snapshot) -> str:
+    """Why a match selects no node."""
+    if match.labels is not None:
+        nodes = [each.metadata.labels for each in snapshot.nodes]
+        pods = [each.metadata.labels for each in snapshot.pods]
+        why = _why("node", match.labels, nodes, "pod", pods)
+        if why:
+            hint = "; Maybe `match` is meant, which selects pods" if why.endswith("have it") else ""
+            return f"{at}: {why}{hint}"
+    return f"{at}: no node satisfies all that it says"
+
+
+def _why(
+    what: str,
+    selector: Selector,
+    of_these: Sequence[Labels | None],
+    other: str,
+    of_others: Sequence[Labels | None],
+) -> str:
+    """The first requirement that none satisfies, or "" where it is all of them together."""
+    wanted = [(key, [value]) for key, value in selector.matchLabels.items()]
+    wanted += [
+        (each.key, list(each.values) if each.operator == "In" else [])
+        for each in selector.matchExpressions
+        if each.operator in ("In", "Exists")
+    ]
+    known = _keys(of_these)
+    for key, values in wanted:
+        if key not in known:
+            text = f"no {what} has the label {key}"
+            if key in _keys(of_others):
+                return f"{text}; {other}s have it"
+            return _meant(text, near(key, known))
+        has = {each[key] for each in of_these if each and key in each}
+        if values and not has & set(values):
+            shown = ", ".join(sorted(has)[:_MOST])
+            more = ", ..." if len(has) > _MOST else ""
+            text = f"no {what} has {key} with the value {' or '.join(values)}"
+            return _meant(f"{text} (they have {shown}{more})", near(values[0], has))
+    return ""
+
+
+def _keys(labels: Iterable[Labels | None]) -> set[str]:
+    return {key for each in {id(one): one for one in labels if one}.values() for key in each}
+
+
+def _meant(text: str, hint: str) -> str:
+    return f"{text}; Maybe {hint} is meant" if hint else text

@@ -1,0 +1,56 @@
+"""Rules of a policy that can never act: on no cluster, or on this one as it is."""
+
+from collections.abc import Iterator
+
+from rescheduler.documents.field_problems import FieldPath
+from rescheduler.documents.fields import Strict
+from rescheduler.kube.pods.pod_state import pod_priority
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.shared.absent import why_no_node, why_no_pod
+from rescheduler.policies.shared.matching import select_nodes, select_pods
+
+
+def inert(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
+    """Each rule that can never act, by its field, and why."""
+    yield from policy.unreachable()
+    yield from _selecting_nothing(policy, (), snapshot)
+    yield from policy.absent(snapshot)
+    yield from _too_important(policy, snapshot)
+
+
+def _selecting_nothing(made: Strict, at: FieldPath, snapshot: Snapshot) -> Iterator[str]:
+    """The matches below a model that select nothing."""
+    for name in type(made).model_fields:
+        value = getattr(made, name)
+        held = enumerate(value) if isinstance(value, list) else [(None, value)]
+        for number, each in held:
+            place: FieldPath = (*at, name) if number is None else (*at, name, number)
+            field = ".".join(map(str, place))
+            if isinstance(each, Match):
+                if snapshot.pods and not select_pods(each, snapshot).any():
+                    yield why_no_pod(field, each, snapshot)
+            elif isinstance(each, NodeMatch):
+                if snapshot.nodes and not select_nodes(each, snapshot).any():
+                    yield why_no_node(field, each, snapshot)
+            elif isinstance(each, Strict):
+                yield from _selecting_nothing(each, place, snapshot)
+
+
+def _too_important(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
+    """Whether no pod that the policy selects has a priority that it may move."""
+    match = getattr(policy, "match", None)
+    if policy.maxPriority is None or not isinstance(match, Match):
+        return
+    representatives, of_pod = snapshot.pod_template
+    chosen = set(of_pod[select_pods(match, snapshot)].tolist())
+    priorities = [
+        pod_priority(snapshot.pods[index].spec)
+        for place, index in enumerate(representatives.tolist())
+        if place in chosen
+    ]
+    if priorities and min(priorities) > policy.maxPriority:
+        yield (
+            f"maxPriority: every pod that it selects has a priority above {policy.maxPriority}; "
+            f"the lowest is {min(priorities)}"
+        )
