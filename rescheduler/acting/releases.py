@@ -5,10 +5,14 @@ the table by then. It is charged like any move, and takes no slot of its own. Wh
 gone wrong, so that its workload cools down for longer.
 """
 
+from collections.abc import Callable
+
 from rescheduler.acting.actor import Actor
+from rescheduler.acting.halting import Halted
 from rescheduler.acting.send import Sender
 from rescheduler.acting.units import release_of
 from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -29,14 +33,16 @@ class Releases:
         self._tried: set[str] = set()
         self._waiting: dict[str, Problem] = {}
 
-    def release_earlier(self) -> None:
+    def release_earlier(self, observe: Callable[[], Snapshot]) -> None:
         """Release what earlier runs have left Pending; whatever guard holds, it is our doing.
+
+        observe: a fresh snapshot of the cluster that the plan is for.
 
         Raises:
             Halted, ActionError, SourceError: as `Sender.send`.
         """
         if self._overdue():
-            self._sender.look_at(self._actor.observe())
+            self._sender.look_at(observe())
             self.release()
 
     def release(self) -> None:
@@ -55,16 +61,24 @@ class Releases:
             pod = next((pod for pod in pods if pod.metadata.uid == past.replacement), None)
             if pod is None or not waits_for_chosen_nodes(pod):
                 continue
-            refused = self._sender.send(release_of(_eviction(past, pod), past))
+            name = pod.metadata.name
+            try:
+                refused = self._sender.send(release_of(_eviction(past, pod), past))
+            except Halted as halt:
+                self._not_yet(past, name, halt.verdict)
+                raise
             result = self._sender.results[pod.metadata.uid]
             if result.result != "evicted":
-                self._not_yet(past, pod.metadata.name, Problem(result.code, result.message))
-            if refused is None or refused.code == "ACT025":
+                self._not_yet(past, name, Problem(result.code, result.message))
+            # What was changed since it was read is asked for again by what it is then.
+            asked = refused is None and result.code != "ACT003"
+            if asked or (refused is not None and refused.code == "ACT025"):
                 self._tried.add(past.podUid)
 
     def still_pending(self) -> list[Problem]:
-        """What to note of Pending replacements that could not be released yet."""
-        return list(self._waiting.values())
+        """What to note of replacements that are Pending, and could not be released yet."""
+        landed = {move.podUid for move in self._history.moves if move.landedOn}
+        return [why for uid, why in self._waiting.items() if uid not in landed]
 
     def _not_yet(self, past: PastMove, name: str, why: Problem) -> None:
         said = f"{past.namespace}/{name}"

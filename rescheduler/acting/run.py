@@ -71,7 +71,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
             sender = Sender(plan.id, actor, history, results)
             releases = Releases(actor, history, sender)
             try:
-                releases.release_earlier()
+                releases.release_earlier(lambda: _observed(plan, actor))
                 _unguarded(plan)
                 sender.start(plan.cluster.version)
                 for number, batch in enumerate(_batches(plan.moves)):

@@ -51,7 +51,7 @@ class Sender:
         """
         self.history = history
         self.results = results
-        self.evicted: list[Step] = []
+        self.evicted: list[tuple[PlannedMove, PastMove]] = []
         """What was evicted of this batch, each move with the landing as it was predicted then."""
         self.guarded: datetime | None = None
         """When guards were asked last; None before they were."""
@@ -80,7 +80,7 @@ class Sender:
     @property
     def made(self) -> list[PastMove]:
         """The records of what was evicted of this batch."""
-        return [step.past for step in self.evicted]
+        return [past for _, past in self.evicted]
 
     def go_on(self, made: Sequence[PastMove]) -> None:
         """Ask whether the run may go on after these of the batch. Raises: Halted."""
@@ -92,10 +92,10 @@ class Sender:
 
     def conclude(self) -> None:
         """Record where the replacements of this batch have landed, and report it as events."""
-        for step in self.evicted:
-            uid = step.move.pod.uid
-            self.results[uid] = concluded(self.results[uid], step.past)
-            self.actor.announce(step.move, self.results[uid], self._plan)
+        for move, past in self.evicted:
+            uid = move.pod.uid
+            self.results[uid] = concluded(self.results[uid], past)
+            self.actor.announce(move, self.results[uid], self._plan)
         self.evicted = []
         self.history.trim_baselines()
 
@@ -412,7 +412,7 @@ class Sender:
             if answer.result == "evicted":
                 self.history.carry_out(one.past, answer.code, self.actor.clock())
                 if not one.past.frees:
-                    self.evicted.append(one)
+                    self.evicted.append((one.move, one.past))
             else:
                 self._stays(one.past, answer)
                 self.actor.steering.close([one.past])

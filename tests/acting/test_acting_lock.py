@@ -60,7 +60,7 @@ def test_a_lock_that_is_lost_while_nothing_is_to_be_evicted_is_the_reason(
 ) -> None:
     process = Process(stage, "a")
 
-    def lose(_: Releases) -> None:
+    def lose(_: Releases, _observe: object) -> None:
         process.lease.renew_at = None
         stage.seconds += 100
 

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from rescheduler.acting.run import act
 from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectLate, ObjectUnreadable
+from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of
 from tests.fakes.stage import WIDE, Killed, Process, Stage
+from tests.fakes.truth import STATE
 from tests.planning.limits.more_limits import labelled_limits
 from tests.steering.test_steering import history, names, run, stage, steered, table, web
 
@@ -285,3 +289,69 @@ def test_killed_while_it_is_freed_it_is_not_freed_again(stage: Stage) -> None:
     first, freeing = history(stage)
     assert (first.freed, freeing.state) == (True, "ready")
     assert first.landedOn == "spare"
+
+
+def placed_just_then(stage: Stage, process: Process) -> None:
+    """kube-scheduler finds a node for the replacement as its eviction is requested."""
+
+    def places(_number: int, _method: str, path: str) -> None:
+        if not path.endswith("eviction") or "/rs-1-r" not in path:
+            return
+        pod = stage.world.objects[pending_pod(stage)]
+        if not pod["spec"]["nodeName"]:
+            pod["metadata"]["resourceVersion"] = "999"
+            pod["spec"]["nodeName"], pod["status"]["phase"] = "n5", "Running"
+            pod["readyAt"] = stage.world.now() + timedelta(seconds=5)
+
+    process.before = places
+
+
+def test_one_that_found_a_node_after_all_is_no_fault(stage: Stage) -> None:
+    pending(stage)
+    process = Process(stage, "a")
+    placed_just_then(stage, process)
+    outcome = run(stage, steered(web(stage)), process=process)
+    assert [move.landedOn for move in outcome.moves] == ["n5"]
+    assert [note.code for note in outcome.plan.notes] == []
+    assert exit_code(outcome) == 0
+
+
+def test_one_that_changed_since_it_was_read_is_tried_again(stage: Stage) -> None:
+    """kube-scheduler writes a new message into its condition with each try."""
+    pending(stage)
+    written: list[str] = []
+
+    def writes(_number: int, _method: str, path: str) -> None:
+        if path.endswith("eviction") and "/rs-1-r" in path and not written:
+            stage.world.objects[pending_pod(stage)]["metadata"]["resourceVersion"] = "999"
+            written.append(path)
+
+    outcome = run(stage, steered(web(stage)), process=Process(stage, "a", before=writes))
+    assert written
+    assert [move.code for move in outcome.moves] == ["ACT020"]
+    assert len(stage.world.accepted) == 2
+
+
+def test_a_pause_does_not_hide_one_that_we_keep_pending(stage: Stage) -> None:
+    pending(stage)
+    limits = Limits.model_validate({**WIDE, "movesPerCycle": 1, "cyclePeriod": "10m"})
+    run(stage, steered(web(stage)), process=Process(stage, "a", limits=limits))
+    stage.seconds += 700
+    stored = stage.world.objects[STATE]
+    stage.world.put(*STATE, {**stored, "data": {**stored["data"], "paused": "true"}})
+    outcome = run(stage, process=Process(stage, "b", limits=limits))
+    assert outcome.verdict.code == "GRD006"
+    (note,) = outcome.plan.notes
+    assert (note.code, "GRD006" in note.message) == ("STR007", True)
+    assert exit_code(outcome) == 1
+
+
+def test_a_plan_for_another_cluster_frees_nothing_here(stage: Stage) -> None:
+    pending(stage)
+    limits = Limits.model_validate({**WIDE, "movesPerCycle": 1, "cyclePeriod": "10m"})
+    run(stage, steered(web(stage)), process=Process(stage, "a", limits=limits))
+    stage.seconds += 700
+    foreign = structs.replace(plan_of(stage.world, []), cluster=ClusterRef(uid="another"))
+    outcome = act(foreign, Process(stage, "b", limits=limits).actor())
+    assert outcome.verdict.code == "ACT016"
+    assert len(stage.world.accepted) == 1

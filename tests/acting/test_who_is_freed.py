@@ -81,7 +81,8 @@ def releases_of(process: Process, *moves: PastMove, **ports: Any) -> Releases:
 def freed(stage: Stage, *more: PastMove, **ports: Any) -> tuple[int, list[str]]:
     """How many evictions are sent, and the warnings."""
     process = Process(stage, "a")
-    releases_of(process, past(stage), *more, **ports).release_earlier()
+    releases = releases_of(process, past(stage), *more, **ports)
+    releases.release_earlier(releases._actor.observe)
     return sum(path.endswith("/eviction") for _, path in process.sent), process.warned
 
 
@@ -162,7 +163,8 @@ def test_one_is_freed_where_nothing_is_left_that_steers(stage: Stage, gone: str)
     assert told is not None
     told.by = "Extender" if gone == "extender" else "AdmissionPolicy"
     process = Process(stage, "a")
-    releases_of(process, past(stage, steered=told)).release_earlier()
+    releases = releases_of(process, past(stage, steered=told))
+    releases.release_earlier(releases._actor.observe)
     assert sum(path.endswith("/eviction") for _, path in process.sent) == 1
 
 
@@ -170,7 +172,7 @@ def test_one_stays_where_the_table_cannot_be_read_and_the_run_goes_on(stage: Sta
     process = Process(stage, "a")
     process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
     releases = releases_of(process, past(stage))
-    releases.release_earlier()
+    releases.release_earlier(releases._actor.observe)
     assert not any(path.endswith("/eviction") for _, path in process.sent)
     (note,) = releases.still_pending()
     assert (note.code, NAME in note.message) == ("STR007", True)
@@ -202,7 +204,7 @@ def test_one_that_the_api_server_refuses_to_evict_is_said_to_stay(
     process = Process(stage, "a")
     process.before = lambda _n, _m, path: status if path.endswith("/eviction") else None
     releases = releases_of(process, past(stage))
-    releases.release_earlier()
+    releases.release_earlier(releases._actor.observe)
     releases.release()
     assert sum(path.endswith("/eviction") for _, path in process.sent) == 1, "it is asked once"
     (note,) = releases.still_pending()
@@ -228,7 +230,8 @@ def test_where_one_was_refused_no_other_of_its_namespace_is_requested(stage: Sta
         process = Process(stage, "a")
         if status:
             process.before = lambda _n, _m, path: 403 if path.endswith("/eviction") else None
-        releases_of(process, first, second).release_earlier()
+        releases = releases_of(process, first, second)
+        releases.release_earlier(releases._actor.observe)
         sent[status] = sum(path.endswith("/eviction") for _, path in process.sent)
         stage.seconds += 60
     assert sent == {403: 1, 0: 2}
@@ -241,7 +244,7 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
     process = Process(stage, "a", before=lost)
     releases = releases_of(process, past(stage))
     with pytest.raises(Halted):
-        releases.release_earlier()
+        releases.release_earlier(releases._actor.observe)
     stored: History = Process(stage, "reader").ledger.peek()
     assert [(each.frees, each.charged) for each in stored.moves] == [
         ("", True),
@@ -261,7 +264,7 @@ def test_one_that_the_scheduler_has_tried_again_since_it_was_listed_is_freed(sta
 
     process.before = tried_again
     releases = releases_of(process, past(stage))
-    releases.release_earlier()
+    releases.release_earlier(releases._actor.observe)
     assert reads
     assert [move.code for move in process.ledger.peek().moves if move.frees] == ["ACT001"]
 
@@ -269,6 +272,7 @@ def test_one_that_the_scheduler_has_tried_again_since_it_was_listed_is_freed(sta
 def test_its_eviction_is_an_event_of_its_own(stage: Stage) -> None:
     """It is in no batch: with that of the move it would count as one pod of a gang with others."""
     process = Process(stage, "a")
-    releases_of(process, past(stage, batch=2)).release_earlier()
+    releases = releases_of(process, past(stage, batch=2))
+    releases.release_earlier(releases._actor.observe)
     stored = process.ledger.peek().moves
     assert [(move.frees, move.batch) for move in stored] == [("", 2), ("uid-web-1", 0)]
