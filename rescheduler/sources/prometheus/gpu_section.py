@@ -29,6 +29,7 @@ from rescheduler.sources.prometheus.identity import (
     workload_of,
 )
 from rescheduler.sources.prometheus.measuring import (
+    SLACK,
     Key,
     ReadingProblems,
     Row,
@@ -216,11 +217,16 @@ class GpuSection(Section):
         keys = {key[1]: key for key in found}
         for each in self._context.send(query).samples:
             key = keys.get(device_of(each.metric)) if has_identity(each.metric) else None
-            if key is None:
+            there = number(each.value[1])
+            if key is None or key not in found or not 0 <= there <= self._first.most + SLACK:
                 continue
+            here = found[key].value.value
+            if abs(there - here) <= DIFFER:
+                continue
+            del found[key]
             name = self._context.cluster.snapshot.nodes[key[0]].metadata.name
-            there = f"{found.pop(key).value.value:.0%} by {metric_of(one)}"
-            text = f"{key[1]} of {name}: {there}, {number(each.value[1]):.0%} by {metric_of(other)}"
+            text = f"{key[1]} of {name}: {here:.0%} by {metric_of(one)}"
+            text += f", {there:.0%} by {metric_of(other)}"
             self._problems.refuse(key[0], "RDG005", "GPUs of which two sources differ", text)
 
     def _asked_for(self) -> list[OwnReading]:
