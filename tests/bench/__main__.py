@@ -25,6 +25,7 @@ from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, Connection
 from rescheduler.sources.recording import load, save
 from tests.bench.load import readings
+from tests.bench.measured import with_measured
 from tests.bench.synthetic import Fleet
 
 if TYPE_CHECKING:
@@ -127,8 +128,16 @@ def steered(fleet: Untimed, watch: Watch) -> None:
     _plan(fleet, watch, steering=Steering(by="AdmissionPolicy", strength="Require"))
 
 
-def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
-    """Timed apart: the model, and from when it stands until the plan is there."""
+def measured(fleet: Untimed, watch: Watch) -> None:
+    """Plan as in `whole`, with measured traffic and distances, and the past of every GPU."""
+    _plan(fleet, watch, pairs=True)
+
+
+def _plan(fleet: Untimed, watch: Watch, *, pairs: bool = False, **limits: object) -> "Plan":
+    """Timed apart: the model, and from when it stands until the plan is there.
+
+    pairs: whether more than loads is measured.
+    """
     from rescheduler.planning.evaluation.effort import UNHURRIED, Effort  # noqa: PLC0415
     from rescheduler.planning.plan.planner import plan_and_observations  # noqa: PLC0415
     from rescheduler.planning.plan.result import Outline  # noqa: PLC0415
@@ -149,8 +158,10 @@ def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
         limits=usual.limits.model_copy(update=limits),
     )
     asked = {request for policy in policies.policies for request in policy.requests()}
-    measured = readings(snapshot, asked)
-    read = replace(snapshot, readings=measured)
+    found = readings(snapshot, asked)
+    if pairs:
+        found = with_measured(snapshot, found, asked)
+    read = replace(snapshot, readings=found)
     outline = Outline(mode="Audit", seed=0, tool="", recorded=False)
     start = time.process_time()
     made, _ = plan_and_observations(
@@ -165,7 +176,7 @@ def _plan(fleet: Untimed, watch: Watch, **limits: object) -> "Plan":
     return made
 
 
-PHASES = {each.__name__: each for each in (decode, record, whole, steered, many)}
+PHASES = {each.__name__: each for each in (decode, record, whole, steered, many, measured)}
 
 
 def main() -> int:
