@@ -126,6 +126,7 @@ _AVOIDED: dict[Source, str] = {
         node.kubernetes.io/pid-pressure
         node.kubernetes.io/network-unavailable
         cloud.google.com/maintenance-window-started
+        startup-taint.cluster-autoscaler.kubernetes.io/
         amd-gpu-unhealthy
     """,
     # Kubernetes; AKS; EKS node monitoring agent; node-problem-detector and AKS' and Nebius' own
