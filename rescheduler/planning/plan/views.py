@@ -223,6 +223,7 @@ def notes(copy: WorkingCopy) -> list[Problem]:
     if snapshot.unread:
         kinds = ", ".join(snapshot.unread)
         found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
+    found += copy.schedulers.notes
     found += _quiet(copy)
     for binding in copy.bindings:
         found += [

@@ -18,6 +18,7 @@ from rescheduler.scheduler.config.default_profile import default_profiles, profi
 from rescheduler.scheduler.config.newer import understood
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
+from rescheduler.scheduler.config.versions import never_compared
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.sampling import sample_size
 
@@ -36,10 +37,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Schedulers:
-    """The schedulers of a cluster by name. guards: what holds the whole cycle because of them."""
+    """The schedulers of a cluster by name. guards: what holds the whole cycle because of them.
+
+    notes: what is to be known of their predictions.
+    """
 
     known: Mapping[str, Known]
     guards: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
 
     @property
     def profiles(self) -> dict[str, Profile]:
@@ -111,7 +116,27 @@ def schedulers_of(
             name: replace(each, profile=replace(each.profile, problem=message))
             for name, each in known.items()
         }
-    return Schedulers(known, guards)
+    held, notes = _never_compared(known, snapshot)
+    return Schedulers(known, (*guards, *held), notes)
+
+
+def _never_compared(
+    known: Mapping[str, Known], snapshot: Snapshot
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """GRD012 of each scheduler that pods have and that no one allows, and of those allowed."""
+    used = {spec.schedulerName for spec in snapshot.specs}
+    held: list[Problem] = []
+    allowed: list[Problem] = []
+    for name, each in sorted(known.items()):
+        if name not in used or each.profile.problem:
+            continue
+        versions = each.document.allowVersions if each.document else []
+        document = each.document.name if each.document else ""
+        message = never_compared(name, each.profile.version, versions, document)
+        if message:
+            found = allowed if each.profile.version in versions else held
+            found.append(Problem(code="GRD012", message=message))
+    return tuple(held), tuple(allowed)
 
 
 def digest(profile: Profile) -> str:
