@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.validation import described
+from rescheduler.kube.pods.pod_requests import resized
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import SchedulerResult
@@ -109,7 +110,7 @@ def schedulers_of(
         usual = asked.version if asked is not None and asked.version else version
         for profile in declared_profiles(document, usual, asked.gates if asked else {}):
             known[profile.name] = _agreed(profile, reported.get(profile.name), document, asked)
-    known = _pinned(_counted_alike(known, version), pinned or {})
+    known = _pinned(_counted_alike(known, snapshot), pinned or {})
     if guards:  # also where only single moves are checked
         message = guards[0].message
         known = {
@@ -225,17 +226,29 @@ def _shown(value: Any) -> str:
     return "absent" if value is None else msgspec.json.encode(value).decode()
 
 
-def _counted_alike(known: dict[str, Known], version: str) -> dict[str, Known]:
+def _counted_alike(known: dict[str, Known], snapshot: Snapshot) -> dict[str, Known]:
     """The same, with a problem where a scheduler counts requests otherwise than the model does."""
-    usual = profile_of(version)
+    usual = profile_of(snapshot.cluster.version)
     answer = {}
     for name, each in known.items():
         profile = each.profile
-        if usual is not None and profile.pod_level_resources != usual.pod_level_resources:
-            problem = f"its version counts pod-level requests otherwise than {version} does"
+        problem = "" if usual is None else _counts_otherwise(profile, usual, snapshot)
+        if problem:
             profile = replace(profile, problem=profile.problem or problem)
         answer[name] = replace(each, profile=profile)
     return answer
+
+
+def _counts_otherwise(profile: Profile, usual: Profile, snapshot: Snapshot) -> str:
+    """What the two count otherwise of pods that run: the model counts it once for all, or ""."""
+    version = snapshot.cluster.version
+    if profile.pod_level_resources != usual.pod_level_resources:
+        return f"its version counts pod-level requests otherwise than {version} does"
+    if profile.resizes_by_sum != usual.resizes_by_sum and any(map(resized, snapshot.pods)):
+        return (
+            f"its version counts pods in resize otherwise than {version} does, and there are some"
+        )
+    return ""
 
 
 def _pinned(known: dict[str, Known], pinned: Mapping[str, str]) -> dict[str, Known]:
