@@ -14,12 +14,12 @@ from rescheduler.actions.evict import EvictionAnswer, denied
 from rescheduler.actions.steering.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
-from rescheduler.kube.kueue import was_stopped
+from rescheduler.kube.kueue import KUEUE_VERSIONS, was_stopped
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.moves.restarting import RESTARTED
 from rescheduler.wire.object_paths import collection_path, named, object_path
 
-_VERSION = f"{KUEUE}/v1beta1"
+_VERSIONS = tuple(f"{KUEUE}/{version}" for version in KUEUE_VERSIONS)
 RIGHT = {"verb": "delete", "group": KUEUE, "resource": "workloads"}
 
 
@@ -33,6 +33,7 @@ class KueueWorkloads:
     def __init__(self, call: Callable[[str, str, dict[str, Any] | None], Answer]) -> None:
         """call: sends one request, once: its method, its path, its body."""
         self._call = call
+        self._versions = _VERSIONS
 
     def permitted(self) -> bool:
         """Whether we may delete Workloads.
@@ -59,8 +60,12 @@ class KueueWorkloads:
                 can be none of this name.
             ClusterUnavailable: no answer, or a refusal.
         """
-        path = f"{_path(namespace)}?fieldSelector={quote(named(name), safe='')}"
-        answer = self._call("GET", path, None)
+        for version in self._versions:
+            path = f"{_path(version, namespace)}?fieldSelector={quote(named(name), safe='')}"
+            answer = self._call("GET", path, None)
+            if answer.status != 404:
+                self._versions = (version, *(each for each in _VERSIONS if each != version))
+                break
         if answer.status == 404:
             raise ObjectUnreadable(
                 f"Workload {namespace}/{name} cannot be read: {answer.message}",
@@ -76,7 +81,7 @@ class KueueWorkloads:
             ) from error
         workload = next((each for each in found if each.metadata.name == name), None)
         if workload is not None:
-            workload.apiVersion = _VERSION
+            workload.apiVersion = version
         return workload
 
     def restart(self, workload: GangObject) -> EvictionAnswer:
@@ -91,7 +96,8 @@ class KueueWorkloads:
             "kind": "DeleteOptions",
             "preconditions": {"uid": metadata.uid, "resourceVersion": metadata.resourceVersion},
         }
-        path = object_path(_path(metadata.namespace), metadata.name)
+        version = workload.apiVersion or self._versions[0]
+        path = object_path(_path(version, metadata.namespace), metadata.name)
         answer = self._call("DELETE", path, body)
         if answer.status not in (404, 409):
             return understood(answer)
@@ -105,8 +111,8 @@ class KueueWorkloads:
         return EvictionAnswer("refused", "ACT021", answer.message)
 
 
-def _path(namespace: str) -> str:
-    return collection_path(f"/apis/{_VERSION}", namespace, "workloads")
+def _path(version: str, namespace: str) -> str:
+    return collection_path(f"/apis/{version}", namespace, "workloads")
 
 
 def understood(answer: Answer) -> EvictionAnswer:

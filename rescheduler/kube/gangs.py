@@ -1,9 +1,10 @@
 """Gangs: what says that pods run together or not at all, and how many of them must.
 
-Sources: PodGroup of scheduling.k8s.io/v1alpha2 (Kubernetes 1.36), of scheduling.x-k8s.io/v1alpha1
-(coscheduling), of scheduling.volcano.sh/v1beta1 and of scheduling.run.ai/v2alpha2 (KAI Scheduler);
-Workload of kueue.x-k8s.io/v1beta1; the labels of LeaderWorkerSet, JobSet, the Kubeflow trainer
-(MPIJob, PyTorchJob), KubeRay, Grove and Koordinator; the gangs of the Job controller.
+Sources: PodGroup of scheduling.k8s.io v1alpha2 (Kubernetes 1.36), v1alpha3 and v1beta1 (1.37), of
+scheduling.x-k8s.io/v1alpha1 (coscheduling), of scheduling.volcano.sh/v1beta1 and of
+scheduling.run.ai/v2alpha2 (KAI Scheduler); Workload of kueue.x-k8s.io v1beta1 and v1beta2; the
+labels of LeaderWorkerSet, JobSet, the Kubeflow trainer (MPIJob, PyTorchJob), KubeRay, Grove and
+Koordinator; the gangs of the Job controller.
 """
 
 import re
@@ -73,6 +74,7 @@ class GangSpec(Base):
     schedulingPolicy: SchedulingPolicy | None = None
     schedulingConstraints: dict[str, Any] | None = None
     disruptionMode: Any = None
+    parentCompositePodGroupName: str | None = None
     minMember: int | None = None
     minTaskMember: dict[str, int] | None = None
     minSubGroup: int | None = None
@@ -130,9 +132,9 @@ class GangObject(Base):
         spec = self.spec
         if self.group == NATIVE:
             policy = spec.schedulingPolicy
-            if policy is None or spec.disruptionMode not in (None, "Pod"):
+            if policy is None or not _one_by_one(spec.disruptionMode):
                 return None
-            if spec.schedulingConstraints:
+            if spec.schedulingConstraints or spec.parentCompositePodGroupName:
                 return None
             if policy.gang is not None:
                 return policy.gang.minCount if policy.gang.minCount > 0 else None
@@ -142,6 +144,11 @@ class GangObject(Base):
         if spec.minTaskMember or spec.subGroups or spec.minSubGroup is not None:
             return None
         return spec.minMember if spec.minMember is not None and spec.minMember > 0 else None
+
+
+def _one_by_one(mode: Any) -> bool:
+    """Whether a PodGroup says that its pods may be disrupted alone: by a word, or since 1.37."""
+    return mode in (None, "Pod") or (isinstance(mode, dict) and mode.keys() == {"single"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ from rescheduler.kube.gangs import GangObject, PodSet, PodSetAssignment
 from rescheduler.kube.objects import Base, Condition, LabelSelector, ObjectMeta, OwnerReference
 from rescheduler.kube.quantity import nanos
 
+KUEUE_VERSIONS = ("v1beta2", "v1beta1")
+"""The versions of its API that are read, newest first: Kueue 0.15 brought v1beta2, which it stores,
+and 0.20 serves v1beta1 no more. What is read of both is the same."""
 JOBSETS = "jobset.x-k8s.io/v1alpha2"
 RUNNERS = frozenset({("batch/v1", "Job"), (JOBSETS, "JobSet")})
 """Kinds that make all their pods anew once they are not suspended any more."""

@@ -106,6 +106,7 @@ _ALL = (
     Reason("GRD009", "Too many replacements landed elsewhere than predicted.", "Find out why; then set `landings` to `forget` in the state ConfigMap, or lower `minLandingHitRate`."),
     Reason("GRD010", "The configuration of the running scheduler could not be read.", "Check `--scheduler-url`, its certificate and the right to get /configz and /metrics; or declare it in YAML."),
     Reason("GRD011", "The API server lists no node, or none that is Ready.", "Check that it is the right cluster, what `kubectl get nodes` answers, and why no kubelet reports itself Ready."),
+    Reason("GRD012", "The model was never compared with the kube-scheduler of this version.", "Hold its plans against where pods really go; then set `allowVersions` in a Scheduler document, as the message says."),
     # Readings
     Reason("RDG001", "The metric source could not be read.", "Check the address, the credentials and the network."),
     Reason("RDG002", "The metric source answered only in part.", "Repair what its warning names."),

@@ -383,7 +383,7 @@ class View:
         """What to type next."""
         distrust = self.calibration and self.calibration.problem
         moves = any(not row.audit for row in self.moves)
-        applicable = moves and not self.plan.recorded and not distrust
+        applicable = moves and not (self.plan.recorded or distrust or self.plan.guards)
         return next_steps(self.report, self.given, applicable=applicable)
 
 

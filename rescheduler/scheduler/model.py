@@ -78,6 +78,7 @@ class SchedulerModel:
             pods,
             snapshot.pod_node,
             pod_level=usual.pod_level_resources,
+            by_sum=usual.resizes_by_sum,
             renewed=self._replacements.renewed(),
         )
         self._default_plugins = DefaultPlugins(Handle(snapshot, self._occupancy), usual)

@@ -37,10 +37,11 @@ class Occupancy:
         placement: IntArray,
         *,
         pod_level: bool,
+        by_sum: bool = False,
         renewed: Mapping[int, Pod] | None = None,
     ) -> None:
         """renewed: the pods that were resized, as their replacements will be."""
-        self._pod_level = pod_level
+        self._pod_level, self._by_sum = pod_level, by_sum
         self._home = placement
         self.where = placement.astype(np.int32, copy=True)
         self.alive = self.where.copy()
@@ -119,7 +120,7 @@ class Occupancy:
 
     def _requests(self, pod: Pod, *, special: bool) -> Requests:
         if special:
-            return running(pod, pod_level=self._pod_level)
+            return running(pod, pod_level=self._pod_level, by_sum=self._by_sum)
         return running(Pod(spec=pod.spec), pod_level=self._pod_level)
 
     def _names(self, nodes: Sequence[Node]) -> list[str]:

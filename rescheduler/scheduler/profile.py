@@ -41,6 +41,7 @@ class Profile:
     added_affinity: of NodeAffinity, for every pod.
     beyond_us: resources that an extender decides on, each with a sentence that explains it.
     pod_level_resources: a pod's own requests replace the sum of its containers' (since 1.34).
+    resizes_by_sum: of a pod in resize the most of the sums over its containers counts (since 1.37).
     balanced_difference: BalancedAllocation scores the change a pod makes (since 1.36), not the end.
     image_volumes: ImageLocality counts image volumes (since 1.36).
     image_volumes_in_threshold: and counts them in its upper threshold (since 1.37).
@@ -69,6 +70,7 @@ class Profile:
     added_affinity: NodeAffinity | None = None
     beyond_us: Mapping[str, str] = field(default_factory=dict)
     pod_level_resources: bool = True
+    resizes_by_sum: bool = False
     balanced_difference: bool = True
     image_volumes: bool = True
     image_volumes_in_threshold: bool = False

@@ -15,7 +15,9 @@ from rescheduler.kube.pods.pod_requests import (
     effective_pod_level_requests,
     effective_requests,
     pod_requests,
+    requests_by_sum,
     scheduler_units,
+    with_pod_level,
 )
 from rescheduler.kube.quantity import NANO
 
@@ -47,17 +49,26 @@ def incoming(spec: PodSpec, *, pod_level: bool = True) -> Requests:
     return _requests(plain, scored)
 
 
-def running(pod: Pod, *, pod_level: bool = True) -> Requests:
-    """Requests of a pod on its node: the maximum of its spec and its status per container."""
-    effective = effective_requests(pod)
+def running(pod: Pod, *, pod_level: bool = True, by_sum: bool = False) -> Requests:
+    """Requests of a pod on its node: the maximum of its spec and its status per container.
+
+    by_sum: of the sums over all containers, as since 1.37.
+    """
     pod_wide = effective_pod_level_requests(pod) if pod_level else {}
-    plain = _total(pod.spec, effective, pod_wide=pod_wide, missing={})
+    effective = effective_requests(pod)
+
+    def total(missing: Amounts) -> Amounts:
+        if by_sum:
+            return with_pod_level(pod, requests_by_sum(pod, missing), pod_wide)
+        return _total(pod.spec, effective, pod_wide=pod_wide, missing=missing)
+
+    plain = total({})
     missing = DEFAULTS
     if pod_wide:
         missing = {name: amount for name, amount in DEFAULTS.items() if name not in plain}
     scored = plain
     if missing:
-        scored = _total(pod.spec, effective, pod_wide=pod_wide, missing=missing)
+        scored = total(missing)
     return _requests(plain, scored)
 
 

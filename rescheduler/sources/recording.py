@@ -115,6 +115,7 @@ class _Body(msgspec.Struct):
     api_services: list[extensions.APIService] = []
     dependencies: Dependencies = Dependencies()
     owners: list[kinds.Owner] = []
+    served: dict[str, str] = {}
 
 
 class _RecordedPod(_Pod):
@@ -162,6 +163,7 @@ _AS_THEY_ARE = (
     "quotas",
     "undecodable",
     "unread",
+    "served",
     "clock_skew",
     "scheduler",
     "failed",

@@ -122,7 +122,7 @@ def test_the_request_of_a_process_that_stood_still_is_charged_late(stage: Stage)
     stage.world.kueue.sees = 600.0
     name = moves[0].stops.name if moves[0].stops else ""
     stage.world.handle(
-        "DELETE", f"/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads/{name}"
+        "DELETE", f"/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/{name}"
     )
     stage.seconds += 60
     run(stage, process=Process(stage, "c", limits=ROOM))

@@ -13,7 +13,7 @@ from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnre
 from tests.fakes import kueue
 from tests.fakes.apiserver import FakeServer, Fault, serving
 
-WORKLOADS = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
 
 
 @pytest.fixture

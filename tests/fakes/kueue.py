@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from tests.fakes.world import World
 
 _PATH = re.compile(
-    r"^/apis/kueue.x-k8s.io/v1beta1/namespaces/(?P<ns>[^/]+)/(?P<kind>workloads|localqueues)"
+    r"^/apis/kueue.x-k8s.io/v1beta2/namespaces/(?P<ns>[^/]+)/(?P<kind>workloads|localqueues)"
     r"(?:/(?P<name>[^/]+))?$"
 )
-_LISTS = re.compile(r"^/apis/kueue.x-k8s.io/v1beta1/(?P<kind>workloads|clusterqueues|localqueues)$")
+_LISTS = re.compile(r"^/apis/kueue.x-k8s.io/v1beta2/(?P<kind>workloads|clusterqueues|localqueues)$")
 ADMITTED = [{"type": each, "status": "True"} for each in ("QuotaReserved", "Admitted")]
 
 
@@ -50,7 +50,7 @@ def workload(job: str, uid: str, *, pods: int, kind: str = "Job") -> dict[str, A
     flavors = {"cpu": "default"}
     pod_set = {"name": "main", "count": pods, "topologyRequest": {"podIndexLabel": "index"}}
     return {
-        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
         "metadata": {
             "name": f"{kind.lower()}-{job}-{digits}",
             "namespace": "default",

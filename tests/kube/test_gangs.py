@@ -146,6 +146,21 @@ def test_an_indexed_job_that_needs_all_its_pods_at_once_is_a_gang() -> None:
             None,
         ),
         (
+            "scheduling.k8s.io/v1beta1",
+            {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"all": {}}},
+            None,
+        ),
+        (
+            "scheduling.k8s.io/v1beta1",
+            {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": {"single": {}}},
+            3,
+        ),
+        (
+            "scheduling.k8s.io/v1alpha3",
+            {"schedulingPolicy": {"gang": {"minCount": 3}}, "parentCompositePodGroupName": "all"},
+            None,
+        ),
+        (
             "scheduling.k8s.io/v1alpha2",
             {"schedulingPolicy": {"gang": {"minCount": 3}}, "disruptionMode": "Pod"},
             3,

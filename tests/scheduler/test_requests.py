@@ -1,11 +1,15 @@
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.kube.pods.pod_requests import resized
+from rescheduler.scheduler.config.default_profile import default_profile
+from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import incoming, running
+from tests.cluster import node
 
 MI = 1024 * 1024
 
@@ -113,6 +117,88 @@ def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Po
 def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) -> None:
     assert running(pod).plain == {"cpu": cpu}
     assert incoming(pod.spec).plain == {"cpu": 1000}
+
+
+def two(*, infeasible: bool = False, wide: Any = None, **status: Any) -> Pod:
+    """One container that grows from 1 to 2 CPUs, and one that shrinks from 2 to 1."""
+    reason = "Infeasible" if infeasible else "Deferred"
+    return msgspec.convert(
+        {
+            "spec": {
+                "containers": [container("a", cpu="2"), container("b", cpu="1")],
+                "resources": wide,
+            },
+            "status": {
+                "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
+                "containerStatuses": [
+                    {
+                        "name": name,
+                        "resources": {"requests": {"cpu": cpu}},
+                        "allocatedResources": {"cpu": cpu},
+                    }
+                    for name, cpu in (("a", "1"), ("b", "2"))
+                ],
+                **status,
+            },
+        },
+        Pod,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod", "before", "since"),
+    [
+        (two(), 4000, 3000),
+        (two(infeasible=True), 3000, 3000),
+        # What the status says of the whole pod wins over what it says of its containers.
+        (
+            two(allocatedResources={"cpu": "3500m"}, resources={"requests": {"cpu": "1"}}),
+            4000,
+            3500,
+        ),
+        (two(allocatedResources={"cpu": "9"}), 4000, 3000),
+        (
+            two(
+                wide={"requests": {"cpu": "5"}},
+                allocatedResources={"cpu": "6"},
+                resources={"requests": {"cpu": "5"}},
+            ),
+            6000,
+            6000,
+        ),
+        (
+            two(
+                infeasible=True,
+                wide={"requests": {"cpu": "9"}},
+                allocatedResources={"cpu": "6"},
+                resources={"requests": {"cpu": "5"}},
+            ),
+            6000,
+            6000,
+        ),
+        (bound("2", "1"), 2000, 2000),
+        (bound("500m", "700m", infeasible=True), 700, 700),
+        (bound("500m", None, infeasible=True), 500, 500),
+    ],
+)
+def test_since_1_37_a_resized_pod_counts_the_most_of_the_sums(
+    pod: Pod, before: int, since: int
+) -> None:
+    assert running(pod).plain == {"cpu": before}
+    assert running(pod, by_sum=True).plain == {"cpu": since}
+
+
+@pytest.mark.parametrize(("version", "cpu"), [("v1.36.3", 4000), ("v1.37.2", 3000)])
+def test_what_a_resized_pod_takes_goes_by_the_version(version: str, cpu: int) -> None:
+    pod = two()
+    made = Occupancy(
+        [node("a")],
+        [pod],
+        np.array([0], dtype=np.int32),
+        pod_level=True,
+        by_sum=default_profile(version).resizes_by_sum,
+    )
+    assert made.requested[made.index["cpu"], 0] == cpu
 
 
 def test_a_pod_whose_status_repeats_its_spec_is_not_resized() -> None:

@@ -104,7 +104,7 @@ def none(*_: Any, **__: Any) -> list[Any]:
 
 def careless(self: KueueWorkloads, workload: Any) -> Any:
     metadata = workload.metadata
-    path = "/apis/kueue.x-k8s.io/v1beta1/namespaces/default/workloads"
+    path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
     return understood(self._call("DELETE", f"{path}/{metadata.name}", None))
 
 

@@ -94,13 +94,13 @@ class Api:
                 "resourceslices",
             ],
             "topology.node.k8s.io/v1alpha2": ["noderesourcetopologies"],
-            "scheduling.k8s.io/v1alpha2": ["podgroups"],
+            "scheduling.k8s.io/v1beta1": ["podgroups"],
             "scheduling.x-k8s.io/v1alpha1": ["podgroups"],
             "scheduling.volcano.sh/v1beta1": ["podgroups"],
             "scheduling.run.ai/v2alpha2": ["podgroups"],
             "jobset.x-k8s.io/v1alpha2": ["jobsets"],
             "leaderworkerset.x-k8s.io/v1": ["leaderworkersets"],
-            "kueue.x-k8s.io/v1beta1": ["workloads", "clusterqueues", "localqueues"],
+            "kueue.x-k8s.io/v1beta2": ["workloads", "clusterqueues", "localqueues"],
         }
         """Group and version to what discovery says of it; built-in kinds are not asked for."""
         self.fail: Callable[[Request], Reply | None] = lambda _request: None

@@ -349,10 +349,10 @@ def test_pod_groups_are_read_where_they_are_served(tmp_path: Path) -> None:
     ours = {"metadata": {"name": "ring", "namespace": "team"}, "spec": {"minMember": 3}}
     api.lists["/apis/scheduling.x-k8s.io/v1alpha1/podgroups"] = [ours]
     owned = {"metadata": {"name": "w", "namespace": "team"}, "spec": {"podSets": [{"count": 2}]}}
-    api.lists["/apis/kueue.x-k8s.io/v1beta1/workloads"] = [owned]
+    api.lists["/apis/kueue.x-k8s.io/v1beta2/workloads"] = [owned]
     del api.served["scheduling.run.ai/v2alpha2"]
     api.served["scheduling.volcano.sh/v1beta1"].clear()
-    del api.served["scheduling.k8s.io/v1alpha2"]
+    del api.served["scheduling.k8s.io/v1beta1"]
     groups = ("podgroups", "workloads")
     api.fail = lambda r: (
         refusal(404, "not found") if r.path.endswith(groups) and r.path not in api.lists else None
@@ -362,7 +362,7 @@ def test_pod_groups_are_read_where_they_are_served(tmp_path: Path) -> None:
     assert made.unread == []
     assert [(each.apiVersion, each.minimum) for each in made.gang_objects] == [
         ("scheduling.x-k8s.io/v1alpha1", 3),
-        ("kueue.x-k8s.io/v1beta1", 2),
+        ("kueue.x-k8s.io/v1beta2", 2),
     ]
     save(made, tmp_path / "snapshot")
     assert load(tmp_path / "snapshot").gang_objects == made.gang_objects

@@ -13,7 +13,7 @@ from tests.sources.objects import Api, named, node, pod
 from tests.sources.test_kubernetes import NODES, PODS, connected
 
 OWNER = {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "web", "uid": "rs"}
-WORKLOADS = "/apis/kueue.x-k8s.io/v1beta1/workloads"
+WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"
 CLAIMS = "/apis/resource.k8s.io/v1/resourceclaims"
 
 

@@ -6,6 +6,11 @@ import pytest
 
 from rescheduler.kube.controllers import READ_OWNERS
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.moves.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.numa.policy import Numa
 from rescheduler.sources.kubernetes import surroundings
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.listed_kinds import (
@@ -15,9 +20,10 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     OWNERS,
     POD,
 )
+from rescheduler.sources.recording import load, save
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
-from tests.sources.test_kubernetes import NODES, PODS, connected
+from tests.sources.test_kubernetes import NODES, PODS, connected, small
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
 GANGS = {kind.name for kind in GANG_OBJECTS}
@@ -103,13 +109,82 @@ def test_a_group_that_lacks_the_resource_does_not_serve_it(tmp_path: Path) -> No
         assert read_cluster(connection).unread == ["ResourceSlice"]
 
 
+def of_versions(group: str, versions: list[str], *resources: str) -> Api:
+    """An API server that serves these resources of a group in these versions, and in no other."""
+    api = small()
+    for version in [each for each in api.served if each.startswith(f"{group}/")]:
+        del api.served[version]
+    paths = {f"/apis/{group}/{version}/{each}" for version in versions for each in resources}
+    for version in versions:
+        api.served[f"{group}/{version}"] = list(resources)
+    for path in paths:
+        version = path.split("/")[3]
+        found = {"metadata": {"name": version, "namespace": "team"}, "spec": {}}
+        api.lists[path] = [found]
+    api.fail = lambda request: (
+        refusal(404, "not found")
+        if request.path.startswith(f"/apis/{group}/")
+        and request.path.rpartition("/")[2] in resources
+        and request.path not in paths
+        else None
+    )
+    return api
+
+
 def test_a_kind_that_is_served_in_another_version_alone_is_not_absent(tmp_path: Path) -> None:
-    """As Kueue does once it serves no v1beta1: its jobs must not be taken for ungoverned ones."""
-    api = refusing("/apis/kueue.x-k8s.io/v1beta1/workloads", 404)
-    del api.served["kueue.x-k8s.io/v1beta1"]
-    api.served["kueue.x-k8s.io/v1beta2"] = ["workloads"]
+    """As if Kueue served v1 alone: its jobs must not be taken for ungoverned ones."""
+    api = of_versions("kueue.x-k8s.io", ["v1"], "workloads", "clusterqueues", "localqueues")
     with connected(api, tmp_path) as (connection, _):
-        assert read_cluster(connection).unread == ["Workload.kueue.x-k8s.io"]
+        made = read_cluster(connection)
+    assert made.unread == ["ClusterQueue", "LocalQueue", "Workload.kueue.x-k8s.io"]
+    why = "it is served as v1; v1beta2, v1beta1 are read"
+    assert made.served == dict.fromkeys(made.unread, why)
+    save(made, tmp_path / "snapshot")
+    assert load(tmp_path / "snapshot").served == made.served
+
+
+@pytest.mark.parametrize(
+    ("group", "versions", "read"),
+    [
+        ("kueue.x-k8s.io", ["v1beta1"], "v1beta1"),
+        ("kueue.x-k8s.io", ["v1beta1", "v1beta2"], "v1beta2"),
+        ("kueue.x-k8s.io", ["v1beta2", "v1"], "v1beta2"),
+        ("scheduling.k8s.io", ["v1", "v1alpha2"], "v1alpha2"),
+        ("scheduling.k8s.io", ["v1", "v1alpha3"], "v1alpha3"),
+        ("scheduling.k8s.io", ["v1", "v1alpha3", "v1beta1"], "v1beta1"),
+    ],
+)
+def test_the_newest_version_that_is_served_and_known_is_read(
+    group: str, versions: list[str], read: str, tmp_path: Path
+) -> None:
+    kueue = group.startswith("kueue")
+    resources = ["workloads", "clusterqueues", "localqueues"] if kueue else ["podgroups"]
+    with connected(of_versions(group, versions, *resources), tmp_path) as (connection, _):
+        made = read_cluster(connection)
+    found = [each for each in made.gang_objects if each.group == group]
+    assert {each.metadata.name for each in found} == {read}
+    assert {each.apiVersion for each in found} == {f"{group}/{read}"}
+    assert {each.metadata.name for each in made.cluster_queues if kueue} <= {read}
+    assert made.served == {}
+
+
+def test_a_topology_in_a_version_that_is_not_read_is_told_with_both(tmp_path: Path) -> None:
+    """As Koordinator and old scheduler-plugins serve it."""
+    group = "topology.node.k8s.io"
+    with connected(of_versions(group, ["v1alpha1"], "noderesourcetopologies"), tmp_path) as (c, _):
+        made = read_cluster(c)
+    why = "it is served as v1alpha1; v1alpha2 is read"
+    assert made.served == {"NodeResourceTopology": why}
+    policy = Numa.model_validate(
+        {"kind": "Numa", "name": "n", "match": {"all": True}, "nodes": {"all": True}}
+    )
+    problem = policy.compile(made)
+    assert isinstance(problem, Problem)
+    assert problem.code == "NUM004"
+    assert f"NodeResourceTopology is not read, as {why}" in problem.message
+    noted = plan(made, policy_set([policy]), History(), mode="Audit").notes
+    [told] = [each for each in noted if each.code == "DAT002"]
+    assert f"NodeResourceTopology ({why})" in told.message
 
 
 @pytest.mark.parametrize(

@@ -169,15 +169,61 @@ def _effective(
     pod: Pod, spec: Amounts, actuated: ResourceRequirements, allocated: Resources | None
 ) -> Amounts:
     """The most that is given; what is asked for does not count where it cannot be given."""
-    infeasible = any(
+    most = amounts(actuated.requests)
+    _raise(most, amounts(allocated))
+    if not _infeasible(pod):
+        _raise(most, spec)
+    return most
+
+
+def _infeasible(pod: Pod) -> bool:
+    return any(
         each.type == "PodResizePending" and each.reason == "Infeasible"
         for each in pod.status.conditions or ()
     )
-    most = amounts(actuated.requests)
-    _raise(most, amounts(allocated))
-    if not infeasible:
-        _raise(most, spec)
-    return most
+
+
+def requests_by_sum(pod: Pod, missing: Amounts) -> Amounts:
+    """What the containers of a pod take since 1.37: the most of three sums over all of them.
+
+    They are of what the spec asks for, of what is allocated, and of what is in force; the last two
+    are the pod's own where its status has both. missing: for containers that lack one.
+    Source: component-helpers resource/helpers.go, AggregateContainerRequests, Kubernetes 1.37.
+    """
+    statuses, refused = _statuses(pod), _infeasible(pod)
+
+    def asked(container: Container) -> Amounts:
+        return {**missing, **_requests_of(container)}
+
+    def allocated(container: Container) -> Amounts:
+        status = statuses.get(container.name)
+        if status is not None and status.allocatedResources is not None:
+            return {**missing, **amounts(status.allocatedResources)}
+        return dict(missing) if refused else asked(container)
+
+    def actuated(container: Container) -> Amounts:
+        status = statuses.get(container.name)
+        given = status.resources if status is not None else None
+        if given is not None and given.requests is not None:
+            return {**missing, **amounts(given.requests)}
+        return allocated(container)
+
+    own, given = pod.status.allocatedResources, pod.status.resources
+    total: Amounts = {} if refused else aggregated(pod.spec, asked)
+    if own is not None and given is not None and given.requests is not None:
+        _raise(total, amounts(own))
+        _raise(total, amounts(given.requests))
+        return total
+    _raise(total, aggregated(pod.spec, allocated))
+    _raise(total, aggregated(pod.spec, actuated))
+    return total
+
+
+def with_pod_level(pod: Pod, total: Amounts, pod_wide: Amounts) -> Amounts:
+    """The sum of the containers, or what is requested of the pod as a whole, and its overhead."""
+    answer = {**total, **pod_wide}
+    _add(answer, amounts(pod.spec.overhead))
+    return answer
 
 
 def resized(pod: Pod) -> bool:

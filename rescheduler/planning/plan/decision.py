@@ -16,15 +16,18 @@ from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.search.search import SearchResult
 from rescheduler.planning.search.warm_start import last_moves, searched
 
+_SHOWN = frozenset({"GRD012"})
+"""Guards under which a plan shows what it would move."""
+
 
 @dataclass(slots=True)
 class Decision:
     """What was decided on a working copy, which has made the moves.
 
     passes: the moves of each pass in their order, with the mode they carry. refusals: every other
-    candidate, and why. guards: what holds the whole cycle; then nothing moves. observations: what
-    the policies that wait have found before anything moved, for the next cycle. searches: how each
-    pass was searched.
+    candidate, and why. guards: what holds the whole cycle; then no pass is acted on. observations:
+    what the policies that wait have found before anything moved, for the next cycle. searches: how
+    each pass was searched.
     """
 
     passes: list[tuple[Mode, list[Evaluation]]] = field(default_factory=list)
@@ -37,16 +40,19 @@ class Decision:
 def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = None) -> Decision:
     """First the Enforce policies decide alone; then the Audit policies too.
 
-    Where a guard holds, nothing moves and every candidate is refused with the guard's code.
+    Where a guard holds, nothing moves and every candidate is refused with the guard's code; where
+    it is only that a scheduler was never compared with the model, moves are shown and not made.
     last: the plan before, whose moves are tried first where they would not be found again.
     """
     evaluator = Evaluator(copy)
     observations = evaluator.stability.observations
-    if guards := guards_on(copy):
+    guards = guards_on(copy)
+    if any(each.code not in _SHOWN for each in guards):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
     found = _searched(evaluator, effort, last)
     searches = [found.summary]
-    decision = Decision([("Enforce", found.moves)], found.refusals, observations=observations)
+    passes: list[tuple[Mode, list[Evaluation]]] = [("Enforce", found.moves)]
+    decision = Decision(passes, found.refusals, guards, observations)
     if copy.start_audit():
         audited = _searched(evaluator, effort, last)
         decision.passes.append(("Audit", audited.moves))
@@ -55,7 +61,7 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = No
         for move in audited.moves:
             decision.refusals.pop(move.pod, None)
     if not any(moves for _, moves in decision.passes):
-        decision.guards = _holding_all(decision.refusals)
+        decision.guards = [*guards, *_holding_all(decision.refusals)]
     decision.searches = tuple(each for each in searches if each is not None)
     return decision
 

@@ -227,8 +227,10 @@ def notes(copy: WorkingCopy) -> list[Problem]:
         for q in snapshot.undecodable
     ]
     if snapshot.unread:
-        kinds = ", ".join(snapshot.unread)
+        why = {name: f" ({text})" for name, text in snapshot.served.items()}
+        kinds = ", ".join(f"{name}{why.get(name, '')}" for name in snapshot.unread)
         found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
+    found += copy.schedulers.notes
     found += _quiet(copy)
     for binding in copy.bindings:
         found += [

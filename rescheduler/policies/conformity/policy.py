@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Match, NodeMatch, Policy
 from rescheduler.policies.conformity.failed_pods import Failed
 from rescheduler.policies.conformity.node_rules import NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind
@@ -65,6 +65,9 @@ class Conformity(Policy):
 
     kind: Literal["Conformity"] = "Conformity"
     match: Match = Field(description="The pods to evaluate.")
+    nodes: NodeMatch | None = Field(
+        None, description="Only pods on these nodes are evaluated. All nodes unless given."
+    )
     nodeTaints: NodeTaints | None = Field(None, description="Evaluate taints. Off unless given.")
     nodeAffinity: NodeAffinityRule | None = Field(
         None, description="Evaluate node affinity. Off unless given."
@@ -127,4 +130,4 @@ class Conformity(Policy):
             ("near", self.podAffinity),
         ]
         pods = tuple(kind for kind, wanted in evaluated if wanted)
-        return Rules(self.match, nodes, pods, self.restarts, self.lifetime, self.failed)
+        return Rules(self.match, nodes, pods, self.restarts, self.lifetime, self.failed, self.nodes)

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Strict
 from rescheduler.documents.label_names import TaintPattern
-from rescheduler.policies.base import Match
+from rescheduler.policies.base import Match, NodeMatch
 from rescheduler.policies.conformity.failed_pods import Failed
 from rescheduler.policies.conformity.node_rules import NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind
@@ -97,7 +97,10 @@ class Lifetime(Strict):
 
 
 class Rules(NamedTuple):
-    """What a policy evaluates. pods: the kinds of inter-pod terms. None is off."""
+    """What a policy evaluates. pods: the kinds of inter-pod terms. None is off.
+
+    where: the nodes whose pods are evaluated; None is all.
+    """
 
     match: Match
     nodes: NodeRules
@@ -105,3 +108,4 @@ class Rules(NamedTuple):
     restarts: Restarts | None
     lifetime: Lifetime | None
     failed: Failed | None
+    where: NodeMatch | None = None

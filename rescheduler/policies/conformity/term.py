@@ -17,7 +17,7 @@ from rescheduler.policies.conformity.failed_pods import failures
 from rescheduler.policies.conformity.node_rules import Charges, NodeCharges
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
 from rescheduler.policies.conformity.rules import Lifetime, Restarts, Rules
-from rescheduler.policies.shared.matching import select_pods
+from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.terms import JointBound
 
 _BOUND_TO_NODES = frozenset({"DaemonSet", "Node"})
@@ -41,6 +41,8 @@ class ConformityTerm:
         self._node = snapshot.pod_node.copy()
         everyone = np.flatnonzero((self._node >= 0) & ~snapshot.leaving).astype(np.int32)
         self._pods = everyone[select_pods(rules.match, snapshot)[everyone]]
+        if rules.where is not None:
+            self._pods = self._pods[select_nodes(rules.where, snapshot)[self._node[self._pods]]]
         self._pods = self._pods[~self._bound(self._pods)]
         self._chosen: BoolArray = np.zeros(len(snapshot.pods), dtype=np.bool_)
         self._chosen[self._pods] = True

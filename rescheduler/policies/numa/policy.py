@@ -105,9 +105,15 @@ class Numa(Policy):
         """The term, or the problem that no object reports zones."""
         devices = self._devices(snapshot)
         if not snapshot.topologies and not devices.known.any():
+            served = snapshot.served.get("NodeResourceTopology")
+            lack = (
+                f"NodeResourceTopology is not read, as {served}"
+                if served
+                else ("no NodeResourceTopology is in the cluster")
+            )
             return Problem(
                 "NUM004",
-                "no NodeResourceTopology is in the cluster, and no ResourceSlice has the NUMA "
+                f"{lack}, and no ResourceSlice has the NUMA "
                 "node of a device: in which NUMA zones pods lie is not known",
             )
         selected = select_nodes(self.nodes, snapshot)

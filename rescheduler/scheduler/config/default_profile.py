@@ -34,6 +34,7 @@ def profile_of(version: str) -> Profile | None:
         filters=FILTERS & present,
         weights={name: weight for name, weight in WEIGHTS.items() if name in present},
         pod_level_resources=minor >= 34,
+        resizes_by_sum=minor >= 37,
         balanced_difference=minor >= 36,
         image_volumes=minor >= 36,
         image_volumes_in_threshold=minor >= 37,

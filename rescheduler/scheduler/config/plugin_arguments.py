@@ -264,3 +264,5 @@ Version = Annotated[
     Field(pattern=r"^v?1\.[0-9]{1,3}(\.[0-9]{1,4})?([-+][0-9A-Za-z.+-]{1,60})?$"),
 ]
 """A version of Kubernetes: `1.36`, `v1.36.3`, `1.35.1-gke.5`."""
+Minor = Annotated[str, Field(pattern=r"^1\.[0-9]{1,3}$")]
+"""A minor version of Kubernetes: `1.36`."""

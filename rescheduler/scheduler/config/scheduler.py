@@ -21,7 +21,7 @@ from rescheduler.scheduler.config.kube_scheduler_configuration import (
     Extender,
     KubeSchedulerConfiguration,
 )
-from rescheduler.scheduler.config.plugin_arguments import Arguments, Version
+from rescheduler.scheduler.config.plugin_arguments import Arguments, Minor, Version
 from rescheduler.scheduler.plugins.default_plugins import PLUGINS, WEIGHTS
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Scheduler(Document):
 
     model_config = _one_form()
 
-    codes: ClassVar[tuple[str, ...]] = ("ELG018", "FEA005", "GRD010")
+    codes: ClassVar[tuple[str, ...]] = ("ELG018", "FEA005", "GRD010", "GRD012")
 
     kind: Literal["Scheduler"] = "Scheduler"
     name: str = Field(min_length=1, description="metadata.name")
@@ -108,6 +108,11 @@ class Scheduler(Document):
     )
     arguments: Arguments = Field(
         default_factory=Arguments, description="Arguments of its plugins, as in `pluginConfig`."
+    )
+    allowVersions: list[Minor] = Field(
+        default_factory=list,
+        description="Minor versions of Kubernetes, such as `1.38`, of which moves may be made "
+        "although the model was never compared with this scheduler of theirs (GRD012).",
     )
     addedPlugins: list[AddedPlugin] = Field(
         default_factory=list, description="Plugins that Kubernetes does not bring."

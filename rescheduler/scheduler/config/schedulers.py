@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.validation import described
+from rescheduler.kube.pods.pod_requests import resized
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import SchedulerResult
@@ -18,6 +19,7 @@ from rescheduler.scheduler.config.default_profile import default_profiles, profi
 from rescheduler.scheduler.config.newer import understood
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
+from rescheduler.scheduler.config.versions import never_compared
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.sampling import sample_size
 
@@ -36,10 +38,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Schedulers:
-    """The schedulers of a cluster by name. guards: what holds the whole cycle because of them."""
+    """The schedulers of a cluster by name. guards: what holds the whole cycle because of them.
+
+    notes: what is to be known of their predictions.
+    """
 
     known: Mapping[str, Known]
     guards: tuple[Problem, ...] = ()
+    notes: tuple[Problem, ...] = ()
 
     @property
     def profiles(self) -> dict[str, Profile]:
@@ -104,14 +110,34 @@ def schedulers_of(
         usual = asked.version if asked is not None and asked.version else version
         for profile in declared_profiles(document, usual, asked.gates if asked else {}):
             known[profile.name] = _agreed(profile, reported.get(profile.name), document, asked)
-    known = _pinned(_counted_alike(known, version), pinned or {})
+    known = _pinned(_counted_alike(known, snapshot), pinned or {})
     if guards:  # also where only single moves are checked
         message = guards[0].message
         known = {
             name: replace(each, profile=replace(each.profile, problem=message))
             for name, each in known.items()
         }
-    return Schedulers(known, guards)
+    held, notes = _never_compared(known, snapshot)
+    return Schedulers(known, (*guards, *held), notes)
+
+
+def _never_compared(
+    known: Mapping[str, Known], snapshot: Snapshot
+) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """GRD012 of each scheduler that pods have and that no one allows, and of those allowed."""
+    used = {spec.schedulerName for spec in snapshot.specs}
+    held: list[Problem] = []
+    allowed: list[Problem] = []
+    for name, each in sorted(known.items()):
+        if name not in used or each.profile.problem:
+            continue
+        versions = each.document.allowVersions if each.document else []
+        document = each.document.name if each.document else ""
+        message = never_compared(name, each.profile.version, versions, document)
+        if message:
+            found = allowed if each.profile.version in versions else held
+            found.append(Problem(code="GRD012", message=message))
+    return tuple(held), tuple(allowed)
 
 
 def digest(profile: Profile) -> str:
@@ -200,17 +226,29 @@ def _shown(value: Any) -> str:
     return "absent" if value is None else msgspec.json.encode(value).decode()
 
 
-def _counted_alike(known: dict[str, Known], version: str) -> dict[str, Known]:
+def _counted_alike(known: dict[str, Known], snapshot: Snapshot) -> dict[str, Known]:
     """The same, with a problem where a scheduler counts requests otherwise than the model does."""
-    usual = profile_of(version)
+    usual = profile_of(snapshot.cluster.version)
     answer = {}
     for name, each in known.items():
         profile = each.profile
-        if usual is not None and profile.pod_level_resources != usual.pod_level_resources:
-            problem = f"its version counts pod-level requests otherwise than {version} does"
+        problem = "" if usual is None else _counts_otherwise(profile, usual, snapshot)
+        if problem:
             profile = replace(profile, problem=profile.problem or problem)
         answer[name] = replace(each, profile=profile)
     return answer
+
+
+def _counts_otherwise(profile: Profile, usual: Profile, snapshot: Snapshot) -> str:
+    """What the two count otherwise of pods that run: the model counts it once for all, or ""."""
+    version = snapshot.cluster.version
+    if profile.pod_level_resources != usual.pod_level_resources:
+        return f"its version counts pod-level requests otherwise than {version} does"
+    if profile.resizes_by_sum != usual.resizes_by_sum and any(map(resized, snapshot.pods)):
+        return (
+            f"its version counts pods in resize otherwise than {version} does, and there are some"
+        )
+    return ""
 
 
 def _pinned(known: dict[str, Known], pinned: Mapping[str, str]) -> dict[str, Known]:

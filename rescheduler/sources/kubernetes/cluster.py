@@ -94,6 +94,7 @@ def read_cluster(
         controllers=controllers,
         undecodable=reader.undecodable,
         unread=reader.unread,
+        served=reader.served,
         clock_skew=None if first is None else first.clock_skew,
         **fields,
     )
@@ -169,6 +170,8 @@ class _Reader:
         self._sharing = Sharing()
         self.undecodable: list[Undecodable] = []
         self.unread: list[str] = []
+        self.served: dict[str, str] = {}
+        self._paths: dict[str, str] = {}
         self._discovery = Discovery(connection, self._until)
         self.first: Answer | None = None
         """The first answer to the latest list."""
@@ -202,7 +205,8 @@ class _Reader:
         """The PodGroups or Workloads of one API group, each with its API version."""
         found: list[GangObject] = self.objects(kind)
         for each in found:
-            each.apiVersion = kind.path.removeprefix("/apis/").rpartition("/")[0]
+            path = self._paths.get(kind.name, kind.path)
+            each.apiVersion = path.removeprefix("/apis/").rpartition("/")[0]
         return found
 
     def owners(self, kind: Kind) -> list[kinds.Owner]:
@@ -292,6 +296,10 @@ class _Reader:
             if answer.status == 410:
                 return None, []
             if answer.status >= 300:
+                older = self._older(kind, path)
+                if older:
+                    self._paths[kind.name] = older
+                    return self._pages(kind, older, query, finish)
                 self._missing(kind, path, answer)
                 return [], []
             try:
@@ -318,6 +326,12 @@ class _Reader:
                 break
         return items, undecodable
 
+    def _older(self, kind: Kind, path: str) -> str:
+        """Where the kind is served, if not in the newest version that is read; "" if nowhere."""
+        if path != kind.path or not kind.older or self._discovery.serves(path):
+            return ""
+        return next((each for each in kind.older if self._discovery.serves(each)), "")
+
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
         """A kind that cannot be listed: a fault, unless the cluster says that it has none such.
 
@@ -325,7 +339,12 @@ class _Reader:
         """
         if kind.extension and not self._discovery.serves(path):
             # There may be objects of it, which a version that we do not know would show.
-            if kind.noted or self._discovery.serves_otherwise(path):
+            others = self._discovery.other_versions(path)
+            if others:
+                read = ", ".join(each.split("/")[3] for each in (kind.path, *kind.older))
+                verb = "are" if kind.older else "is"
+                self.served[kind.name] = f"it is served as {', '.join(others)}; {read} {verb} read"
+            if kind.noted or others:
                 self.unread.append(kind.name)
             return
         fault = _Refused if answer.status == 403 else ClusterUnavailable

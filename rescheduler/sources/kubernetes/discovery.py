@@ -56,15 +56,16 @@ class Discovery:
         _, _, group, version, resource = path.split("/")
         return self._has(f"{group}/{version}", resource)
 
-    def serves_otherwise(self, path: str) -> bool:
-        """Whether there is that resource in another version of its group.
+    def other_versions(self, path: str) -> list[str]:
+        """The other versions of its group in which there is that resource.
 
         Raises:
             ClusterUnavailable: the API server does not say.
         """
         _, _, group, version, resource = path.split("/")
         others = {each for each in self._all() if each.partition("/")[0] == group}
-        return any(self._has(each, resource) for each in others - {f"{group}/{version}"})
+        served = [each for each in others - {f"{group}/{version}"} if self._has(each, resource)]
+        return sorted(each.partition("/")[2] for each in served)
 
     def _all(self) -> set[str]:
         if self._versions is None:

@@ -1,12 +1,13 @@
 """Which kinds of objects a snapshot is made of, and where the API server lists them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
-from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
@@ -15,6 +16,7 @@ from rescheduler.kube.objects import Base, Node, Pod
 class Kind:
     """A kind that is listed. right: what the account needs.
 
+    older: its paths in versions that are read where the newer ones are not served, newest first.
     extension: not every cluster serves it. noted: that it is not served is said, since pods that
     need it cannot be judged then.
     """
@@ -25,6 +27,11 @@ class Kind:
     right: str
     extension: bool = False
     noted: bool = False
+    older: tuple[str, ...] = ()
+
+
+def _older(group: str, versions: Sequence[str], resource: str) -> tuple[str, ...]:
+    return tuple(f"/apis/{group}/{each}/{resource}" for each in versions[1:])
 
 
 POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")
@@ -77,17 +84,19 @@ LISTS = {
     ),
     "cluster_queues": Kind(
         "ClusterQueue",
-        "/apis/kueue.x-k8s.io/v1beta1/clusterqueues",
+        f"/apis/{KUEUE}/{KUEUE_VERSIONS[0]}/clusterqueues",
         ClusterQueue,
         "list clusterqueues.kueue.x-k8s.io",
         extension=True,
+        older=_older(KUEUE, KUEUE_VERSIONS, "clusterqueues"),
     ),
     "local_queues": Kind(
         "LocalQueue",
-        "/apis/kueue.x-k8s.io/v1beta1/localqueues",
+        f"/apis/{KUEUE}/{KUEUE_VERSIONS[0]}/localqueues",
         LocalQueue,
         "list localqueues.kueue.x-k8s.io",
         extension=True,
+        older=_older(KUEUE, KUEUE_VERSIONS, "localqueues"),
     ),
     **{
         field: Kind(
@@ -167,17 +176,18 @@ OWNERS = (
 GANG_OBJECTS = tuple(
     Kind(
         f"{name}.{group}",
-        f"/apis/{group}/{version}/{name.lower()}s",
+        f"/apis/{group}/{versions[0]}/{name.lower()}s",
         GangObject,
         f"list {name.lower()}s.{group}",
         extension=True,
+        older=_older(group, versions, f"{name.lower()}s"),
     )
-    for name, group, version in (
-        ("PodGroup", NATIVE, "v1alpha2"),
-        ("PodGroup", COSCHEDULING, "v1alpha1"),
-        ("PodGroup", VOLCANO, "v1beta1"),
-        ("PodGroup", KAI, "v2alpha2"),
-        ("Workload", KUEUE, "v1beta1"),
+    for name, group, versions in (
+        ("PodGroup", NATIVE, ("v1beta1", "v1alpha3", "v1alpha2")),
+        ("PodGroup", COSCHEDULING, ("v1alpha1",)),
+        ("PodGroup", VOLCANO, ("v1beta1",)),
+        ("PodGroup", KAI, ("v2alpha2",)),
+        ("Workload", KUEUE, KUEUE_VERSIONS),
     )
 )
 """What says how many pods of a gang must run, by API group."""

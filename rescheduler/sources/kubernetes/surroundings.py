@@ -9,7 +9,7 @@ import msgspec
 
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject
-from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
 from rescheduler.kube.pods.pod_state import ended
@@ -48,7 +48,7 @@ _OWNERS = {
 }
 """What may be above the controllers."""
 _NAMESPACES, _NODES = "/api/v1/namespaces", "/api/v1/nodes"
-_KUEUE = f"/apis/{KUEUE}/v1beta1"
+_KUEUE = tuple(f"/apis/{KUEUE}/{version}" for version in KUEUE_VERSIONS)
 
 
 def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapshot:
@@ -101,18 +101,17 @@ def read_workload(connection: Fetches, namespace: str, name: str, nodes: Iterabl
         ClusterUnavailable: something could not be read, or not in time.
     """
     reading = _Reading(connection, namespace)
-    listed = collection_path(_KUEUE, namespace, "workloads")
-    found = reading.every(listed, GangObject, WORKLOADS, {"fieldSelector": named(name)})
+    kueue, found = reading.workloads(name)
     for each in found:
-        each.apiVersion = _KUEUE.removeprefix("/apis/")
+        each.apiVersion = kueue.removeprefix("/apis/")
     return reading.snapshot(
         [],
         [node for each in nodes for node in reading.optional(_NODES, each, Node, "Node")],
         [],
         gang_objects=found,
-        cluster_queues=reading.every(f"{_KUEUE}/clusterqueues", ClusterQueue, "ClusterQueue"),
+        cluster_queues=reading.every(f"{kueue}/clusterqueues", ClusterQueue, "ClusterQueue"),
         local_queues=reading.every(
-            collection_path(_KUEUE, namespace, "localqueues"), LocalQueue, "LocalQueue"
+            collection_path(kueue, namespace, "localqueues"), LocalQueue, "LocalQueue"
         ),
     )
 
@@ -235,6 +234,16 @@ class _Reading:
                 raise _undecodable(f"pod {each.key}", problem)
         return [each for each in others if not ended(each)]
 
+    def workloads(self, name: str) -> tuple[str, list[GangObject]]:
+        """The path of the newest version of Kueue that is served, and its Workloads of the name."""
+        query = {"fieldSelector": named(name)}
+        for kueue in _KUEUE:
+            path = collection_path(kueue, self._namespace, "workloads")
+            answer = self._fetch(path, query)
+            if answer.status != 404 or kueue == _KUEUE[-1]:
+                break
+        return kueue, self.every(path, GangObject, WORKLOADS, query, answer)
+
     def optional(self, collection: str, name: str, struct: type[T], kind: str) -> list[T]:
         """The object, or nothing where there is none."""
         path = object_path(collection, name)
@@ -250,14 +259,19 @@ class _Reading:
             return []
 
     def every(
-        self, path: str, struct: type[T], kind: str, query: dict[str, str] | None = None
+        self,
+        path: str,
+        struct: type[T],
+        kind: str,
+        query: dict[str, str] | None = None,
+        first: Answer | None = None,
     ) -> list[T]:
-        """All objects of a kind in the namespace, page by page."""
+        """All objects of a kind in the namespace, page by page. first: the page that is read."""
         items: list[T] = []
         token = ""
         while True:
             before, asked = token, {**(query or {}), **({"continue": token} if token else {})}
-            answer = self._fetch(path, asked)
+            answer, first = first or self._fetch(path, asked), None
             if answer.status >= 300:
                 raise _refused(path, answer)
             try:

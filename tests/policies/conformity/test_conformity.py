@@ -315,3 +315,18 @@ def test_one_workload_that_breaks_a_rule_on_hosts_and_in_zones_has_two_findings(
     )
     found = [(each.code, each.subject, each.aspect) for each in term.findings()]
     assert len(found) == len(set(found)) == 2
+
+
+def test_only_pods_on_the_nodes_that_are_given_are_evaluated() -> None:
+    rules = {"lifetime": {"above": "1s"}}
+    worker = {"labels": {"matchLabels": {"pool": "worker"}}}
+    before = snapshot(
+        [node("a", labels={"pool": "worker"}), node("b")], [pod("p", on="a"), pod("q", on="b")]
+    )
+    for nodes, subjects in ((None, 2), (worker, 1), ({"all": True}, 2)):
+        policy = Conformity.model_validate(
+            {"name": "c", "match": {"all": True}, "nodes": nodes, **rules}
+        )
+        term = policy.compile(before)
+        assert term.scope() == subjects
+        assert term.cost() == subjects
