@@ -190,7 +190,8 @@ class GpuSection(Section):
                     load.told for load in found.values() if load.used
                 ):
                     break
-        self._note_mixed(origin)
+        if not context.past:
+            self._note_mixed(origin)
         ways: dict[str | None, list[Series]] = {}
         for each in () if context.past else self._asked_for():
             ways.setdefault(each.devices, []).extend(each.sources)

@@ -4,6 +4,7 @@ A section is about some of the nodes or pods: those that one definition is about
 makers together.
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -206,7 +207,12 @@ def no_series(own: OwnReading) -> str:
 
 def metric_of(source: Series) -> str:
     """The name of the first series of a source."""
-    return selectors(source.value)[0].partition("{")[0]
+    return _first_metric(source.value)
+
+
+@functools.lru_cache(maxsize=256)
+def _first_metric(query: str) -> str:
+    return selectors(query)[0].partition("{")[0]
 
 
 def is_complete(found: Mapping[Key, object], wanted: FloatArray | BoolArray) -> bool:
