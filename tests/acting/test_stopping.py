@@ -197,7 +197,7 @@ def test_a_workload_that_waits_holds_it_before_anything_is_stored(
     process = Process(stage, "a", limits=ROOM)
 
     def at_the_list(_: int, method: str, path: str) -> None:
-        if method == "GET" and path.endswith("v1beta1/clusterqueues"):
+        if method == "GET" and path.endswith("v1beta2/clusterqueues"):
             change(stage)
 
     process.before = at_the_list
@@ -249,7 +249,7 @@ def test_many_workloads_may_be_listed_slowly_and_only_its_own_is_read_again(stag
     lists: list[bool] = []
 
     def slow(_: int, method: str, path: str) -> None:
-        if method == "GET" and path.endswith("v1beta1/workloads"):
+        if method == "GET" and path.endswith("v1beta2/workloads"):
             lists.append(bool(history(stage)))
             process.sleep(60)
 

@@ -127,7 +127,7 @@ def test_a_cluster_can_be_listed(tmp_path: Path) -> None:
         (DRAWN + "    expect: {moves: []}\n    intervall: 1m\n", "8:5", "Maybe `interval`"),
         ("    cluster: 'n1 | web'\n    expect: {moves: []}\n", "5:14", "three columns"),
         ("    cluster: |\n      | n1 gpu | -\n    expect: {moves: []}\n", "5:14", "in pairs"),
-        (LISTED + DRAWN + "    expect: {moves: []}\n", "3:5", "either `cluster`"),
+        (LISTED + DRAWN + "    expect: {moves: []}\n", "4:5", "either `cluster`"),
         ("    objects: [{kind: Nod}]\n    expect: {moves: []}\n", "4:15", "kind `Nod`"),
         (DRAWN + "    expect: {cost: {zone: 1}}\n", "3:5", "there is `hot`, `zones`"),
         (DRAWN + "    budgets: {api: 1}\n    expect: {moves: []}\n", "7:14", "`api` is not in"),

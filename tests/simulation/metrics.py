@@ -161,7 +161,7 @@ class SimMetrics:
         if promql.startswith("timestamp(node_time_seconds"):
             self.odd = self._doubtful & {n for n in self.exporters if self._unfit(n, at)}
             return self._nodes(stamp, lambda node: self._newest(node, at, window))
-        if promql.startswith("sum by (cluster,job,instance,node,namespace,pod)"):
+        if promql.startswith("sum by (cluster,job,instance,") and "rate(container_cpu" in promql:
             return self._pods(stamp, at, window)
         if "timestamp(container_cpu_usage_seconds_total" in promql:
             return self._nodes(stamp, lambda node: self._newest(node, at, window))

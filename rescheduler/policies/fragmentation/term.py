@@ -53,7 +53,7 @@ class FragmentationTerm:
         self._node = snapshot.pod_node.copy()
         self._home = snapshot.pod_node
         priorities = [pod_priority(spec) for spec in snapshot.specs]
-        self._priority: IntArray = np.array(priorities, dtype=np.int32)[snapshot.pod_spec]
+        self._priority = np.array(priorities, dtype=np.int64)[snapshot.pod_spec]
         self._free_capacity = free_capacity
         self._stranding = stranding
         self._selected = selected

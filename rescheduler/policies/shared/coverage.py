@@ -102,6 +102,8 @@ def narrowed(
     """
     chosen = selected_by(policies, reading.request, snapshot)
     problem = reading.problem
+    if len(chosen) != len(reading.expected):
+        return reading.expected, problem  # it was read for other nodes than there are now
     if reading.thin:
         problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)
     return reading.expected & chosen, problem
