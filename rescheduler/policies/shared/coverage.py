@@ -102,8 +102,8 @@ def narrowed(
     """
     chosen = selected_by(policies, reading.request, snapshot)
     problem = reading.problem
-    if len(chosen) != len(reading.expected):
-        return reading.expected, problem  # it was read for other nodes than there are now
+    if chosen.shape != reading.expected.shape:  # of another cluster: whoever uses it says so
+        return reading.expected, problem
     if reading.thin:
         problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)
     return reading.expected & chosen, problem
