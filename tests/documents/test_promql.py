@@ -23,5 +23,5 @@ def test_a_query_knows_the_names_that_are_filled_in() -> None:
     for good in ('sum(rate(x{$match a=~"b$"}[$window]))', "a\nor b[$step]"):
         assert TypeAdapter(Query).validate_python(good) == good
     for bad in ("", "rate(x[$windw])", "x[$windows]"):
-        with pytest.raises(ValidationError, match=r"\$window, \$match"):
+        with pytest.raises(ValidationError, match=r"\$window and \$match"):
             TypeAdapter(Query).validate_python(bad)
