@@ -137,7 +137,8 @@ def _selector(value: str) -> str:
 def _query(value: str) -> str:
     if not re.search(QUERY_PATTERN, value):
         raise ValueError(
-            "must be PromQL; of names with a `$` there are $window and $match, besides $node, $pod and $links"
+            "must be PromQL; of names with a `$` there are $window and $match, besides $node, $pod "
+            "and $links"
         )
     wrong = unreadable(value)
     if wrong:
