@@ -21,8 +21,9 @@ class Replacements:
     replacement will not have. These come from the youngest sibling that was never changed, or from
     the template where there is none.
 
-    Where most pods of a controller were resized, a vertical autoscaler does it, whose webhook will
-    change the replacement alike: it may ask for as much as the template or any of them does.
+    Where all pods of a controller, and several, were resized to the same, a vertical autoscaler
+    does it, whose webhook will change the replacement alike: it asks for as much as the template
+    does, or they do.
     """
 
     def __init__(self, pods: Sequence[Pod], controllers: Sequence[Controller]) -> None:
@@ -70,7 +71,8 @@ class Replacements:
         siblings = self._pods_of(owner)
         own = [each.spec for each in siblings if each.metadata.generation > 1]
         resized = [each for each in own if _requests(each) != _requests(template)]
-        if len(resized) > 1 and 2 * len(resized) > len(siblings):
+        alike = all(_requests(each) == _requests(resized[0]) for each in resized)
+        if alike and len(resized) == len(siblings) > 1:
             return _largest(spec, [template, *(each.spec for each in siblings)])
         born = [
             (each.metadata.creationTimestamp, number)
