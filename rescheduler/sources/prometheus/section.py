@@ -5,6 +5,7 @@ makers together.
 """
 
 import functools
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -85,7 +86,7 @@ class Folded(NamedTuple):
     devices: tuple[DeviceValue, ...] = ()
 
 
-class Section:
+class Section(ABC):
     """One part of a reading. wanted: (subjects,) who ought to have a value by it."""
 
     def __init__(self, context: Context, wanted: BoolArray) -> None:
@@ -96,17 +97,17 @@ class Section:
         """(nodes,) how much 1.0 is, where the API server reports it; else None."""
         return None
 
+    @abstractmethod
     def cause(self, subject: int) -> str:
         """Why a subject has no value of which there was no row."""
-        raise NotImplementedError
 
+    @abstractmethod
     def fold(self) -> Folded:
         """Ask, and make of the rows one value of each subject.
 
         Raises:
             MetricsUnavailable: an answer is missing.
         """
-        raise NotImplementedError
 
     def completed(
         self, sources: Sequence[Series], measure: Callable[[Series], dict[Key, Value]]
