@@ -134,7 +134,7 @@ storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones t
 	@mkdir -p $(OUT)
 	$(BIN)/python -m tests.simulation.soak --cycles 10000 --first 1000000 --out $(OUT)/storms.json
 
-faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
+faults: $(READY) ## the fault matrix: 138 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20
 
 mutants: $(COMPILED) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again

@@ -184,6 +184,8 @@ class Gates:
         answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
+        if answer.otherwise:
+            return Problem(answer.otherwise, answer.message)
         if answer.result == "unknown":
             return problem("ACT008", f"A dry run was not answered: {answer.message}")
         self.bar(move, answer)

@@ -380,8 +380,8 @@ class Sender:
     def _sent(self, unit: Unit, part: Sequence[Step], read: Snapshot) -> EvictionAnswer:
         """Send one request, once; where it is not answered, find out whether it took effect."""
         actor, moves = self.actor, [one.move for one in part]
-        self._last = actor.clock()
         answer = unit.request.send(actor, self._plan, moves, read)
+        self._last = actor.clock()  # a request may be carried out as late as it is answered
         if answer.result != "unknown":
             return answer
         first = part[0]
@@ -390,7 +390,7 @@ class Sender:
         )
 
     def _found_out(self, answer: EvictionAnswer, look: Callable[[], str]) -> EvictionAnswer:
-        """Find out whether an unanswered request took effect; it is never sent again.
+        """Find out whether a request of unknown result took effect; it is never sent again.
 
         look: reads what the request was about, and says what it did, or "" where it shows nothing.
         """
@@ -398,10 +398,13 @@ class Sender:
             try:
                 done = look()
             except SourceError:
-                done = ""
+                self.actor.sleep(pause)
+                continue
             if done:
-                said = f"{done} No answer came ({answer.message})."
+                said = f"{done} No clear answer came ({answer.message})."
                 return EvictionAnswer("evicted", "ACT001", said)
+            if answer.otherwise:
+                return EvictionAnswer("refused", answer.otherwise, answer.message)
             self.actor.sleep(pause)
         return answer
 

@@ -24,6 +24,8 @@ class EvictionAnswer:
 
     retry_after: seconds after which one more try makes sense, or None.
     stops: whether the server asked everybody to hold back, so that the run should end.
+    otherwise: of an unknown result: the code of the refusal that it was, where what is there now
+    shows no effect.
     """
 
     result: Result
@@ -31,6 +33,7 @@ class EvictionAnswer:
     message: str
     retry_after: float | None = None
     stops: bool = False
+    otherwise: str = ""
 
 
 def evict(
@@ -106,7 +109,11 @@ def denied(answer: Answer) -> EvictionAnswer | None:
 
 
 def understood(answer: Answer) -> EvictionAnswer:
-    """The meaning of an answer to an eviction."""
+    """The meaning of an answer to an eviction.
+
+    A proxy may repeat a request whose answer was lost: that the pod is gone, or is another one, may
+    then be what the first one did.
+    """
     said = answer.message
     if (refused := denied(answer)) is not None:
         return refused
@@ -114,9 +121,9 @@ def understood(answer: Answer) -> EvictionAnswer:
         case status if 200 <= status < 300:
             return EvictionAnswer("evicted", "ACT001", said)
         case 404:
-            return EvictionAnswer("refused", "ACT002", said)
+            return EvictionAnswer("unknown", "ACT009", said, otherwise="ACT002")
         case 409:
-            return EvictionAnswer("refused", "ACT003", said)
+            return EvictionAnswer("unknown", "ACT009", said, otherwise="ACT003")
         case 429:
             return _too_many(answer)
         case 401 | 403:

@@ -156,7 +156,12 @@ class Process:
             offset = timedelta(seconds=self.stage.servers[number % len(self.stage.servers)])
             self.stage.world.offset = offset
             status, reply, headers = self.stage.world.handle(method, path, raw)
-            if self.after(number, method, path) == "lost":
+            fault = self.after(number, method, path)
+            if fault == "repeated":
+                self.stage.seconds += 5
+                self.stage.world.tick()
+                status, reply, headers = self.stage.world.handle(method, path, raw)
+            if fault == "lost":
                 self.stage.seconds += 5
                 return Answer(0, message="reply lost")
         except Killed:
