@@ -15,6 +15,7 @@ from msgspec import structs
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import unread
 from rescheduler.acting.halting import Halted, names_of
+from rescheduler.acting.move_records import MoveRecords
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.replacements import await_placed, await_replacements, awaited
@@ -68,7 +69,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     "make a new plan.",
                 )
             known = history
-            sender = Sender(plan.id, actor, history, results)
+            sender = Sender(actor, MoveRecords(plan.id, actor, history, results))
             releases = Releases(actor, history, sender)
             try:
                 releases.release_earlier(lambda: _observed(plan, actor))
@@ -195,11 +196,11 @@ def _carry_out(
             sender.send(unit)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
-        made = sender.made
+        made = sender.records.made
         try:
-            await_replacements(actor, sender.history, made, releases.release)
+            await_replacements(actor, sender.records.history, made, releases.release)
         finally:
-            sender.conclude()
+            sender.records.conclude()
     _locked(actor)
     sender.go_on(made)
     _settled(made, actor)
@@ -211,8 +212,8 @@ def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
     Where a guard may hold by now they are asked on a fresh snapshot, which is answered. The batch
     goes on with its own, where its moves that have not landed yet stand where they will.
     """
-    await_placed(sender.actor, sender.history)
-    sender.go_on(sender.made)
+    await_placed(sender.actor, sender.records.history)
+    sender.go_on(sender.records.made)
     if _outdated(snapshot, sender):
         snapshot = _observed(plan, sender.actor)
         sender.guard(snapshot)
@@ -222,7 +223,7 @@ def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
 def _outdated(snapshot: Snapshot, sender: Sender) -> bool:
     """Whether the guards were asked long ago, or a replacement has become overdue since."""
     now, timeout = sender.actor.clock(), sender.actor.limits.readyTimeout
-    due = (move.at + timeout for move in sender.history.moves if move.in_flight)
+    due = (move.at + timeout for move in sender.records.history.moves if move.in_flight)
     overdue = any(snapshot.taken <= time < now for time in due)
     return overdue or sender.guarded is None or now - sender.guarded > _GUARDED_FOR
 
