@@ -59,7 +59,7 @@ def holding(before: Snapshot, policy: Health | Utilization, *found: Reading) -> 
             expected=each.expected,
             capacity=each.capacity,
             problem=each.problem,
-            thin=each.thin,
+            low_coverage=each.low_coverage,
         )
         for each in found
     )
@@ -107,7 +107,7 @@ def test_a_pool_without_values_silences_only_the_policies_that_select_it() -> No
     reading = ecc(before, rows)
     assert reading.problem is not None
     assert reading.problem.code == "RDG003"
-    assert reading.thin
+    assert reading.low_coverage
     assert not isinstance(health("a").compile(holding(before, health("a"), reading)), Problem)
     for policy in (health("b"), health()):
         problem = policy.compile(holding(before, policy, reading))
@@ -120,7 +120,7 @@ def test_a_problem_of_the_whole_reading_silences_everybody() -> None:
     stub = Stub().series("node.gpu.ecc", [(device("a1", 0), 0)])
     stub.extra = {"warnings": ["store gateway 2 is down"]}
     reading = read(stub, "node.gpu.ecc", before)
-    assert not reading.thin
+    assert not reading.low_coverage
     problem = health("a").compile(holding(before, health("a"), reading))
     assert isinstance(problem, Problem)
     assert problem.code == "RDG002"

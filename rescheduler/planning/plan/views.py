@@ -32,7 +32,7 @@ from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policies.shared.coverage import narrowed
+from rescheduler.policies.shared.coverage import check_coverage
 
 MOST_FINDINGS = 20
 MOST_KINDS = 5
@@ -144,7 +144,7 @@ def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult
     coverage, problem = 0.0, readings.missing(request) if reading is None else reading.problem
     if reading is not None and request.subject != "pair":
         askers = [each.policy for each in copy.bindings if request in each.policy.requests()]
-        expected, problem = narrowed(reading, askers, copy.snapshot)
+        expected, problem = check_coverage(reading, askers, copy.snapshot)
         coverage = reading.covered(expected)
     elif reading is not None:
         coverage = reading.coverage

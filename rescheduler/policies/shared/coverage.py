@@ -27,9 +27,9 @@ def too_few(
     request = reading.request
     wanted = reading.expected & selected
     counts = wanted.copy()
-    for lack in reading.lacks:
-        if lack.code == "RDG005":
-            counts[list(lack.subjects)] = False
+    for group in reading.missing:
+        if group.code == "RDG005":
+            counts[list(group.subjects)] = False
     present, count = int((known & counts).sum()), int(counts.sum())
     if count or not wanted.any():
         if present >= request.min_coverage * count:
@@ -48,11 +48,11 @@ def _absent(snapshot: Snapshot, reading: Reading, absent: BoolArray) -> tuple[st
     subjects = snapshot.nodes if reading.request.subject == "node" else snapshot.pods
     found: list[tuple[int, str, str, list[int]]] = []
     left = absent.copy()
-    for lack in reading.lacks:
-        such = [each for each in lack.subjects if absent[each]]
+    for group in reading.missing:
+        such = [each for each in group.subjects if absent[each]]
         left[such] = False
         if such:
-            found.append((len(such), lack.code, lack.cause, such))
+            found.append((len(such), group.code, group.cause, such))
     others = np.flatnonzero(left).tolist()
     if others:
         found.append(
@@ -93,7 +93,7 @@ def selected_by(
     return chosen
 
 
-def narrowed(
+def check_coverage(
     reading: Reading, policies: Iterable[Policy], snapshot: Snapshot
 ) -> tuple[BoolArray, Problem | None]:
     """Who of those that the policies look at ought to have a value, and the reading's problem.
@@ -104,6 +104,6 @@ def narrowed(
     problem = reading.problem
     if chosen.shape != reading.expected.shape:  # of another cluster: whoever uses it says so
         return reading.expected, problem
-    if reading.thin:
+    if reading.low_coverage:
         problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)
     return reading.expected & chosen, problem

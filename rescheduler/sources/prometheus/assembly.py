@@ -9,7 +9,7 @@ from rescheduler.model.cluster.readings import (
     BoolArray,
     DeviceValue,
     FloatArray,
-    Lack,
+    MissingValues,
     Reading,
     ReadingRequest,
 )
@@ -110,8 +110,8 @@ class Assembly:
             query=query,
             notes=problems.notes(),
             problem=problem or short,
-            thin=short is not None,
-            lacks=self._lacks(values, expected),
+            low_coverage=short is not None,
+            missing=self._missing_values(values, expected),
             convention=self._convention(),
             devices=tuple(devices),
         )
@@ -156,7 +156,7 @@ class Assembly:
         honored = {"exported_pod": " (honor_labels: false)", "pod": " (honor_labels: true)"}
         return f"{said}, pods by {by}{honored.get(by, '')}" if by else said
 
-    def _lacks(self, values: FloatArray, expected: BoolArray) -> tuple[Lack, ...]:
+    def _missing_values(self, values: FloatArray, expected: BoolArray) -> tuple[MissingValues, ...]:
         """Who ought to have a value and has none, by cause."""
         problems, found = self._context.problems, dict[tuple[str, str], list[int]]()
         for each in np.flatnonzero(expected & np.isnan(values)).tolist():
@@ -166,7 +166,7 @@ class Assembly:
                 cause = section.cause(each)
             found.setdefault((problems.codes.get(each, "RDG003"), cause), []).append(each)
         return tuple(
-            Lack(code, cause if len(such) > 1 else self._one(such[0], cause), tuple(such))
+            MissingValues(code, cause if len(such) > 1 else self._one(such[0], cause), tuple(such))
             for (code, cause), such in sorted(found.items())
         )
 

@@ -126,9 +126,8 @@ class GpuSection(Section):
     def _worst(self) -> Folded:
         sources = [source for each in self._asked_for() for source in each.sources]
         rows = self.completed(sources, self._measured)
-        self.doubted(
-            [doubt for each in self._asked_for() for doubt in each.doubts], self._key, rows
-        )
+        rules = [rule for each in self._asked_for() for rule in each.rejectWhen]
+        self.reject(rules, self._key, rows)
         gpus = self._context.cluster.expectation.gpus
         values = folding.worst(rows, gpus, self._context.problems)
         return Folded(values, {}, self._by_device(rows))
@@ -136,7 +135,7 @@ class GpuSection(Section):
     def _pods(self, loads: Mapping[Key, DeviceLoad]) -> folding.Found:
         context = self._context
         pods = context.cluster.snapshot.pods
-        found, untold = folding.pod_gpus(
+        found, unreported = folding.pod_gpus(
             loads,
             context.cluster.expectation,
             context.cluster.pod_node,
@@ -145,20 +144,20 @@ class GpuSection(Section):
             in_gpus=self._first.unit == "GPUs",
         )
         self.wanted = self.wanted.copy()
-        self.wanted[untold] = False
-        self._leave_out_untold(loads)
-        if untold:
+        self.wanted[unreported] = False
+        self._leave_out_unreported(loads)
+        if unreported:
             text = "RDG012: pods that share GPUs, of which nobody reports who has which"
-            context.problems.note(text, pods[untold[0]].key, len(untold))
+            context.problems.note(text, pods[unreported[0]].key, len(unreported))
         return found
 
-    def _leave_out_untold(self, loads: Mapping[Key, DeviceLoad]) -> None:
-        """Expect nothing of the pods of an exporter that tells no pod."""
+    def _leave_out_unreported(self, loads: Mapping[Key, DeviceLoad]) -> None:
+        """Expect nothing of the pods of an exporter that reports no pods."""
         cluster = self._context.cluster
         home, makers = cluster.pod_node, cluster.expectation.makers
         for own in self._definitions:
             of = own.devices
-            if not own.podsUntold or any(
+            if not own.podsNotReported or any(
                 load.used and of in makers[node] for (node, _), load in loads.items()
             ):
                 continue
@@ -167,7 +166,7 @@ class GpuSection(Section):
             ]
             if such:
                 self.wanted[such] = False
-                text = f"RDG012: pods with GPUs of {of}, whose exporter does not tell pods"
+                text = f"RDG012: pods with GPUs of {of}, whose exporter does not report pods"
                 self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
 
     def _loads(self) -> dict[Key, DeviceLoad]:
@@ -187,7 +186,7 @@ class GpuSection(Section):
                 for key in completed(found, loads, problems):
                     origin[key] = source
                 if is_complete(found, gpus) and all(
-                    load.told for load in found.values() if load.used
+                    load.reported for load in found.values() if load.used
                 ):
                     break
         if not context.past:
@@ -195,7 +194,7 @@ class GpuSection(Section):
         ways: dict[str | None, list[Series]] = {}
         for each in () if context.past else self._asked_for():
             ways.setdefault(each.devices, []).extend(each.sources)
-            self.doubted(each.doubts, self._key, found)
+            self.reject(each.rejectWhen, self._key, found)
         for sources in ways.values():
             for one, other in combinations(sources, 2):
                 self._disputed(one, other, found)
@@ -208,7 +207,7 @@ class GpuSection(Section):
             of_node.setdefault(key[0], set()).add(metric_of(source))
         for node, metrics in of_node.items():
             if len(metrics) > 1:
-                what = f"nodes whose GPUs are told by {' and '.join(sorted(metrics))}"
+                what = f"nodes whose GPUs are reported by {' and '.join(sorted(metrics))}"
                 name = self._context.cluster.snapshot.nodes[node].metadata.name
                 self._context.problems.note(what, name)
 

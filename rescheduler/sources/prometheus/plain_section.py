@@ -90,7 +90,7 @@ class PlainSection(Section):
             return Folded({})
         holders: list[Holder] = []
         values = self.completed(own.sources, lambda source: self._measured(source, holders))
-        self.doubted(own.doubts, self._whole, values)
+        self.reject(own.rejectWhen, self._whole, values)
         if own.reported:
             self.wanted = self.wanted.copy()
             self.wanted[[key[0] for key in values if context.cluster.expectation.ready[key[0]]]] = (

@@ -15,7 +15,7 @@ import numpy as np
 
 from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
-from rescheduler.policies.own_readings.definition import Doubt, OwnReading, Series
+from rescheduler.policies.own_readings.definition import OwnReading, RejectRule, Series
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
@@ -156,20 +156,20 @@ class Section(ABC):
         )
         return self.dated_by_key(found, dated)
 
-    def doubted(self, doubts: Sequence[Doubt], key_of: KeyOf, values: dict[Key, Any]) -> None:
-        """Leave out the values that must not be believed, with the reason.
+    def reject(self, rules: Sequence[RejectRule], key_of: KeyOf, values: dict[Key, Any]) -> None:
+        """Leave out the values that a rule of the definition rejects, with the reason.
 
         key_of: a device, or "" for all that a node or pod has.
         """
         problems = self._context.problems
-        for doubt in () if self._context.past else doubts:
-            for each in self._context.send(doubt.query).samples:
+        for rule in () if self._context.past else rules:
+            for each in self._context.send(rule.query).samples:
                 key = key_of(each.metric)
                 such = [one for one in values if one == key or (key == (one[0], ""))]
                 for one in such:
                     del values[one]
                 if such:
-                    problems.refuse(such[0][0], "RDG016", doubt.says, show(each.metric))
+                    problems.refuse(such[0][0], "RDG016", rule.reason, show(each.metric))
 
     def note_jobs(self, samples: Sequence[Sample]) -> None:
         """Say so where series of one name come from several jobs; learn which labels they have."""

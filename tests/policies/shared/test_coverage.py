@@ -10,7 +10,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
-from rescheduler.policies.shared.coverage import narrowed, too_few
+from rescheduler.policies.shared.coverage import check_coverage, too_few
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.runtime.inspecting.checking import answers
 from tests import cluster
@@ -55,8 +55,8 @@ def test_nodes_that_no_policy_selects_make_no_reading_unfit() -> None:
     policy = selecting(maker="nvidia")
     asked = {each.name: each for each in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
-    assert reading.thin
-    expected, problem = narrowed(reading, [policy], before)
+    assert reading.low_coverage
+    expected, problem = check_coverage(reading, [policy], before)
     assert (int(expected.sum()), problem, reading.covered(expected)) == (4, None, 1.0)
     seen = replace(before, readings=Readings((reading,)))
     [answer] = [each for each in answers(policy_set([policy]), seen) if each.name == "node.gpu"]
@@ -68,7 +68,7 @@ def test_who_has_no_value_is_named_by_cause() -> None:
     policy = selecting()
     asked = {each.name: each for each in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
-    _, problem = narrowed(reading, [policy], before)
+    _, problem = check_coverage(reading, [policy], before)
     assert problem is not None
     assert problem.message == (
         "node.gpu has a fresh value for 4 of 13 nodes that the policy selects, less than 90%. "
@@ -85,7 +85,7 @@ def test_pods_whose_exporter_tells_no_pods_are_not_expected() -> None:
             if expected]  # fmt: skip
     assert not any("intel" in each for each in told)
     assert len(told) == 11
-    assert any("GPUs of intel, whose exporter does not tell pods (2," in n for n in reading.notes)
+    assert any("GPUs of intel, whose exporter does not report pods (2," in n for n in reading.notes)
     policy = IdleGPUs(name="idle", match=Match(all=True))
     [request] = policy.requests()
     past = np.tile(reading.values, (1, 1))
