@@ -137,13 +137,21 @@ class Cost:
     samples: int | None
 
 
+CONTRADICTIONS = frozenset({"RDG005", "RDG016"})
+"""Codes of values that are not believed: several differ, or one stands still."""
+
+
 @dataclass(frozen=True, slots=True)
 class MissingValues:
-    """Subjects that are expected to have a value and have none, for one cause."""
+    """Subjects that are expected to have a value and have none, for one cause.
+
+    subjects: their indices. details: of CONTRADICTIONS, what was measured of each.
+    """
 
     code: str
     cause: str
     subjects: tuple[int, ...]
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,9 +90,10 @@ class ReadingLabels(Strict):
         None,
         description="The label with the name or an address of the node. Unless given, the first "
         f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
-        "exporter's pod (`namespace` and `pod`); else the host of `instance`. Short and full host "
-        "names match. `by ($node)` keeps all of these labels, `by ($node,$pod)` also those that "
-        "tell the pod.",
+        "exporter's pod (`namespace` and `pod`); else the host of `instance`: an address of a node "
+        "or of a pod (the node is that of the pod; of an address that two nodes have, none), or "
+        "the name of a node. Short and full host names match. `by ($node)` keeps all of these "
+        "labels, `by ($node,$pod)` also those that name the pod.",
     )
     namespace: _LABEL | None = Field(
         None, description="The label with the pod's namespace; `pod` must be given too."
@@ -242,13 +243,15 @@ class OwnReading(Series):
     )
     alternatives: list[Series] = Field(
         default_factory=list,
-        description="Other ways to the value, in order: each completes what those before it lack.",
+        description="Other sources of the same value, in order: each completes what is missing in "
+        "those before it. What two of them measure differently, by more than 30 points of a ratio "
+        "or 30% of the larger value, has no value. What may differ by more, such as a rate over "
+        "another time, is joined with `or` in one query instead.",
     )
     rejectWhen: list[RejectRule] = Field(
         default_factory=list,
         description="Who has no value although there is one: a counter that stands still, a value "
-        "that is frozen. Alternatives of `devices` are compared without that: a GPU of which two "
-        "differ by more than 30 points has no value.",
+        "that is frozen.",
     )
     free: Series | None = Field(
         None, description="Of `devices`: what they have besides, so that the value is a share."

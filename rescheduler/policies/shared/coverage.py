@@ -1,11 +1,17 @@
 """Whether enough of what a policy selects has a value, and who has none, by name and cause."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
+from rescheduler.model.cluster.readings import (
+    CONTRADICTIONS,
+    BoolArray,
+    Reading,
+    ReadingRequest,
+)
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.finding import Finding
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Match, Policy
@@ -20,15 +26,14 @@ def too_few(
 ) -> Problem | None:
     """Why too few of the selected subjects have a value, with their names by cause; or None.
 
-    One of which two sources contradict each other has no value, and does not count: else whoever is
-    scraped could silence the policy for all. having: what the others have, a fresh value unless
-    given.
+    One whose value is contradicted has none, and does not count: else whoever is scraped could
+    silence the policy for all. having: what the others have, a fresh value unless given.
     """
     request = reading.request
     wanted = reading.expected & selected
     counts = wanted.copy()
     for group in reading.missing:
-        if group.code == "RDG005":
+        if group.code in CONTRADICTIONS:
             counts[list(group.subjects)] = False
     present, count = int((known & counts).sum()), int(counts.sum())
     if count or not wanted.any():
@@ -38,7 +43,7 @@ def too_few(
         text += f"{counted(count, request.subject)} that the policy selects, "
         text += f"less than {request.min_coverage:.0%}"
     else:
-        text = f"{request.name}: sources contradict each other about all that the policy selects"
+        text = f"{request.name}: the values of all that the policy selects are contradicted"
     code, names = _absent(snapshot, reading, wanted & ~known)
     return Problem(code, f"{text}. {names}" if names else text)
 
@@ -91,6 +96,27 @@ def selected_by(
             of_match = select_pods(match, snapshot) if isinstance(match, Match) else True
             chosen |= there[snapshot.pod_node] & of_match
     return chosen
+
+
+def contradictions(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
+    """A finding for each node or pod whose value a policy needs and that is contradicted.
+
+    They cost nothing: what is not known is neither good nor bad.
+    """
+    for request in policy.requests():
+        reading = snapshot.readings.find(request)
+        if reading is None or request.subject == "pair":
+            continue
+        subjects = snapshot.nodes if request.subject == "node" else snapshot.pods
+        chosen = selected_by([policy], request, snapshot)
+        if chosen.shape != reading.expected.shape:
+            continue
+        for group in reading.missing:
+            for subject, detail in zip(group.subjects, group.details, strict=False):
+                if chosen[subject]:
+                    what = f"{request.subject} {_name(subjects[subject])}"
+                    text = f"{request.name} is not known: {detail}"
+                    yield Finding(group.code, what, 0.0, text, aspect=request.name)
 
 
 def check_coverage(

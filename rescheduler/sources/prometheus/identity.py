@@ -75,6 +75,7 @@ class Identity:
         }
         self._pod_node = snapshot.pod_node.tolist()
         self._addresses = _addresses(snapshot)
+        self._targets = _targets(snapshot, self._addresses)
         self._hosts = _hosts(snapshot)
         self._daemons = _daemons(snapshot)
         self._known: dict[tuple[str | None, ...], int] = {}
@@ -83,7 +84,7 @@ class Identity:
         """The index of the node that a series is about, or -1.
 
         In this order: a label with the name of a node; the exporter's pod, whose node the API
-        server knows; the host of `instance`, as a name or an address of a node.
+        server knows; the host of `instance`: the address of a node or pod, or the name of a node.
         """
         return self._node(labels, own=True)
 
@@ -169,7 +170,9 @@ class Identity:
         exporter = self._pods.get((labels.get("namespace", ""), labels.get("pod", "")), -1)
         if own and exporter >= 0 and self._pod_node[exporter] >= 0:
             return int(self._pod_node[exporter])
-        return self.named(_host(labels.get("instance", "")))
+        host = _host(labels.get("instance", ""))
+        target = self._targets.get(host)
+        return self.named(host) if target is None else target
 
 
 def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
@@ -194,6 +197,19 @@ def _addresses(snapshot: Snapshot) -> dict[str, int]:
             if known != index:
                 answer[address.address] = -1
     answer.pop("", None)
+    return answer
+
+
+def _targets(snapshot: Snapshot, addresses: Mapping[str, int]) -> dict[str, int]:
+    """Address of a node or pod to its node, -1 where two nodes have it.
+
+    Pods in the host's network have their node's; those that have ended may have another's by now.
+    """
+    answer = dict(addresses)
+    for pod, node in zip(snapshot.pods, snapshot.pod_node.tolist(), strict=True):
+        address = pod.status.podIP
+        if address and node >= 0 and pod.status.phase not in ("Succeeded", "Failed"):
+            answer[address] = node if answer.get(address, node) == node else -1
     return answer
 
 

@@ -43,6 +43,7 @@ def read_readings(
     with collector_off():
         # What a policy needs to be evaluated at all comes first, should the time not do for more.
         found = [cycle.read(request) for request in sorted(set(requests))]
+        cycle.forget_answers()
         return Readings(tuple(map(cycle.with_past, map(cycle.of_one_cluster, found))))
 
 
@@ -193,6 +194,10 @@ class _Cycle:
             answer = self._prometheus.query(promql, self._at, self._until)
             self._answers[promql] = answer
         return answer
+
+    def forget_answers(self) -> None:
+        """Free the memory of all answers: the past is asked for by other queries."""
+        self._answers.clear()
 
     def _clock_note(self, at: float) -> str:
         ahead = at - self._cluster.snapshot.taken.timestamp()

@@ -108,7 +108,7 @@ def busiest_link(
     answer, capacity = {}, {}
     for node, devices in by_subject(rates).items():
         # Speeds that contradict each other are not replaced by what was declared for no speed.
-        contradicted = problems.codes.get(node, "") >= "RDG005"
+        contradicted = problems.contradicted(node)
         fallback = math.nan if contradicted else float(declared[node])
         shares = []
         for device, rate in devices.items():

@@ -125,7 +125,7 @@ def completed(
     for key, other in others.items():
         known = found.get(key)
         if known is None:
-            if problems.codes.get(key[0], "") < "RDG005":
+            if not problems.contradicted(key[0]):
                 found[key] = other
                 added.append(key)
         elif not known.reported and other.reported and known.used.keys() == other.used.keys():
