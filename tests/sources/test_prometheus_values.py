@@ -282,7 +282,7 @@ def test_speeds_that_differ_are_not_replaced_by_a_declared_one() -> None:
     ],
 )  # fmt: skip
 def test_links_are_the_nodes_own(device: str, physical: bool) -> None:
-    query = fill(CATALOG["node.network.receive"].parts[0].dated, 300, "")
+    query = fill(CATALOG["node.network.receive"][0].dated, 300, "")
     [pattern] = re.findall(r'device=~"([^"]+)"', query)
     assert bool(re.fullmatch(pattern, device)) == physical
 

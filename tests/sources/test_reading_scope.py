@@ -8,9 +8,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.sources.prometheus.catalog import CATALOG
 from tests import cluster
-from tests.sources.metrics import Rows, Stub, read
+from tests.sources.metrics import Rows, Stub, read, sources_of
 
 POOL = "pool"
 
@@ -139,7 +138,7 @@ def test_memory_of_zones_counts_what_the_kernel_can_free() -> None:
 
     Shared memory is in the page cache of a zone and cannot be freed; reclaimable slab can.
     """
-    [source] = CATALOG["node.numa.memory"].sources
+    [source] = sources_of("node.numa.memory")
     for part in ("MemFree", "Active_file", "Inactive_file", "SReclaimable"):
         assert f"node_memory_numa_{part}{{$match}}" in source.value
     assert "FilePages" not in source.value

@@ -9,7 +9,7 @@ from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import NODE_LABELS
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.labels import Labels
+from rescheduler.sources.prometheus.labels import remembered
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
@@ -55,6 +55,8 @@ def read_holders(
 
 
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+_OF_NODE = (*NODE_LABELS, "instance")
+_OF_TARGET = (*_OF_NODE, "namespace", "pod")
 
 
 class PodFound(NamedTuple):
@@ -86,23 +88,11 @@ class Identity:
         In this order: a label with the name of a node; the exporter's pod, whose node the API
         server knows; the host of `instance`: the address of a node or pod, or the name of a node.
         """
-        return self._node(labels, own=True)
+        return remembered(labels, "node", self._find_node)
 
-    def _node(self, labels: Mapping[str, str], *, own: bool) -> int:
+    def _find_node(self, labels: Mapping[str, str], own: bool = True) -> int:
         """own: whether `namespace` and `pod` are the exporter's own."""
-        if not isinstance(labels, Labels):
-            return self._find_node(labels, own=own)
-        found: int | None = labels.known.get("own node" if own else "node")
-        if found is None:
-            found = self._find_node(labels, own=own)
-            labels.known["own node" if own else "node"] = found
-        return found
-
-    def _find_node(self, labels: Mapping[str, str], *, own: bool) -> int:
-        get = labels.get
-        key = (*(get(label) for label in NODE_LABELS), get("instance"))
-        if own:
-            key = (*key, get("namespace"), get("pod"))
+        key = tuple(map(labels.get, _OF_TARGET if own else _OF_NODE))
         found = self._known.get(key)
         if found is None:
             self._known[key] = found = self._look_up(labels, own=own)
@@ -111,7 +101,7 @@ class Identity:
     def convention(self, labels: Mapping[str, str]) -> tuple[str, str]:
         """Which labels of a series tell its node, and its pod: "" where none does."""
         node = next((each for each in NODE_LABELS if self.named(labels.get(each, "")) >= 0), "")
-        if not node and self._node(labels, own=True) >= 0:
+        if not node and self.node(labels) >= 0:
             by_pod = (labels.get("namespace", ""), labels.get("pod", "")) in self._pods
             node = "namespace and pod of the exporter" if by_pod else "instance"
         pod = next((each for each in ("exported_pod", "pod_name") if labels.get(each)), "")
@@ -123,16 +113,13 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
-        if not isinstance(labels, Labels):
-            return self._find_pod(labels)
-        found: PodFound | None = labels.known.get("pod")
-        if found is None:
-            found = labels.known["pod"] = self._find_pod(labels)
-        return found
+        return remembered(labels, "pod", self._find_pod)
 
     def _find_pod(self, labels: Mapping[str, str]) -> PodFound:
         (namespace, name), exported = workload_of(labels)
-        node = self._node(labels, own=exported) if (namespace, name) in self._pods else -1
+        node = -1
+        if (namespace, name) in self._pods:
+            node = self.node(labels) if exported else self._find_node(labels, own=False)
         return self.named_pod(namespace, name, node)
 
     def named(self, name: str) -> int:

@@ -139,7 +139,7 @@ def test_a_contradiction_is_a_finding_of_each_policy_that_looks_at_the_node(code
         rows += [({"instance": f"n{n}", "job": "tenant"}, 0.9) for n in range(2)]
         detail = 'several series that differ: 0.5 by {}, 0.9 by {job="tenant"} of {instance="n0"}'
     else:
-        query = fill(CATALOG["node.memory"].parts[0].rejectWhen[0].query, 300.0, "")
+        query = fill(CATALOG["node.memory"][0].rejectWhen[0].query, 300.0, "")
         stub.rows[query] = [({"instance": f"n{n}"}, 0.0) for n in range(2)]
         detail = "nodes whose counters stand still: no context switch in the window: "
         detail += '{instance="n0"}'

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import DeviceValue
-from rescheduler.sources.prometheus.labels import Labels
+from rescheduler.sources.prometheus.labels import remembered
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,
@@ -145,12 +145,7 @@ def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, floa
 
 def device_of(labels: Mapping[str, str]) -> str:
     """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
-    if not isinstance(labels, Labels):
-        return _device_of(labels)
-    found: str | None = labels.known.get("device")
-    if found is None:
-        found = labels.known["device"] = _device_of(labels)
-    return found
+    return remembered(labels, "device", _device_of)
 
 
 def _device_of(labels: Mapping[str, str]) -> str:
