@@ -130,4 +130,4 @@ def test_every_query_is_accepted_and_answers_the_same(same: tuple[SameSamples, f
         answering += rows > 0
     count = len(golden_queries())
     assert not differ, "\n".join([f"{len(differ)} differ", *differ[:20]])
-    assert answering > count / 3, f"{answering} of {count} have an answer at all"
+    assert answering > count / 2, f"{answering} of {count} have an answer at all"

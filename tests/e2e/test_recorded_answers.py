@@ -120,9 +120,11 @@ def snapshot(answer: dict[str, Any]) -> Snapshot:
     pods = []
     for key, pod in answer.get("pods", {}).items():
         namespace, _, name = key.partition("/")
-        pods.append(
-            cluster.pod(name, pod["node"], namespace=namespace, requests=pod.get("requests", {}))
+        found = cluster.pod(
+            name, pod["node"], namespace=namespace, requests=pod.get("requests", {})
         )
+        found.status.podIP = pod.get("address")
+        pods.append(found)
     return cluster.snapshot(nodes, pods)
 
 
