@@ -78,7 +78,7 @@ e2e-again: $(READY) controlplane ## of that suite what failed last time, one tes
 	$(E2E) --last-failed --last-failed-no-failures none tests/e2e
 
 e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and Mimir and VictoriaMetrics (builds both)
-	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py
+	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py tests/e2e/every_query_on_each_backend.py
 
 e2e-kueue: $(READY) controlplane ## gangs that Kueue runs, stopped and started by it (builds Kueue and JobSet)
 	$(E2E) tests/e2e/every_kueue.py
