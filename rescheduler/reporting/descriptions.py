@@ -220,6 +220,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "reasons": "Why the move is proposed.",
         "gains": "Unweighted gain by policy.",
         "usage": "Load that moves, by reading.",
+        "hot": "By policy, what is hot on its node, which later cycles relieve further: to `low`.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
         "restart": "What starts anew, as a part of the disruption; null where it is not told.",

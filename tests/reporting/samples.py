@@ -157,6 +157,7 @@ def move(number: int, **fields: Any) -> PlannedMove:
         if audit
         else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
         "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
+        "hot": {} if audit else {"gpu-utilization": ["gpu GPU-1"]},
         "restart": RESTARTS.get(number),
         "budget": None if number == 3 else BudgetUse(name=f"{owner}-pdb", allowed=1 + number % 2),
         **fields,

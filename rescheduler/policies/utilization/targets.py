@@ -58,7 +58,8 @@ class Target(Strict):
     high: Ratio = Field(description="A node above this is hot, and gives pods away.")
     low: Ratio | None = Field(
         None,
-        description="A hot node is drained down to this, where others have room below it. The "
+        description="A hot node is drained down to this, where others have room below it, over as "
+        "many cycles as that takes, for up to 6 hours after a move that found it above `high`. The "
         "same as `high`, unless given.",
     )
 
