@@ -98,8 +98,7 @@ class Policy(Document):
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
     things: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Codes of which each finding is one thing that people count: what one and several are called.
-    """
+    """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
     keeps_charges: ClassVar[bool] = False

@@ -29,6 +29,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "score": "0 to 100, before and after; 100 where no policy finds fault, null where a policy "
         "with a weight could not be evaluated.",
         "policies": "What each policy says of the placement.",
+        "found": "What all policies find that can be counted; what two find is one.",
         "readings": "How good each reading was.",
         "schedulers": "The schedulers whose decisions are predicted, and how each is configured.",
         "guards": "What holds the whole cycle; then there are no moves.",

@@ -352,6 +352,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     totals: Totals
     score: Change = msgspec.field(default_factory=lambda: Change(before=None, after=None))
     policies: list[PolicyResult]
+    found: list[Found] = []  # what all policies together find that can be counted
     readings: list[ReadingResult]
     schedulers: list[SchedulerResult] = []
     guards: list[Problem] = []

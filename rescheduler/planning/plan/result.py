@@ -18,6 +18,7 @@ from rescheduler.planning.plan.probes import unprobed
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.plan.views import (
     Before,
+    found_in,
     measured_moves,
     node_views,
     notes,
@@ -86,6 +87,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         ),
         score=score(results),
         policies=results,
+        found=found_in(copy, before),
         readings=reading_results(copy),
         schedulers=copy.schedulers.results(),
         guards=guards,

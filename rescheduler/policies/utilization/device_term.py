@@ -62,8 +62,8 @@ class DeviceTerm:
         self._most = np.where(gpus.known & ~np.isnan(most), most, -np.inf)
         self._hot = self._scoped & gpus.known & (gpus.load > self._high)
         self._begun: dict[int, datetime] = {}
-        ceiling = np.where(self._scoped, target.ceiling[where], np.inf)
-        self._above = np.unique(where[gpus.known & (gpus.load > ceiling)]).astype(np.int32)
+        self._ceiling = np.where(self._scoped & gpus.known, target.ceiling[where], np.inf)
+        self._above = np.unique(where[gpus.load > self._ceiling]).astype(np.int32)
         pods = len(self._home)
         used = np.bincount(gpus.pod, weights=gpus.part, minlength=pods)
         self._used: FloatArray = used.astype(np.float64)
@@ -204,7 +204,7 @@ class DeviceTerm:
         """One for each device with too much load."""
         gpus = self._gpus
         candidates = set(self.candidates().tolist())
-        costs = self._costs(self._amount, slice(None))
+        costs, above = self._costs(self._amount, slice(None)), self._amount > self._ceiling + _LEAST
         order = np.argsort(gpus.device, kind="stable")
         bounds = np.searchsorted(gpus.device[order], np.arange(len(gpus.node) + 1))
         for device in np.flatnonzero(costs > 0).tolist():
@@ -219,6 +219,7 @@ class DeviceTerm:
                 message=self._sentence(device, float(costs[device])),
                 pods=tuple(sorted(pods & candidates)),
                 aspect=self._called(device),
+                thing=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
             )
 
     def hot_nodes(self) -> IntArray:

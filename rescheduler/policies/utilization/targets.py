@@ -26,7 +26,7 @@ READINGS = {
 _OWN = r"[a-zA-Z][a-zA-Z0-9]*(\.[a-zA-Z][a-zA-Z0-9]*)*"
 
 THINGS = {"UTL001": ("hot node", "hot nodes"), "UTL003": ("hot GPU", "hot GPUs")}
-"""What each finding is one of."""
+"""What a finding counts, if the load is above `high`: the node, or the GPU, once each."""
 
 
 def readings_of(resource: str) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ class UtilizationTerm:
         self._begun: dict[tuple[int, int], datetime] = {}
         ceiling = np.stack([resource_target.ceiling for resource_target in resource_targets])
         ceiling = np.where(self._pressed, np.minimum(ceiling, floor), ceiling) * self._capacity
-        self._above_high = in_scope & known & (self._measured > ceiling)
+        self._ceiling = np.where(in_scope & known, ceiling, np.inf)
         # Nodes that are not selected cost nothing until a move fills them beyond their size.
         whole = np.where(known, np.maximum(self._capacity, self._measured), np.inf)
         limits = np.where(in_scope, band, whole)
@@ -242,6 +242,7 @@ class UtilizationTerm:
         shares = self._resource_costs(self._amounts, self._limits)
         candidates = OfNodes(self.candidates(), self._node)
         ends = [*self._begins[1:], len(self._resource_targets)]
+        hot = np.asarray((self._amounts > self._ceiling * (1 + _LEAST)).any(axis=0))
         for resource, node in zip(*np.nonzero(shares), strict=True):
             begin = self._begins[resource]
             excess = self._excess(self._amounts[:, node], self._limits[:, :, node])
@@ -253,11 +254,12 @@ class UtilizationTerm:
                 message=self._sentence(row, int(node)),
                 pods=candidates[int(node)],
                 aspect=self._resource_targets[begin].resource,
+                thing=self._names[node] if hot[node] else "",
             )
 
     def hot_nodes(self) -> IntArray:
         """The nodes above `high` itself in the snapshot, not those only above the mean."""
-        return np.flatnonzero(self._above_high.any(axis=0)).astype(np.int32)
+        return np.flatnonzero((self._measured > self._ceiling).any(axis=0)).astype(np.int32)
 
     def unknown(self) -> BoolArray:
         """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
