@@ -13,7 +13,8 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingReq
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm

@@ -7,9 +7,9 @@ import numpy as np
 from rescheduler.model.cluster.readings import Reading, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.coverage import narrowed, too_few
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.runtime.inspecting.checking import answers
