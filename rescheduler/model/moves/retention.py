@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, History
+from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, RELIEVED_FOR, History
 from rescheduler.model.moves.past_move import PastMove
 
 INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
@@ -128,9 +128,10 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
     # Of a Ready one, what it has brought is measured against where it was to land.
     asked = move.state != "ready" or move.unmeasured
     landing = likeliest(move.landing, COMPARED_NODES) if asked else {}
+    hot = move.hot if move.at >= now - RELIEVED_FOR else {}
     if move.state == "ready":
-        return structs.replace(move, landing=landing, known=[], selector="", kept=kept)
-    return structs.replace(move, landing=landing, kept=kept)
+        return structs.replace(move, landing=landing, known=[], selector="", kept=kept, hot=hot)
+    return structs.replace(move, landing=landing, kept=kept, hot=hot)
 
 
 def _longest(move: PastMove, keep: timedelta) -> float:

@@ -24,6 +24,7 @@ from rescheduler.planning.evaluation.corrections import corrected
 from rescheduler.planning.evaluation.evacuation import Leaving, Ways
 from rescheduler.planning.evaluation.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.evaluation.justification import Justifications
+from rescheduler.planning.evaluation.relief_begun import relief_begun
 from rescheduler.planning.evaluation.reversals import Reversals
 from rescheduler.planning.evaluation.ties import precedence
 from rescheduler.planning.limits.budgets import Budgets
@@ -90,6 +91,7 @@ class WorkingCopy:
         ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed, left)
         for each in self.bindings:
             each.leave(Leaving(each, self.snapshot, limits, ways))
+            each.continue_relief(relief_begun(each.policy.name, self.snapshot, history))
         self.reversals = Reversals(self.snapshot, history)
         self.moved: set[int] = set()
         self.unroomed: dict[str, Problem] = {}

@@ -1,6 +1,5 @@
 """What a plan shows of the cluster: policies, readings and nodes, before and after."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -39,6 +38,9 @@ MOST_FINDINGS = 20
 MOST_KINDS = 5
 MOST_NODES = 2000
 MOST_MEASURED = 100
+Things = dict[tuple[str, str], set[str]]
+"""Names for one and for several of a thing, to which of them there are."""
+
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -48,7 +50,7 @@ class Before:
 
     costs: dict[str, float]
     findings: dict[str, list[FindingView]]
-    counts: dict[str, Counter[str]]
+    things: dict[str, Things]
     loads: dict[str, FloatArray]
 
     @classmethod
@@ -69,14 +71,31 @@ class Before:
         return cls(
             {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
             found,
-            {each.policy.name: _counts(each) for each in evaluated},
+            {each.policy.name: _things(each) for each in evaluated},
             {name: load.copy() for name, load in loads(evaluated).items()},
         )
 
 
-def _counts(binding: Binding) -> Counter[str]:
-    """How many findings of each code the term has now."""
-    return Counter(each.code for each in binding.findings)
+def _things(binding: Binding) -> Things:
+    """What the policy's findings count now, by what it is called."""
+    things: Things = {}
+    for each in binding.findings:
+        if each.thing and each.code in binding.policy.things:
+            things.setdefault(binding.policy.things[each.code], set()).add(each.thing)
+    return things
+
+
+def found_in(copy: WorkingCopy, before: Before) -> list[Found]:
+    """What all policies together count: what several of them find is one."""
+    return _found(_union(before.things.values()), _union(map(_things, copy.bindings)))
+
+
+def _union(parts: Iterable[Things]) -> Things:
+    things: Things = {}
+    for part in parts:
+        for name, each in part.items():
+            things.setdefault(name, set()).update(each)
+    return things
 
 
 def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
@@ -117,7 +136,7 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
-        found=_found(policy, before.counts.get(name, Counter()), _counts(binding)),
+        found=_found(before.things.get(name, {}), _things(binding)),
         room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         selection=selections.result(
@@ -127,11 +146,15 @@ def _policy_result(
     )
 
 
-def _found(policy: Policy, before: Counter[str], after: Counter[str]) -> list[Found]:
+def _found(before: Things, after: Things) -> list[Found]:
     return [
-        Found(one=one, many=many, before=before[code], after=after[code])
-        for code, (one, many) in policy.things.items()
-        if before[code] or after[code]
+        Found(
+            one=one,
+            many=many,
+            before=len(before.get((one, many), ())),
+            after=len(after.get((one, many), ())),
+        )
+        for one, many in sorted({*before, *after})
     ]
 
 

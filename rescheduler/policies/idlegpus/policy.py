@@ -13,9 +13,10 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import lasting
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.matching import select_pods
 

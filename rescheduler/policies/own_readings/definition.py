@@ -9,7 +9,8 @@ from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict, Yes
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.documents.promql import QUERY_PATTERN, Query, selectors, unmatched
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 
 Maker = Literal["nvidia", "amd", "intel", "gaudi"]
 Unit = Literal["ratio", "cores", "bytes", "bytes/s", "count", "GPUs", "watts", "celsius"]

@@ -14,7 +14,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import node_match, select_nodes, select_pods
 
 _SHOWN = 5

@@ -15,10 +15,10 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
+from rescheduler.policies.match import Match
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.servers.telemetry import Telemetry

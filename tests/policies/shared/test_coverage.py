@@ -10,9 +10,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.coverage import check_coverage, too_few
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.runtime.inspecting.checking import answers
