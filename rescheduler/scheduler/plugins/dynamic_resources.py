@@ -151,7 +151,7 @@ class DeviceClaims:
 class DynamicResources(Plugin):
     """Which devices are chosen is left to the allocator: only whether a choice exists counts.
 
-    Source: dynamic-resource-allocation/structured and plugins/dynamicresources, Kubernetes 1.36.
+    Source: dynamic-resource-allocation/structured and plugins/dynamicresources.
     """
 
     name: ClassVar[str] = "DynamicResources"
