@@ -3,7 +3,7 @@
 A pod is named by its UID, so that a fresh pod of the same name is never hit. Its own grace period
 holds. A request is sent once; whether a lost one took effect is found out by UID.
 
-Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
+Source: pkg/registry/core/pod/storage/eviction.go.
 """
 
 import re
@@ -101,7 +101,7 @@ def denied(answer: Answer) -> EvictionAnswer | None:
     """That admission refused this one request, whatever status it chose; None where it did not.
 
     Source: ToStatusErr in apiserver pkg/admission/plugin/webhook/errors/statuserror.go, and
-    plugin/policy/validating/dispatcher.go, Kubernetes 1.36.
+    plugin/policy/validating/dispatcher.go.
     """
     if answer.status < 400 or not _DENIED.search(answer.message) or _OURS in answer.message:
         return None

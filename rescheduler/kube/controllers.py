@@ -128,7 +128,7 @@ class Controller(Owner):
         """How many pods it wants to have where it is not suspended; a number not given is 1.
 
         Of a Job what is left to do, and none once it has ended.
-        Source: pkg/controller/job/job_controller.go, manageJob, Kubernetes 1.36.
+        Source: pkg/controller/job/job_controller.go, manageJob.
         """
         spec, status = self.spec, self.status
         if self.kind == "DaemonSet":
@@ -227,7 +227,7 @@ class PodDisruptionBudget(Base):
         """Why its status cannot be counted on, so that no eviction is allowed by it, or "".
 
         Source: checkAndDecrement in pkg/registry/core/pod/storage/eviction.go, and failSafe in
-        pkg/controller/disruption/disruption.go, Kubernetes 1.36.
+        pkg/controller/disruption/disruption.go.
         """
         status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
         for each in status.conditions or ():
@@ -339,7 +339,7 @@ class HorizontalPodAutoscaler(Base):
 
         An autoscaler that is off or reads no metric writes its last number again, or 0 where it has
         never had one: it scales nothing.
-        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go, Kubernetes 1.36.
+        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go.
         """
         off = any(
             (each.type == "ScalingActive" and each.status != "True")

@@ -347,6 +347,9 @@ class _Reader:
             if kind.noted or others:
                 self.unread.append(kind.name)
             return
+        if kind.optional and answer.status == 403:
+            self.unread.append(kind.name)
+            return
         fault = _Refused if answer.status == 403 else ClusterUnavailable
         raise fault(
             f"{kind.name} cannot be listed: {path} answered {answer.status}: {answer.message}",

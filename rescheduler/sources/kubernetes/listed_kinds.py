@@ -18,7 +18,7 @@ class Kind:
 
     older: its paths in versions that are read where the newer ones are not served, newest first.
     extension: not every cluster serves it. noted: that it is not served is said, since pods that
-    need it cannot be judged then.
+    need it cannot be judged then. optional: so it is where the account has no right to it.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Kind:
     right: str
     extension: bool = False
     noted: bool = False
+    optional: bool = False
     older: tuple[str, ...] = ()
 
 
@@ -123,6 +124,15 @@ LISTS = {
             ),
         )
     },
+    "device_taint_rules": Kind(
+        "DeviceTaintRule",
+        "/apis/resource.k8s.io/v1/devicetaintrules",
+        devices.DeviceTaintRule,
+        "list devicetaintrules.resource.k8s.io",
+        extension=True,
+        optional=True,
+        older=_older("resource.k8s.io", ("v1", "v1beta2"), "devicetaintrules"),
+    ),
     "storage_capacities": Kind(
         "CSIStorageCapacity",
         "/apis/storage.k8s.io/v1/csistoragecapacities",
