@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.managed_fields import ControllerMeta, NamespaceMeta
 from rescheduler.kube.objects import (
     Base,
     Condition,
@@ -16,9 +17,16 @@ from rescheduler.kube.objects import (
 )
 
 
+class TemplateMeta(Base):
+    """spec.template.metadata of a controller."""
+
+    labels: Labels | None = None
+
+
 class PodTemplate(Base):
     """spec.template of a controller: what its pods are made from, before admission."""
 
+    metadata: TemplateMeta | None = None
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
 
 
@@ -110,6 +118,7 @@ class Owner(Base):
 class Controller(Owner):
     """A workload object: what makes pods, or is above what does."""
 
+    metadata: ControllerMeta = msgspec.field(default_factory=ControllerMeta)
     spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
     status: ControllerStatus = msgspec.field(default_factory=ControllerStatus)
 
@@ -290,7 +299,7 @@ class Service(Base):
 class Namespace(Base):
     """A Namespace; its labels are what namespace selectors select by."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: NamespaceMeta = msgspec.field(default_factory=NamespaceMeta)
 
 
 class PriorityClass(Base):

@@ -64,6 +64,8 @@ _ALL = (
     Reason("ELG035", "The queue of Kueue might not admit the gang, or the replacement of the pod, as it is now.", "Give its ClusterQueue one flavor with enough quota of its own; the message says what is in the way."),
     Reason("ELG036", "The pod is run by an object of a kind that is not read, which may have opted out or be on its way out.", "Allow its kind in the Limits, such as `otherOwners: [Rollout.argoproj.io]`, or all of them by `otherOwners: Allow`; annotate what shall stay."),
     Reason("ELG037", "The pod names eviction responders, which the Eviction API passes by.", "Ask for its eviction by an EvictionRequest, or take `evictionResponders` out of the template."),
+    Reason("ELG039", "The pod's replacement would be another pod: the template of its owner, or what admission does to its pods, has changed since it was made.", "Roll the workload out, so that all its pods are made anew, or undo the change that the message names."),
+    Reason("ELG040", "The replacement would be refused or changed by rules that came after the pod: a LimitRange, the Pod Security level, the default node selector or tolerations of its namespace, or its PriorityClass.", "Change the rule or the template that the message names; where it says that something was not read, grant the right to list it."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),

@@ -13,6 +13,7 @@ from rescheduler.kube.controllers import (
     Owner,
     PodDisruptionBudget,
     PriorityClass,
+    ResourceQuota,
     Service,
 )
 from rescheduler.kube.dra.devices import (
@@ -24,6 +25,7 @@ from rescheduler.kube.dra.devices import (
 )
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.pods.pod_state import ended
@@ -41,6 +43,8 @@ _KINDS: dict[str, tuple[str, type]] = {
     "PodDisruptionBudget": ("budgets", PodDisruptionBudget),
     "PersistentVolume": ("volumes", PersistentVolume),
     "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
+    "LimitRange": ("limit_ranges", LimitRange),
+    "ResourceQuota": ("quotas", ResourceQuota),
     "PriorityClass": ("priority_classes", PriorityClass),
     "DeviceClass": ("device_classes", DeviceClass),
     "ResourceSlice": ("resource_slices", ResourceSlice),

@@ -19,6 +19,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
     Labels,
@@ -117,6 +118,7 @@ class _Body(msgspec.Struct):
     dependencies: Dependencies = Dependencies()
     owners: list[kinds.Owner] = []
     served: dict[str, str] = {}
+    limit_ranges: list[LimitRange] | None = None
 
 
 class _RecordedPod(_Pod):
@@ -147,6 +149,7 @@ _LATER = {
     "gang_objects": "Workload.kueue.x-k8s.io",
     "cluster_queues": "ClusterQueue",
     "local_queues": "LocalQueue",
+    "limit_ranges": "LimitRange",
 }
 """Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 

@@ -31,6 +31,7 @@ from rescheduler.kube.dra.devices import (
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
 from rescheduler.kube.pods.pod_requests import asking
@@ -93,6 +94,7 @@ class Snapshot:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     autoscalers: list[HorizontalPodAutoscaler] = field(default_factory=list)
     quotas: list[ResourceQuota] = field(default_factory=list)
+    limit_ranges: list[LimitRange] = field(default_factory=list)
     topologies: list[NodeResourceTopology] = field(default_factory=list)
     storage_classes: list[StorageClass] = field(default_factory=list)
     csi_drivers: list[CSIDriver] = field(default_factory=list)

@@ -40,6 +40,8 @@ TITLES = {
     "ELG035": "its queue admits it again",
     "ELG036": "its owners above are read or allowed",
     "ELG037": "no eviction responders",
+    "ELG039": "its replacement is like it",
+    "ELG040": "its replacement is admitted",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",

@@ -23,6 +23,7 @@ from rescheduler.sources.kubernetes.decode import (
     Unreadable,
     collector_off,
     decode_page,
+    holding,
     problem_of,
 )
 from rescheduler.sources.kubernetes.discovery import Discovery
@@ -238,8 +239,10 @@ class _Reader:
             if kind.name not in MAKERS or idle:
                 each.spec.template = None
             elif template is not None:
-                template.spec.volumes = None
+                template.spec.volumes = holding(template.spec.volumes or [])
                 template.spec = self._sharing.share(template.spec)
+                writes = each.metadata.managedFields or ()
+                each.metadata.managedFields = [w for w in writes if w.of_template] or None
             kept.append(each)
         return kept
 

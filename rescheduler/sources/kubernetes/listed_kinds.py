@@ -8,6 +8,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
 from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
@@ -18,7 +19,8 @@ class Kind:
 
     older: its paths in versions that are read where the newer ones are not served, newest first.
     extension: not every cluster serves it. noted: that it is not served is said, since pods that
-    need it cannot be judged then. optional: so it is where the account has no right to it.
+    need it cannot be judged then. optional: where the right to it is missing, pods that it governs
+    are left alone, and others are not.
     """
 
     name: str
@@ -75,6 +77,13 @@ LISTS = {
         "/api/v1/resourcequotas",
         kinds.ResourceQuota,
         "list resourcequotas",
+    ),
+    "limit_ranges": Kind(
+        "LimitRange",
+        "/api/v1/limitranges",
+        LimitRange,
+        "list limitranges",
+        optional=True,
     ),
     "topologies": Kind(
         "NodeResourceTopology",
