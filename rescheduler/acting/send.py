@@ -82,10 +82,6 @@ class Sender:
         """The records of what was evicted of this batch."""
         return [past for _, past in self.evicted]
 
-    def go_on(self, made: Sequence[PastMove]) -> None:
-        """Ask whether the run may go on after these of the batch. Raises: Halted."""
-        self._gates.go_on(made)
-
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""
         self._gates.guard(self._checks(snapshot), snapshot.cluster.version)

@@ -40,6 +40,7 @@ TITLES = {
     "ELG035": "its queue admits it again",
     "ELG036": "its owners above are read or allowed",
     "ELG037": "no eviction responders",
+    "ELG038": "nothing is missing in its namespace since earlier moves",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",
