@@ -26,7 +26,6 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SourceError
 from rescheduler.model.moves.calibration import scheduler_version
 from rescheduler.model.moves.gates import Purpose, gates_at
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
@@ -67,10 +66,6 @@ class Sender:
         self.records.history.begin(
             baseline_of(snapshot, self.records.history, batch, self.records.plan, policies)
         )
-
-    def go_on(self, made: Sequence[PastMove]) -> None:
-        """Ask whether the run may go on after these of the batch. Raises: Halted."""
-        self._gates.go_on(made)
 
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""

@@ -59,6 +59,12 @@ class ControllerSpec(Base):
         return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
+class ToldCondition(Condition):
+    """status.conditions[] with the message of whoever wrote it."""
+
+    message: str = ""
+
+
 class ControllerStatus(Base):
     """status of a controller, with the union of the fields that the kinds have."""
 
@@ -74,7 +80,7 @@ class ControllerStatus(Base):
     succeeded: int | None = 0
     desiredNumberScheduled: int = 0
     numberReady: int = 0
-    conditions: list[Condition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 READ_OWNERS = frozenset(
@@ -206,12 +212,6 @@ class BudgetSpec(Base):
     unhealthyPodEvictionPolicy: str | None = None
 
 
-class BudgetCondition(Condition):
-    """status.conditions[] of a PodDisruptionBudget."""
-
-    message: str = ""
-
-
 class BudgetStatus(Base):
     """status of a PodDisruptionBudget."""
 
@@ -221,7 +221,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[BudgetCondition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 class PodDisruptionBudget(Base):
