@@ -70,7 +70,7 @@ _ALL = (
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
     Reason("BUD003", "The status of the PodDisruptionBudget cannot be counted on.", "Wait until the disruption controller has updated it; where the message says SyncFailed, that never comes: give the budget a number as `minAvailable`, or let it select only pods of controllers with a scale subresource."),
-    Reason("BUD004", "A ResourceQuota does not admit the replacement beside the old pod.", "Raise the quota."),
+    Reason("BUD004", "A ResourceQuota does not admit the replacement, or not beside the old pod.", "Raise the quota; where it limits what a container does not ask for, say so in the template."),
     # Feasibility and landing
     Reason("FEA001", "No node is feasible for the replacement.", "Free or add capacity; `rescheduler explain pod` shows which filter rejects which nodes."),
     Reason("FEA002", "The replacement would come back to the node it left.", "Requests, taints, affinity or spread constraints decide where it lands; change one of them."),
