@@ -57,9 +57,14 @@ GANGS = frozenset(
         "pod-group.scheduling.sigs.k8s.io/name",
         "batch.x-k8s.io/pod-group",
         "gang.scheduling.koordinator.sh/name",
+        "yunikorn.apache.org/task-group-name",
+        "yunikorn.apache.org/task-groups",
     }
 )
 """Annotations that make a pod a member of a gang; `kube.gangs` says what each of them means."""
+
+YUNIKORN_APP = "yunikorn.apache.org/app-id"
+"""The application of a pod, all of which YuniKorn places as one gang."""
 
 GANG_SIZES = (
     "gang.scheduling.koordinator.sh/min-available",
@@ -103,6 +108,7 @@ READ = GANGS | {
     *GPU_INDICES,
     REQUEST_TARGETS,
     *GANG_SIZES,
+    YUNIKORN_APP,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,
     DO_NOT_DISRUPT,

@@ -92,8 +92,25 @@ def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
         assert "cannot be listed" in fault
 
 
+@pytest.mark.parametrize("status", [500, 503])
+@pytest.mark.parametrize("path", EXTENSIONS)
+def test_an_extension_that_fails_alone_costs_what_it_governs_and_no_more(
+    path: str, status: int, tmp_path: Path
+) -> None:
+    """As where the webhook that converts its objects is down."""
+    with connected(refusing(path, status), tmp_path) as (connection, _):
+        connection.attempts = 1
+        made = read_cluster(connection)
+    assert [each.metadata.name for each in made.pods] == ["web-0"]
+    assert made.unread == [EXTENSIONS[path]]
+    assert made.served == {EXTENSIONS[path]: f"it answered {status}: no"}
+    again = tmp_path / "recording"
+    save(made, again)
+    assert load(again).unread == made.unread
+
+
 @pytest.mark.parametrize(
-    ("path", "status"), sorted({*product(EXTENSIONS, (403, 404, 500))} - {(RULES, 403)})
+    ("path", "status"), sorted({*product(EXTENSIONS, (403, 404))} - {(RULES, 403)})
 )
 def test_an_extension_that_is_served_and_cannot_be_listed_is_an_error(
     path: str, status: int, tmp_path: Path

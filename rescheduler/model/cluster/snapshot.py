@@ -117,8 +117,7 @@ class Snapshot:
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     served: dict[str, str] = field(default_factory=dict)
-    """Of these, the kinds that are served in versions that we do not read: which, and which we do.
-    """
+    """Of these, why those that are served were not read: their versions, or what was answered."""
     readings: Readings = field(default_factory=Readings)
     failed: list[Pod] | None = None
     """Pods whose phase is Failed, without their specs; they hold no room, and no index counts them.

@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG040, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG042, DAT001."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -166,7 +166,7 @@ class Eligibility:
                 suspended=self._gangs.restarted(pod),
             )
             yield ("ELG015", "ELG036", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
-            yield ("ELG039", "ELG040"), self._replacements.refusal(each)
+            yield ("ELG041", "ELG042"), self._replacements.refusal(each)
         yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)

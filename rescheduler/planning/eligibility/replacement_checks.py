@@ -1,4 +1,4 @@
-"""Whether a pod's replacement will be made, and be like the pod: ELG039, ELG040.
+"""Whether a pod's replacement will be made, and be like the pod: ELG041, ELG042.
 
 It is made from the template that the owner has now, by the rules that the namespace has now. What
 does not show in the pod was changed after it was made.
@@ -78,13 +78,13 @@ class ReplacementChecks:
             return None
         if LIMIT_RANGES in self._snapshot.unread:
             text = "whether its replacement would be made is not known: LimitRange was not read"
-            return Problem("ELG040", text)
+            return Problem("ELG042", text)
         differing = [*self._differing(pod, following, changed=changed)]
         if differing:
             text = f"{following.source} has other {', '.join(differing)}"
-            return Problem("ELG039", f"its replacement would not be like it: {text}")
+            return Problem("ELG041", f"its replacement would not be like it: {text}")
         why = self._refused_class(following) or self._refused_here(pod, following)
-        return Problem("ELG040", why) if why else None
+        return Problem("ELG042", why) if why else None
 
     def _differing(self, pod: Pod, following: NextPod, *, changed: bool) -> Iterator[str]:
         """The fields that its replacement will have otherwise.

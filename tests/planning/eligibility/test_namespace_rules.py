@@ -64,7 +64,7 @@ def test_a_limit_range_that_came_later_holds_the_pod(
     found = verdict(cluster(owner, pods, *above, limit_ranges=[made]))
     assert bool(found) == bool(said)
     if found is not None:
-        assert found.code == ("ELG039" if "other requests" in said and not deployed else "ELG040")
+        assert found.code == ("ELG041" if "other requests" in said and not deployed else "ELG042")
         assert said in found.message
     made.metadata.namespace = "elsewhere"
     assert code(cluster(owner, pods, *above, limit_ranges=[made])) == ""
@@ -76,7 +76,7 @@ def test_what_a_limit_range_gave_to_the_pod_is_no_difference() -> None:
     pods = [of(owner, each, requests={"cpu": "2"}) for each in range(3)]
     given = {"limit_ranges": [limit_range(defaultRequest={"cpu": "2"})]}
     assert code(cluster(owner, pods, **given)) == ""
-    assert code(cluster(owner, pods)) == "ELG039"
+    assert code(cluster(owner, pods)) == "ELG041"
 
 
 def test_limit_ranges_that_were_not_read_hold_pods_and_the_reason_says_so() -> None:
@@ -84,7 +84,7 @@ def test_limit_ranges_that_were_not_read_hold_pods_and_the_reason_says_so() -> N
     before = cluster(owner, [of(owner, each) for each in range(3)], unread=["LimitRange"])
     found = verdict(before)
     assert found is not None
-    assert found.code == "ELG040"
+    assert found.code == "ELG042"
     assert "LimitRange was not read" in found.message
 
 
@@ -134,10 +134,10 @@ def test_a_level_of_pod_security_that_was_raised_holds_what_it_would_refuse(
     for each in pods:
         each.spec = owner.spec.template.spec
     before = cluster(owner, pods, top)
-    assert code(ruled(before, labels={ENFORCE: level})) == ("ELG040" if held else "")
+    assert code(ruled(before, labels={ENFORCE: level})) == ("ELG042" if held else "")
     # A pod that was made after it shows that it is admitted, as an exempt one is.
     assert code(ruled(before, labels={ENFORCE: level}, wrote=48 * HOUR)) == ""
-    assert code(ruled(before, labels={ENFORCE: level}, wrote=HOUR)) == ("ELG040" if held else "")
+    assert code(ruled(before, labels={ENFORCE: level}, wrote=HOUR)) == ("ELG042" if held else "")
 
 
 TOLERATED = "scheduler.alpha.kubernetes.io/defaultTolerations"
@@ -166,10 +166,10 @@ TOLERATED = "scheduler.alpha.kubernetes.io/defaultTolerations"
 def test_what_a_namespace_adds_to_its_pods_has_to_show(note: str, value: str, has: Json) -> None:
     owner = alone()
     without = cluster(owner, [of(owner, each) for each in range(3)])
-    assert code(ruled(without, annotations={note: value})) == "ELG040"
+    assert code(ruled(without, annotations={note: value})) == "ELG042"
     given = cluster(owner, [of(owner, each, **has) for each in range(3)])
     assert code(ruled(given, annotations={note: value})) == ""
-    assert code(ruled(given, annotations={})) == "ELG039"
+    assert code(ruled(given, annotations={})) == "ELG041"
 
 
 def classes(**values: int) -> list[PriorityClass]:
@@ -182,7 +182,7 @@ def classes(**values: int) -> list[PriorityClass]:
 
 @pytest.mark.parametrize(
     ("known", "held"),
-    [(classes(low=5), ""), (classes(low=6), "ELG039"), (classes(), "ELG040"), ([], "")],
+    [(classes(low=5), ""), (classes(low=6), "ELG041"), (classes(), "ELG042"), ([], "")],
 )
 def test_the_priority_class_of_the_pod_has_to_be_there_as_it_was(
     known: list[PriorityClass], held: str
@@ -197,6 +197,6 @@ def test_a_class_that_became_the_default_changes_the_replacement() -> None:
     pods = [of(owner, each) for each in range(3)]
     assert code(cluster(owner, pods, priority_classes=known)) == ""
     known[-1].globalDefault = True
-    assert code(cluster(owner, pods, priority_classes=known)) == "ELG039"
+    assert code(cluster(owner, pods, priority_classes=known)) == "ELG041"
     pods = [of(owner, each, priorityClassName="low", priority=5) for each in range(3)]
     assert code(cluster(owner, pods, priority_classes=known)) == ""

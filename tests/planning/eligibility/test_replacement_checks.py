@@ -141,7 +141,7 @@ def test_a_pod_stays_whose_template_was_edited(changes: Json, field: str, kind: 
     owner = alone(kind, **changes)
     before = cluster(owner, [of(owner, each, tolerations=DEFAULTS) for each in range(3)])
     found = verdict(before)
-    assert (found.code if found else "") == ("ELG039" if field else "")
+    assert (found.code if found else "") == ("ELG041" if field else "")
     if found is not None:
         assert f"the template of {kind} web has other {field}" in found.message
 
@@ -157,7 +157,7 @@ def test_what_admission_adds_to_all_pods_of_a_template_is_no_edit() -> None:
     pods = [of(owner, each, **added) for each in range(3)]
     assert code(cluster(owner, pods, top)) == ""
     bare = alone()
-    assert code(cluster(bare, [of(bare, each, **added) for each in range(3)])) == "ELG039"
+    assert code(cluster(bare, [of(bare, each, **added) for each in range(3)])) == "ELG041"
 
 
 @pytest.mark.parametrize(
@@ -169,7 +169,7 @@ def test_managed_fields_say_since_when_a_template_is_as_it_is(
 ) -> None:
     owner = written(alone(), *times)
     pods = [of(owner, each, nodeSelector={"pool": "a"}) for each in range(3)]
-    assert code(cluster(owner, pods)) == ("ELG039" if held else "")
+    assert code(cluster(owner, pods)) == ("ELG041" if held else "")
 
 
 def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_template() -> None:
@@ -178,7 +178,7 @@ def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_te
     pods = [of(owner, each) for each in range(3)]
     assert code(cluster(owner, pods, top)) == ""
     assert code(cluster(written(owner, HOUR), pods, top)) == ""
-    assert code(cluster(written(owner, HOUR, 48 * HOUR), pods, top)) == "ELG039"
+    assert code(cluster(written(owner, HOUR, 48 * HOUR), pods, top)) == "ELG041"
 
 
 def test_the_newest_pod_shows_what_admission_does_now() -> None:
@@ -192,7 +192,7 @@ def test_the_newest_pod_shows_what_admission_does_now() -> None:
         pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, **changed)]
         found = verdict(cluster(owner, pods, top))
         assert found is not None
-        assert found.code == "ELG039"
+        assert found.code == "ELG041"
         assert f"the newest pod of ReplicaSet web-1 has other {field}" in found.message
         assert code(cluster(owner, pods, top), 2) == ""
 
@@ -201,13 +201,13 @@ def test_a_pod_of_the_new_template_may_go_and_those_of_the_old_one_stay() -> Non
     owner = written(alone(nodeSelector={"disk": "ssd"}), 2 * HOUR)
     pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, nodeSelector={"disk": "ssd"})]
     before = cluster(owner, pods)
-    assert [code(before, each) for each in range(3)] == ["ELG039", "ELG039", ""]
+    assert [code(before, each) for each in range(3)] == ["ELG041", "ELG041", ""]
 
 
 def test_a_stateful_set_says_by_its_revision_which_pods_are_of_its_template() -> None:
     owner = alone("StatefulSet")
     owner.status.updateRevision = owner.status.currentRevision = "web-2"
-    for revision, held in (("web-2", ""), ("web-1", "ELG039"), ("", "ELG039")):
+    for revision, held in (("web-2", ""), ("web-1", "ELG041"), ("", "ELG041")):
         labels = {"app": "web", **({"controller-revision-hash": revision} if revision else {})}
         pods = [of(owner, n, labels=labels, nodeSelector={"pool": "a"}) for n in range(3)]
         assert code(cluster(owner, pods)) == held
@@ -217,12 +217,12 @@ def test_a_pod_that_was_resized_in_place_is_judged_by_the_others() -> None:
     owner = alone(cpu="4")
     pods = [of(owner, 0, requests={"cpu": "2"}), of(owner, 1), of(owner, 2)]
     pods[0].metadata.generation = 2
-    assert code(cluster(owner, pods)) == "ELG039"
+    assert code(cluster(owner, pods)) == "ELG041"
     pods[1:] = [of(owner, n, requests={"cpu": "4"}) for n in (1, 2)]
     assert code(cluster(owner, pods)) == ""
     pods[0] = of(owner, 0, requests={"cpu": "2"}, nodeSelector={"by": "hand"})
     pods[0].metadata.generation = 2
-    assert code(cluster(owner, pods)) == "ELG039"
+    assert code(cluster(owner, pods)) == "ELG041"
 
 
 def test_a_label_that_was_changed_by_hand_is_not_in_the_replacement() -> None:
