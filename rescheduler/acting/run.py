@@ -73,7 +73,6 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
             try:
                 releases.release_earlier(lambda: _observed(plan, actor))
                 _unguarded(plan)
-                sender.start(plan.cluster.version)
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
@@ -98,7 +97,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
         verdict = problem("ACT016", error.message)
     learned = plan.calibration
     if known is not None:
-        learned = calibration(known, actor.limits, plan.cluster.version)
+        learned = calibration(known, actor.limits, plan.cluster.version, actor.clock())
         found += [*misses(known, plan.id), *unread(known)]
     return Outcome(
         started=started,

@@ -57,14 +57,10 @@ class Sender:
         """When guards were asked last; None before they were."""
         self._plan = plan
         self.actor = actor
-        self._gates = Gates(plan, actor, history)
+        self._gates = Gates(plan, actor)
         self._seen: Snapshot | None = None
         self._last: datetime | None = None
         self._given_up: set[str] = set()
-
-    def start(self, version: str) -> None:
-        """Ask whether the run may begin. version: of the cluster. Raises: Halted."""
-        self._gates.start(version)
 
     def look_at(self, snapshot: Snapshot) -> None:
         """Let what is sent from now on be judged by this snapshot."""
@@ -73,7 +69,7 @@ class Sender:
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
         """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
         self.look_at(snapshot)
-        self._gates.begin(self._checks(snapshot), snapshot.cluster.version)
+        self._gates.begin(self._checks(snapshot))
         policies = self.actor.policies
         self.history.begin(baseline_of(snapshot, self.history, batch, self._plan, policies))
 
@@ -84,7 +80,7 @@ class Sender:
 
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""
-        self._gates.guard(self._checks(snapshot), snapshot.cluster.version)
+        self._gates.guard(self._checks(snapshot))
 
     def conclude(self) -> None:
         """Record where the replacements of this batch have landed, and report it as events."""

@@ -65,6 +65,7 @@ _ALL = (
     Reason("ELG036", "The pod is run by an object of a kind that is not read, which may have opted out or be on its way out.", "Allow its kind in the Limits, such as `otherOwners: [Rollout.argoproj.io]`, or all of them by `otherOwners: Allow`; annotate what shall stay."),
     Reason("ELG037", "The pod names eviction responders, which the Eviction API passes by.", "Ask for its eviction by an EvictionRequest, or take `evictionResponders` out of the template."),
     Reason("ELG038", "An evicted pod of the namespace has had no Ready replacement for too long, or does not go.", "Find out why it is missing; the message names its owner, and says until when the namespace is held."),
+    Reason("ELG039", "Too many replacements of this kind of controller landed elsewhere than predicted.", "Find out why, such as a profile or a plugin that is not declared; or lower `minLandingHitRate`."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),

@@ -9,7 +9,6 @@ from rescheduler.acting import run, send
 from rescheduler.acting.gates import FRESH, Gates
 from rescheduler.acting.reading import READ_IN
 from rescheduler.model.moves.gates import GATES, gates_at
-from rescheduler.model.moves.history import History
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.gates.table import PURE
 from tests.fakes.stage import Process, Stage
@@ -20,13 +19,12 @@ BEGIN, END = "<!-- gates -->\n", "<!-- end of gates -->"
 
 def functions() -> dict[str, set[str]]:
     """The names of the gates that have a function, by when they are looked at."""
-    gates = Gates("plan", Process(Stage(), "a").actor(), History())
+    gates = Gates("plan", Process(Stage(), "a").actor())
     steps = ast.parse(inspect.getsource(send)).body
     texts = {n.value for part in steps for n in ast.walk(part) if isinstance(n, ast.Constant)}
     return {
         "any time": set(gates._any_time),
         "batch": set(gates._of_batch),
-        "run": set(gates._of_run),
         "of a move": {*gates._of_move, *PURE},
         "intent": {gate.name for gate in GATES if gate.moment == "intent" and gate.name in texts},
     }
@@ -35,7 +33,6 @@ def functions() -> dict[str, set[str]]:
 def test_each_gate_has_a_function_at_its_moment() -> None:
     rows: dict[str, set[str]] = {
         "any time": set(),
-        "run": set(),
         "batch": set(),
         "of a move": set(),
         "intent": set(),

@@ -11,7 +11,7 @@ import msgspec
 
 from rescheduler.model.moves.calibration import LandingRecord, compare, likeliest
 from rescheduler.model.moves.gains import MOST_BASELINES, MOST_POLICIES, Baseline, GainRecord
-from rescheduler.model.moves.past_move import PastMove
+from rescheduler.model.moves.past_move import PastMove, mark
 from rescheduler.model.moves.selection import SelectionRecord
 
 MOST_RECORDS = 24
@@ -86,7 +86,9 @@ class History(msgspec.Struct, omit_defaults=True):
         if move.compared or not move.scheduler or not (move.landedOn or pending):
             return False
         comparison = compare(move.landing, move.unschedulable, move.landedOn)
-        self._record(move.controllerKind, move.scheduler).add(comparison, now)
+        self._record(move.controllerKind, move.scheduler).add(
+            comparison, now, move.namespace, mark(move.workload)
+        )
         move.compared, move.landing = True, likeliest(move.landing, COMPARED_NODES)
         move.unpredicted = bool(move.landedOn) and not comparison.within
         return True

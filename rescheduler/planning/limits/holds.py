@@ -11,6 +11,7 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.limits.landing_trust import Distrust, distrust
 from rescheduler.planning.limits.missing import (
     Missing,
     missing_replacements,
@@ -29,35 +30,38 @@ class Holds:
     """Who is held, as one snapshot and the history show it.
 
     everybody: why all moves are held; empty where only some are. namespaces: by name, why the pods
-    in it are left alone.
+    in it are left alone. distrust: the kinds of controllers whose landings are not as predicted.
     """
 
     everybody: tuple[Problem, ...]
     namespaces: dict[str, Problem]
+    distrust: Distrust
 
     @property
     def some(self) -> bool:
         """Whether anybody is held alone."""
-        return bool(self.namespaces)
+        return bool(self.namespaces or self.distrust.kinds or self.distrust.within)
 
-    def refusal(self, namespace: str) -> Problem | None:
-        """ELG038: why pods of this namespace are left alone, or None."""
-        return self.namespaces.get(namespace)
+    def refusal(self, namespace: str, kind: str) -> Problem | None:
+        """ELG038, ELG039: why pods of this namespace and kind of controller stay, or None."""
+        return self.namespaces.get(namespace) or self.distrust.refusal(kind, namespace)
 
 
 def holds_of(
     snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
 ) -> Holds:
     """The holds that follow from this history, as this snapshot shows it."""
+    distrusted = distrust(history, limits, snapshot.cluster.version, snapshot.taken)
     missing = missing_replacements(snapshot, eligibility, limits, history)
     if _of_several(missing, snapshot, limits, history):
-        return Holds(tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing), {})
+        found = tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing)
+        return Holds(found, {}, distrusted)
     namespaces: dict[str, Problem] = {}
     for each in missing:
         name = each.move.namespace
         text = _told(each, f"nothing moves in namespace {name}")
         namespaces.setdefault(name, Problem("ELG038", text))
-    return Holds((), namespaces)
+    return Holds((), namespaces, distrusted)
 
 
 def _of_several(

@@ -41,6 +41,7 @@ TITLES = {
     "ELG036": "its owners above are read or allowed",
     "ELG037": "no eviction responders",
     "ELG038": "nothing is missing in its namespace since earlier moves",
+    "ELG039": "pods of its kind land where predicted",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",
