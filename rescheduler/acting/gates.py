@@ -12,6 +12,7 @@ from rescheduler.acting.reading import Reader, unread
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
 from rescheduler.model.moves.gates import Gate, gates_at
+from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
@@ -31,11 +32,11 @@ _OfMove = Callable[[PodContext], PlannedMove | Problem | None]
 class Gates:
     """Asks the gates, each at its moment; keeps what the API server refused in this run."""
 
-    def __init__(self, plan: str, actor: Actor) -> None:
+    def __init__(self, plan: str, actor: Actor, history: History) -> None:
         """plan: its id."""
         self._plan = plan
         self._actor = actor
-        self.reader = Reader(actor, self.ready)
+        self.reader = Reader(actor, self.ready, history)
         self.barred: dict[tuple[str, str], Problem] = {}
         self._checks: Checks | None = None
         self._latest: Checks | None = None

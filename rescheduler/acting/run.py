@@ -67,7 +67,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
                     "make a new plan.",
                 )
-            known = history
+            known, slow = history, dict(history.slow)
             sender = Sender(plan.id, actor, history, results)
             releases = Releases(actor, history, sender)
             try:
@@ -80,7 +80,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     _carry_out(plan, batch, sender, releases, snapshot)
                 _locked(actor)
             finally:
-                _unsteer(actor, history)
+                _clear(actor, history, changed=history.slow != slow)
                 found += releases.still_pending()
         verdict = problem(DONE)
     except Halted as halt:
@@ -167,13 +167,16 @@ def _observed(plan: Plan, actor: Actor) -> Snapshot:
     return snapshot
 
 
-def _unsteer(actor: Actor, history: History) -> None:
+def _clear(actor: Actor, history: History, *, changed: bool) -> None:
     """Take every entry out of the table: the run ends, and nobody would do it later.
+
+    changed: whether anything else of the history is to be stored.
 
     Raises:
         LockLost, ActionError: they could not be taken out, or not stored that they were.
     """
-    if actor.steering.close(history.moves, every=True) and actor.lease.held:
+    closed = actor.steering.close(history.moves, every=True)
+    if (closed or changed) and actor.lease.held:
         actor.ledger.write(history)
 
 

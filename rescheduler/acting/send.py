@@ -57,7 +57,7 @@ class Sender:
         """When guards were asked last; None before they were."""
         self._plan = plan
         self.actor = actor
-        self._gates = Gates(plan, actor)
+        self._gates = Gates(plan, actor, history)
         self._seen: Snapshot | None = None
         self._last: datetime | None = None
         self._given_up: set[str] = set()

@@ -66,6 +66,7 @@ _ALL = (
     Reason("ELG037", "The pod names eviction responders, which the Eviction API passes by.", "Ask for its eviction by an EvictionRequest, or take `evictionResponders` out of the template."),
     Reason("ELG038", "An evicted pod of the namespace has had no Ready replacement for too long, or does not go.", "Find out why it is missing; the message names its owner, and says until when the namespace is held."),
     Reason("ELG039", "Too many replacements of this kind of controller landed elsewhere than predicted.", "Find out why, such as a profile or a plugin that is not declared; or lower `minLandingHitRate`."),
+    Reason("ELG040", "What pods of the namespace depend on took too long to read a short while ago.", "Look for very many pods or objects in that namespace; it is tried again at the time that the message names."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),

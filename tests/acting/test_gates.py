@@ -9,6 +9,7 @@ from rescheduler.acting import run, send
 from rescheduler.acting.gates import FRESH, Gates
 from rescheduler.acting.reading import READ_IN
 from rescheduler.model.moves.gates import GATES, gates_at
+from rescheduler.model.moves.history import History
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.gates.table import PURE
 from tests.fakes.stage import Process, Stage
@@ -19,7 +20,7 @@ BEGIN, END = "<!-- gates -->\n", "<!-- end of gates -->"
 
 def functions() -> dict[str, set[str]]:
     """The names of the gates that have a function, by when they are looked at."""
-    gates = Gates("plan", Process(Stage(), "a").actor())
+    gates = Gates("plan", Process(Stage(), "a").actor(), History())
     steps = ast.parse(inspect.getsource(send)).body
     texts = {n.value for part in steps for n in ast.walk(part) if isinstance(n, ast.Constant)}
     return {

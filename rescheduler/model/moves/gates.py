@@ -101,8 +101,9 @@ GATES: tuple[Gate, ...] = (
     Gate(
         "not held",
         "plan",
-        ("ELG038", "ELG039"),
-        "No replacement is missing in its namespace, and such pods land where that is predicted.",
+        ("ELG038", "ELG039", "ELG040"),
+        "No replacement is missing in its namespace, whose objects can be read in time, and such "
+        "pods land where that is predicted.",
         purposes=_PODS,
     ),
     Gate(

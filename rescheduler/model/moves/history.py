@@ -23,6 +23,9 @@ IN_FLIGHT_NODES, COMPARED_NODES = 500, 20
 RAMP_CYCLES = 3
 """In so many of the cycles that move anything after a cold start, one pod is moved."""
 
+SLOW_FOR = timedelta(hours=1)
+"""So long a namespace is left alone after what its pods depend on took too long to read."""
+
 LOOK_BACK = timedelta(hours=48)
 """How far back everything looks but budgets and cool-downs, which may look further."""
 
@@ -36,6 +39,7 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: the readings before the batches of which moves are still to be measured.
     gains: what the moves for each policy's sake have brought. selections: what each policy is known
     to select.
+    slow: namespaces to when what their pods depend on took too long to read.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
     """
@@ -47,6 +51,7 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: list[Baseline] = []
     gains: list[GainRecord] = []
     selections: list[SelectionRecord] = []
+    slow: dict[str, datetime] = {}
 
     def ramp_left(self, since: datetime) -> int:
         """How many cycles of the slow start are left, that which began then included."""

@@ -5,9 +5,10 @@ several show it, as it is then no longer one tenant's own doing.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History
+from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
@@ -43,7 +44,7 @@ class Holds:
         return bool(self.namespaces or self.distrust.kinds or self.distrust.within)
 
     def refusal(self, namespace: str, kind: str) -> Problem | None:
-        """ELG038, ELG039: why pods of this namespace and kind of controller stay, or None."""
+        """ELG038-ELG040: why pods of this namespace and kind of controller stay, or None."""
         return self.namespaces.get(namespace) or self.distrust.refusal(kind, namespace)
 
 
@@ -56,11 +57,16 @@ def holds_of(
     if _of_several(missing, snapshot, limits, history):
         found = tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing)
         return Holds(found, {}, distrusted)
-    namespaces: dict[str, Problem] = {}
+    namespaces = {
+        name: Problem("ELG040", _slow(name, at + SLOW_FOR))
+        for name, at in history.slow.items()
+        if at + SLOW_FOR > snapshot.taken
+    }
     for each in missing:
         name = each.move.namespace
         text = _told(each, f"nothing moves in namespace {name}")
-        namespaces.setdefault(name, Problem("ELG038", text))
+        if name not in namespaces or namespaces[name].code != "ELG038":
+            namespaces[name] = Problem("ELG038", text)
     return Holds((), namespaces, distrusted)
 
 
@@ -77,6 +83,13 @@ def _of_several(
     late = {move.podUid for each in missing for move in each.moves}
     last = [move for move in history.moves if move.charged and not move.frees][-_LAST:]
     return len(found) > 1 and sum(move.podUid in late for move in last) >= _THIRD
+
+
+def _slow(namespace: str, until: datetime) -> str:
+    return (
+        f"what pods of namespace {namespace} depend on took too long to read; nothing moves in it "
+        f"until {instant(until)}"
+    )
 
 
 def _told(missing: Missing, held: str) -> str:

@@ -42,6 +42,7 @@ TITLES = {
     "ELG037": "no eviction responders",
     "ELG038": "nothing is missing in its namespace since earlier moves",
     "ELG039": "pods of its kind land where predicted",
+    "ELG040": "its namespace is read in time",
     "DAT001": "objects decoded",
     "BUD001": "at most one PDB",
     "BUD002": "PDB allows it",
