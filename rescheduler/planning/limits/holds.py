@@ -95,4 +95,5 @@ def _slow(namespace: str, until: datetime) -> str:
 def _told(missing: Missing, held: str) -> str:
     """What is missing, who is held for it, and how that ends."""
     latest = "" if missing.until is None else f", at the latest until {instant(missing.until)}"
-    return f"{missing.sentence}; {held} until {missing.cause}{latest}"
+    forgive = f"or `rescheduler reset hold {missing.move.namespace}` forgives it"
+    return f"{missing.sentence}; {held} until {missing.cause}{latest}, {forgive}"

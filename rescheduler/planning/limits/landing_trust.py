@@ -73,11 +73,14 @@ def distrust(history: History, limits: Limits, version: str, now: datetime) -> D
             continue
         landed = _remembered([record], now)
         whose = f"{record.kind or 'all'} pods"
-        if found := _missed(_without_worst(landed, now), whose, scheduler, limits, now, ""):
+        if found := _missed(
+            _without_worst(landed, now), whose, scheduler, limits, now, "", record.kind
+        ):
             kinds[record.kind] = found
         for namespace in sorted({each.namespace for each in landed}):
             own = [each for each in landed if each.namespace == namespace]
-            if found := _missed(own, whose, scheduler, limits, now, f" in namespace {namespace}"):
+            where, name = f" in namespace {namespace}", f"{record.kind}/{namespace}"
+            if found := _missed(own, whose, scheduler, limits, now, where, name):
                 within[record.kind, namespace] = found
     return Distrust(kinds, within)
 
@@ -125,6 +128,7 @@ def _missed(
     limits: Limits,
     now: datetime,
     where: str,
+    name: str,
 ) -> Problem | None:
     """ELG039 where too few of these came as predicted, with when it ends at the latest."""
     sample = limits.minLandingSample
@@ -136,7 +140,8 @@ def _missed(
         "ELG039",
         f"of {counted(len(landed), 'workload')} with {whose} under scheduler {scheduler}{where}, "
         f"{rate:.0%} landed where that was predicted; at least {limits.minLandingHitRate:.0%} must "
-        f"(minLandingHitRate). Such pods stay{where} at the latest until {instant(until)}",
+        f"(minLandingHitRate). Such pods stay{where} at the latest until {instant(until)}, "
+        f"or `rescheduler reset landings {name}` forgets them",
     )
 
 

@@ -152,3 +152,4 @@ def test_a_hold_says_why_and_how_it_ends() -> None:
     assert "pod team-0/train-0-9 was evicted at 2026" in refused
     assert f"FailedCreate: {text}" in refused
     assert "until it has, at the latest until 2026" in refused
+    assert "rescheduler reset hold team-0" in refused
