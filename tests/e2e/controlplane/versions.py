@@ -1,7 +1,7 @@
 """The versions of the programs under test, in one place."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -46,6 +46,13 @@ def kubernetes(version: str) -> Program:
             f"{stamp}.gitMinor": minor,
         },
     )
+
+
+def only_scheduler(version: str) -> Program:
+    """kube-scheduler of that version alone, for one before an API server of another."""
+    whole = kubernetes(version)
+    name = "kube-scheduler"
+    return replace(whole, binaries={name: whole.binaries[name]})
 
 
 RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
