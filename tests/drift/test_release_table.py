@@ -23,7 +23,7 @@ def test_a_row_counts_decisions_tests_and_failures(tmp_path: Path) -> None:
     path = tmp_path / "report.xml"
     path.write_text(REPORT)
     assert row("1.36.3", read(path)) == (
-        "| 1.36.3 | 400 | 99.2% | 12,345 | 0 tests | 0 tests, 1 failed | 0 tests "
+        "| 1.36.3 | 400 | 99.2% | 12,345 | not run | 0 tests, 1 failed | not run "
         "| 240 decisions, 1 test |"
     )
     assert Part(passed=2).cell() == "2 tests"

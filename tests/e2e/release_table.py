@@ -49,6 +49,8 @@ class Part:
 
     def cell(self) -> str:
         """As the table shows it."""
+        if not (self.passed or self.failed):
+            return "not run"
         tests = f"{self.passed} test{'' if self.passed == 1 else 's'}"
         return f"{tests}, {len(self.failed)} failed" if self.failed else tests
 
@@ -97,7 +99,7 @@ def row(release: str, found: Mapping[str, Part]) -> str:
     """The release's line of the table."""
     landings = found["landings"].figures
     decisions, right = landings.get("decisions", 0), landings.get("as predicted", 0)
-    share = f"{right / decisions:.1%}" if decisions else "none"
+    share = f"{right / decisions:.1%}" if decisions else "not run"
     cells = [release, f"{decisions}", share, f"{landings.get('scores', 0):,}"]
     cells += [found[part].cell() for part in ("steering", "rights", "gangs")]
     devices = found["devices"]

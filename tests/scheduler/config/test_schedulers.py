@@ -16,12 +16,10 @@ from rescheduler.policies.files.policy_set import scheduler_from_document
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import Schedulers, digest, schedulers_of
-from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import Profile
 from rescheduler.sources.policy_files import load_policies
-from tests.cluster import node, pod, snapshot
+from tests.cluster import node, snapshot
 from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
-from tests.scheduler.test_requests import two
 
 
 def cluster(version: str = "v1.36.3", **changed: Any) -> Snapshot:
@@ -75,21 +73,6 @@ def test_a_scheduler_that_counts_requests_otherwise_is_not_followed() -> None:
     other = declared(version="1.33", schedulerName="other")
     older = schedulers_of(cluster(), [other]).profiles["other"]
     assert "counts pod-level requests otherwise than 1.36 does" in older.problem
-
-
-@pytest.mark.parametrize(("version", "expected"), [("1.36", 4000), ("1.37", 3000), ("", 3000)])
-def test_requests_count_as_the_usual_scheduler_counts_them_not_as_the_api_server(
-    version: str, expected: int
-) -> None:
-    """A kube-scheduler of 1.36 before an API server of 1.37, while a cluster is upgraded."""
-    growing, sample = pod("p", "a"), two()
-    growing.spec.containers = sample.spec.containers
-    growing.status.containerStatuses = sample.status.containerStatuses
-    made = replace(snapshot([node("a")], [growing]), cluster=Cluster(uid="1", version="v1.37.2"))
-    known = schedulers_of(made, [declared(version=version)] if version else [])
-    assert known.profiles[USUAL].problem == ""
-    occupancy = SchedulerModel(made, known.profiles).occupancy
-    assert occupancy.requested[occupancy.index["cpu"]].tolist() == [expected]
 
 
 def test_every_field_of_a_document_is_followed() -> None:
