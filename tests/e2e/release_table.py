@@ -36,6 +36,8 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 """What is tried, and the modules whose tests try it."""
 PODGROUPS = CONSUMABLE = 36
 """The first minor version whose API has PodGroups, and devices that are consumed in parts."""
+UPGRADED = 37
+"""The minor version whose API server also stands before the kube-scheduler of the one before."""
 _ROW = re.compile(r"^\| 1\.\d+\.\d+ \|.*$", re.MULTILINE)
 
 
@@ -58,6 +60,7 @@ class Part:
 def selected(release: str, parts: Sequence[str]) -> list[str]:
     """The tests of these parts that a release can run."""
     minor = int(release.split(".")[1])
+    upgraded = [f"{HERE}/every_upgrade.py"] if minor == UPGRADED and "landings" in parts else []
     gangs = "test_gangs"
     rows = [f"{HERE}/{module}.py" for part in parts for module in PARTS[part]]
     if minor < CONSUMABLE:
@@ -65,7 +68,7 @@ def selected(release: str, parts: Sequence[str]) -> list[str]:
     if minor < PODGROUPS:
         whole = f"{HERE}/{gangs}.py::test_a_gang_is_moved_as_a_whole_or_not_at_all"
         rows = [whole if row.endswith(f"{gangs}.py") else row for row in rows]
-    return rows
+    return [*rows, *upgraded]
 
 
 def run(release: str, parts: Sequence[str], folder: Path) -> dict[str, Part]:
@@ -83,6 +86,7 @@ def read(report: Path) -> dict[str, Part]:
     """What the report of one run says of each part."""
     found = {part: Part() for part in PARTS}
     of = {module: part for part, modules in PARTS.items() for module in modules}
+    of["every_upgrade"] = "landings"
     for case in ET.parse(report).iter("testcase"):
         part = found[of[case.attrib["classname"].rpartition(".")[2]]]
         if case.find("failure") is None and case.find("error") is None:
