@@ -1,10 +1,11 @@
 """The README's table of releases: what the runs gave, written by them."""
 
+import re
 from pathlib import Path
 
 from rescheduler.scheduler.config.versions import COMPARED
 from tests.e2e.controlplane.versions import RELEASES, kubernetes
-from tests.e2e.release_table import HEAD, Part, read, row, selected, written
+from tests.e2e.release_table import HEAD, README, Part, read, row, selected, written
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.e2e.test_landing" name="a"><properties>
@@ -45,7 +46,12 @@ def test_a_release_is_asked_what_it_has() -> None:
     assert set(new) - set(old) == {"tests/e2e/test_gangs.py", "tests/e2e/test_claims.py"}
 
 
-def test_every_release_that_counts_as_compared_can_be_built() -> None:
+def test_every_release_that_counts_as_compared_can_be_built_and_was_run() -> None:
     assert {each.removeprefix("v") for each in COMPARED.values()} <= set(RELEASES)
+    table = README.read_text(encoding="utf-8").partition(HEAD)[2]
+    for release in COMPARED.values():
+        (found,) = re.findall(rf"^\| {release[1:]} \| (\d+) \| ([\d.]+)% \|", table, re.MULTILINE)
+        assert int(found[0]) >= 300
+        assert found[1] == "100.0"
     for release in RELEASES:
         assert (kubernetes(release).folder / "go.sum").exists()

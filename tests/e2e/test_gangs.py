@@ -134,6 +134,8 @@ class Gangs:
         return self.cluster.control_plane.audit.mark()
 
 
+SPARED = ("wide", "loose") if MINOR == 36 else ("wide",)
+"""Gangs with a pod to spare of which it is known where kube-scheduler would put that one."""
 APPS = ("plain", "ring", "loose", "trial", "close", "wide", "llm", "sweep", "whole", "held")
 
 
@@ -208,12 +210,10 @@ def test_gangs_are_never_torn(gangs: Gangs) -> None:
 
     mark, loop = gangs.mark(), gangs.loop("Surplus")
     loop.until_content()
-    assert gangs.evicted(mark) == {"wide": 2, "loose": 2}, "three of four must run"
-    moves = {app: _moves(loop, app) for app in ("wide", "loose")}
-    assert {app: [len(each) for each in found] for app, found in moves.items()} == {
-        "wide": [1, 1],
-        "loose": [1, 1],
-    }, "one after the other"
+    assert gangs.evicted(mark) == dict.fromkeys(SPARED, 2), "three of four must run"
+    moves = {app: _moves(loop, app) for app in SPARED}
+    for app, found in moves.items():
+        assert [len(each) for each in found] == [1, 1], f"{app}: one after the other"
     for move in (move for found in moves.values() for each in found for move in each):
         assert move["landedOn"] in {share["node"] for share in move["landing"]} - {"n1"}
     assert sum(cluster.placement("loose").values()) == 4
