@@ -146,6 +146,10 @@ class Policy(Document):
 
         Asked of each policy with the limits, and of each two policies once, in either order.
         """
+        both = {getattr(each, "strategy", "") for each in (self, other)}
+        nodes = [getattr(each, "nodes", None) for each in (self, other)]
+        if both == {"Pack", "Balance"} and nodes[0] == nodes[1]:
+            yield "one packs the nodes that the other balances"
         own = {"name", "weight"}
         if self.model_dump(exclude=own) == other.model_dump(exclude=own):
             yield "they want the same, so it counts twice"

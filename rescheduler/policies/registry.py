@@ -38,9 +38,18 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 ELSEWHERE = {
     "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler",
+    "SchedulerConfiguration": "the text of its spec.rawConfig in a file of its own, which a "
+    "document of kind Scheduler names as `configFile`",
+    "ConfigMap": "the text of one key of its data as a file",
     "DeschedulerPolicy": "its plugins written as policies of ours: LowNodeUtilization as "
-    "Utilization, HighNodeUtilization as Utilization with `strategy: Pack`, RemoveDuplicates and "
-    "RemovePodsViolatingTopologySpreadConstraint as Spread, the others that begin with RemovePods, "
-    "RemoveFailedPods and PodLifeTime as Conformity",
+    "Allocation, with useDeviationThresholds as Allocation with `strategy: Balance`, and "
+    "HighNodeUtilization as Allocation with `strategy: Pack`, as all of these go by requests; with "
+    "metricsUtilization as Utilization with the same strategies; RemoveDuplicates and "
+    "RemovePodsViolatingTopologySpreadConstraint as Spread; the others that begin with RemovePods, "
+    "RemoveFailedPods and PodLifeTime as Conformity; what DefaultEvictor spares as `exclude` of "
+    "their `match`, or in the Limits",
+    "KubeDescheduler": "its profiles written as policies of ours: AffinityAndTaints as Conformity, "
+    "TopologyAndDuplicates as Spread, LifecycleAndUtilization as Conformity and Allocation, "
+    "DevPreviewLongLifecycle as Allocation, those that begin with KubeVirt as Utilization",
 }
 """Known kinds that belong in no policy file, with where they belong."""

@@ -8,21 +8,22 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
-from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
+from rescheduler.policies.shared.loads.load import Load, mean_share, read_load
+from rescheduler.policies.shared.loads.packing import PackingTerm
+from rescheduler.policies.shared.loads.resource_target import ResourceTarget
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
 from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
-from rescheduler.policies.utilization.load import Load, mean_share, read_load
-from rescheduler.policies.utilization.packing import PackingTerm
-from rescheduler.policies.utilization.resource_target import ResourceTarget
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
@@ -36,7 +37,6 @@ from rescheduler.policies.utilization.targets import (
     link_speeds,
     readings_of,
 )
-from rescheduler.policies.utilization.term import UtilizationTerm
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
@@ -163,7 +163,11 @@ class Utilization(Policy):
         return requests
 
     def unreachable(self) -> Iterator[str]:
-        """Targets that no load can be above."""
+        """Targets that no load can be above, and thresholds that no node is beyond."""
+        if self.strategy == "Balance" and self.tolerance >= 1:
+            yield "tolerance: no node is more than 100% above the mean"
+        if self.strategy == "Pack" and self.cold <= 0:
+            yield "cold: no load is below 0%, so no node is ever freed"
         for at, targets in self._targets() if self.strategy == "Relieve" else ():
             yield from targets.unreachable(".".join(map(str, at)))
 
@@ -175,16 +179,6 @@ class Utilization(Policy):
         for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
             if field in self.model_fields_set and self.strategy != strategy:
                 yield f"strategy is {self.strategy}, so {field} has no effect"
-
-    def conflicts(self, other: Strict) -> Iterator[str]:
-        """Besides, packing and balancing the same nodes."""
-        yield from super().conflicts(other)
-        if (
-            isinstance(other, Utilization)
-            and {self.strategy, other.strategy} == {"Pack", "Balance"}
-            and self.nodes == other.nodes
-        ):
-            yield "one packs the nodes that the other balances"
 
     def compile(self, snapshot: Snapshot) -> UtilizationTerm | DeviceTerm | CombinedTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
