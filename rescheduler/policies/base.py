@@ -17,6 +17,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
 from rescheduler.policies.terms import Term
+from rescheduler.policies.worked import Worked
 
 _MEANINGLESS = {"kind", "mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
 """Fields that may change without changing what a policy finds."""
@@ -53,6 +54,8 @@ class Policy(Document):
     """The reason codes that it can give, or whole families of them, for the documentation."""
     things: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
+    examples: ClassVar[tuple[Worked, ...]] = ()
+    """What it charges in small clusters, for the documentation."""
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
     keeps_charges: ClassVar[bool] = False

@@ -11,6 +11,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.allocation.amounts import made
+from rescheduler.policies.allocation.examples import EXAMPLES
 from rescheduler.policies.allocation.packing import RequestPackingTerm
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import NodeMatch, Policy
@@ -88,6 +89,7 @@ class Allocation(Policy):
     )
     codes: ClassVar[tuple[str, ...]] = ("ALC",)
     subject: ClassVar[Subject] = "nodes"
+    examples: ClassVar = EXAMPLES
 
     kind: Literal["Allocation"] = "Allocation"
     match: Match = Field(description="The pods that may be moved. Every pod counts.")

@@ -15,6 +15,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.registry import DOCUMENTS
+from rescheduler.policies.worked import Worked
 
 _INTRODUCTION = """\
 # Policies
@@ -66,6 +67,9 @@ def guide() -> str:
         file = f"{kind.lower()}.yaml"
         own = [row for row in _rows(definitions[kind]) if row not in common]
         parts += _section(kind, model.__doc__, own, shares=kind in kinds)
+        worked: tuple[Worked, ...] = getattr(model, "examples", ())
+        parts += ["What it charges, in numbers:", ""] if worked else []
+        parts += [line for each in worked for line in each.markdown()]
         parts += [f"Example: [{file}]({file})", ""]
         families: tuple[str, ...] = getattr(model, "codes", ())
         codes = [code for family in families for code in CATALOG if code.startswith(family)]

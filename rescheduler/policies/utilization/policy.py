@@ -24,6 +24,7 @@ from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
 from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
+from rescheduler.policies.utilization.examples import EXAMPLES
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
@@ -53,8 +54,8 @@ class Utilization(Policy):
     the pods are, so that the next cycle finds what a move promised, and a hot spot that fits
     nowhere stays where it is. Where one cycle does not move enough, the next ones go on, for up to
     6 hours after a move that still found the node hot. The unit is what those pods use on average
-    that may be moved and use at least 1% of a node, wherever they run, so that the costs of two
-    cycles can be compared.
+    that may be moved and use at least 1% of the largest node, wherever they run, so that the costs
+    of two cycles can be compared.
 
     No pod is moved for this policy's sake to where it would most likely be too much for its node:
     above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
@@ -97,6 +98,7 @@ class Utilization(Policy):
     )
     codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010", "RDG012")
     things: ClassVar = THINGS
+    examples: ClassVar = EXAMPLES
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"
