@@ -11,6 +11,7 @@ from rescheduler.documents.fields import (
     RATIO_PATTERN,
     SPEED_PATTERN,
 )
+from rescheduler.kube.nodes.node_marks import KNOWN_AVOIDED, KNOWN_LEAVING, known_marks
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
@@ -36,6 +37,15 @@ The unit of every cost is one badly placed pod, so weights mean the same in ever
 
 This page is generated from the models; change it there.
 """
+
+_MARKS = """\
+These count unless `avoidNodes` of the [Limits](#limits) ignores one. A node that is taken away is
+neither left nor counted on (ELG020, FEA016): whoever takes it away evicts its pods. A node that is
+avoided is broken or will be down for a while: pods may leave it, and none is sent there (FEA016).
+A taint counts whatever its effect, a taint that ends in `/` for all keys that begin so; a mark
+without a value for all values but `false`. On bare metal, give kured a taint
+(`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
+`--annotate-nodes=true`: otherwise it marks a node only once it drains it."""
 
 _COMMON = "Fields of every policy"
 _HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
@@ -77,10 +87,22 @@ def guide() -> str:
             parts += ["Reason codes:", ""]
             parts += [f"- `{code}` {CATALOG[code].sentence}" for code in codes]
             parts.append("")
+    parts += _known_marks()
     for name, definition in definitions.items():
         if name not in DOCUMENTS:
             parts += _section(name, definition["description"], _rows(definition), shares=False)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _known_marks() -> list[str]:
+    """The marks of nodes that count without a word in the Limits, by who sets them."""
+    parts = ["## Marks of nodes", "", _MARKS, "", "| set by | what becomes of the node | marks |"]
+    parts += ["|---|---|---|"]
+    for what, table in (("taken away", KNOWN_LEAVING), ("avoided", KNOWN_AVOIDED)):
+        for who, lines in table.items():
+            marks = ", ".join(f"`{mark.text}`" for mark in known_marks(lines))
+            parts.append(f"| {who} | {what} | {marks} |")
+    return [*parts, ""]
 
 
 def _section(name: str, text: str | None, rows: list[str], *, shares: bool) -> list[str]:
