@@ -41,13 +41,10 @@ ELSEWHERE = {
     "SchedulerConfiguration": "the text of its spec.rawConfig in a file of its own, which a "
     "document of kind Scheduler names as `configFile`",
     "ConfigMap": "the text of one key of its data as a file",
-    "DeschedulerPolicy": "its plugins written as policies of ours: LowNodeUtilization as "
-    "Allocation, with useDeviationThresholds as Allocation with `strategy: Balance`, and "
-    "HighNodeUtilization as Allocation with `strategy: Pack`, as all of these go by requests; with "
-    "metricsUtilization as Utilization with the same strategies; RemoveDuplicates and "
-    "RemovePodsViolatingTopologySpreadConstraint as Spread; the others that begin with RemovePods, "
-    "RemoveFailedPods and PodLifeTime as Conformity; what DefaultEvictor spares as `exclude` of "
-    "their `match`, or in the Limits",
+    "DeschedulerPolicy": "its plugins as policies of ours. By requests: Allocation for "
+    "LowNodeUtilization, with `strategy: Balance` for useDeviationThresholds, `Pack` for "
+    "HighNodeUtilization; with metricsUtilization: Utilization. Spread for RemoveDuplicates and "
+    "topology spread, Conformity for the others; see policies/README.md",
     "KubeDescheduler": "its profiles written as policies of ours: AffinityAndTaints as Conformity, "
     "TopologyAndDuplicates as Spread, LifecycleAndUtilization as Conformity and Allocation, "
     "DevPreviewLongLifecycle as Allocation, those that begin with KubeVirt as Utilization",

@@ -47,6 +47,38 @@ without a value for all values but `false`. On bare metal, give kured a taint
 (`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
 `--annotate-nodes=true`: otherwise it marks a node only once it drains it."""
 
+_OF_DESCHEDULER = """\
+## Coming from descheduler
+
+| descheduler | here |
+|---|---|
+| LowNodeUtilization | Allocation; `targetThresholds` are the targets of `resources` |
+| its `useDeviationThresholds` | Allocation with `strategy: Balance`; `tolerance` is how far above |
+| HighNodeUtilization | Allocation with `strategy: Pack`; `thresholds` are `cold` |
+| `metricsUtilization` of either | Utilization, with the same strategies |
+| RemoveDuplicates | Spread over `kubernetes.io/hostname` with `maxPerDomain: 1` |
+| RemovePodsViolatingTopologySpreadConstraint | Spread with `constraints: FromPods` |
+| RemovePodsViolatingInterPodAntiAffinity | Conformity with `podAntiAffinity` |
+| RemovePodsViolatingNodeAffinity | Conformity with `nodeAffinity` |
+| RemovePodsViolatingNodeTaints | Conformity with `nodeTaints` |
+| RemovePodsHavingTooManyRestarts | Conformity with `restarts` |
+| PodLifeTime | Conformity with `lifetime` |
+| RemoveFailedPods | Conformity with `failed`, which reports them |
+| `nodeSelector` | `nodes` of the policy |
+| `labelSelector`, `namespaces` | `match`, and its `exclude` |
+| `excludeOwnerKinds` | `exclude: {ownerKinds: [Job]}` in the `match` |
+| protection `PodsWithPVC` | `exclude: {persistentVolumeClaims: {all: true}}` in the `match` |
+| protection `PodsWithoutPDB` | `exclude: {podDisruptionBudget: DoesNotExist}` in the `match` |
+| protection `PodsWithResourceClaims`, DaemonSets, static and mirror pods | never moved, or only \
+where the landing is predicted |
+| `evictLocalStoragePods` | `localStorage: Allow` of the Limits |
+| `priorityThreshold` | `maxPriority` of the policy, or of the Limits |
+| `minReplicas`, `minPodAge` | `minReplicas`, `minPodAge` of the Limits |
+| `maxNoOfPodsToEvictPerNode`, `PerNamespace`, `Total` | `movesPerNode`, `movesPerNamespace`, \
+`movesPerCycle` of the Limits |
+| `nodeFit` | always: a pod is moved only where its landing is predicted |
+"""
+
 _COMMON = "Fields of every policy"
 _HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
 
@@ -87,7 +119,7 @@ def guide() -> str:
             parts += ["Reason codes:", ""]
             parts += [f"- `{code}` {CATALOG[code].sentence}" for code in codes]
             parts.append("")
-    parts += _known_marks()
+    parts += [*_known_marks(), _OF_DESCHEDULER]
     for name, definition in definitions.items():
         if name not in DOCUMENTS:
             parts += _section(name, definition["description"], _rows(definition), shares=False)

@@ -121,7 +121,7 @@ def test_what_was_probably_meant_is_text(
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("DeschedulerPolicy", "its plugins written as policies of ours: LowNodeUtilization"),
+        ("DeschedulerPolicy", "its plugins as policies of ours. By requests: Allocation"),
         ("KubeSchedulerConfiguration", "name this file as `configFile`"),
         ("scheduler", "`Scheduler`"),
         ("Deployment", "one of Allocation, Conformity, Fragmentation"),
@@ -151,7 +151,7 @@ def test_a_level_that_is_not_there_is_reported_where_it_is_named(tmp_path: Path)
 
 FOREIGN = {
     "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nnodeSelector: a=b\n\n": (
-        "its plugins written as policies of ours: LowNodeUtilization as Allocation, with "
+        "its plugins as policies of ours. By requests: Allocation for LowNodeUtilization, with "
     ),
     "apiVersion: aks.azure.com/v1alpha1\nkind: SchedulerConfiguration\nspec: {rawConfig: ''}\n": (
         "the text of its spec.rawConfig in a file of its own"
