@@ -58,6 +58,8 @@ class Policy(Document):
     """What it charges in small clusters, for the documentation."""
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
+    moves_pods: ClassVar[bool] = True
+    """Whether pods are moved for its sake, and it does not only report."""
     keeps_charges: ClassVar[bool] = False
     """Whether its term is `KeepsCharges`."""
     each_alone: ClassVar[bool] = False
@@ -149,10 +151,14 @@ class Policy(Document):
 
         Asked of each policy with the limits, and of each two policies once, in either order.
         """
+        other_kind = getattr(other, "kind", "")
         both = {getattr(each, "strategy", "") for each in (self, other)}
         nodes = [getattr(each, "nodes", None) for each in (self, other)]
         if both == {"Pack", "Balance"} and nodes[0] == nodes[1]:
             yield "one packs the nodes that the other balances"
+        bound = getattr(other, "maxPriority", None) if other_kind == "Limits" else None
+        if self.maxPriority is not None and bound is not None and self.maxPriority >= bound:
+            yield f"maxPriority has no effect: the Limits move no pod above {bound}"
         own = {"name", "weight"}
         if self.model_dump(exclude=own) == other.model_dump(exclude=own):
             yield "they want the same, so it counts twice"

@@ -25,6 +25,7 @@ from rescheduler.policies.utilization.combined import CombinedTerm
 from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
 from rescheduler.policies.utilization.examples import EXAMPLES
+from rescheduler.policies.utilization.groups import group_of_nodes, without_nodes
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
@@ -170,8 +171,14 @@ class Utilization(Policy):
             yield "tolerance: no node is more than 100% above the mean"
         if self.strategy == "Pack" and self.cold <= 0:
             yield "cold: no load is below 0%, so no node is ever freed"
-        for at, targets in self._targets() if self.strategy == "Relieve" else ():
-            yield from targets.unreachable(".".join(map(str, at)))
+        for at, targets in self._targets():
+            name = ".".join(map(str, at))
+            yield from targets.unreachable(name) if self.strategy == "Relieve" else ()
+            yield from targets.pressed_in_vain(name)
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """The groups of which no node has the targets."""
+        yield from without_nodes(self.groups, self.nodes, snapshot)
 
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
@@ -186,7 +193,7 @@ class Utilization(Policy):
         """The term, or the problem of the first reading that is not fit to act on."""
         selected = select_nodes(self.nodes, snapshot)
         matched = select_pods(self.match, snapshot)
-        group_of = self._groups(snapshot)
+        group_of = group_of_nodes(self.groups, snapshot)
         resource_targets: list[ResourceTarget] = []
         parts: list[UtilizationTerm | DeviceTerm] = []
         for resource in self._resources():
@@ -290,15 +297,6 @@ class Utilization(Policy):
     def _pressed(self, resource: str) -> bool:
         found = [each.of(resource) for each in self._all_targets()]
         return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
-
-    def _groups(self, snapshot: Snapshot) -> list[int]:
-        """The number of each node's targets: 0 the policy's own, then the groups'."""
-        answer = [0] * len(snapshot.nodes)
-        for number, group in reversed(list(enumerate(self.groups, start=1))):
-            chosen = select_nodes(NodeMatch(labels=group.nodes), snapshot)
-            for node in np.flatnonzero(chosen).tolist():
-                answer[node] = number
-        return answer
 
     def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
         """(nodes,) that field of each node's target; NaN where it has none."""

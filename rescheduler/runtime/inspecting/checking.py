@@ -11,8 +11,11 @@ from rescheduler.documents.validation import near
 from rescheduler.model.cluster.reading_answer import ReadingAnswer
 from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.never_moved import never_moved
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.shared.coverage import narrowed
@@ -67,15 +70,17 @@ def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
 
     What holds for every cluster is what `dead` tells.
     """
+    eligibility = Eligibility(snapshot, policies.limits, History())
     for policy in policies.policies:
         everywhere = set(policy.unreachable())
-        reasons = [each for each in inert(policy, snapshot) if each not in everywhere]
+        found = (*inert(policy, snapshot), *never_moved(policy, snapshot, eligibility))
+        reasons = [each for each in found if each not in everywhere]
         yield from (f"{_named(policy)}: {each}" for each in reasons)
         term = policy.compile(snapshot)
         if not isinstance(term, Problem) and term.scope() == 0 and not reasons:
-            found = selection_of(policy, snapshot)
-            nodes = "" if found.nodes is None else f" and {counted(found.nodes, 'node')}"
-            text = f"it selects {counted(found.pods, 'pod')}{nodes}, and evaluates none of them"
+            chosen = selection_of(policy, snapshot)
+            nodes = "" if chosen.nodes is None else f" and {counted(chosen.nodes, 'node')}"
+            text = f"it selects {counted(chosen.pods, 'pod')}{nodes}, and evaluates none of them"
             yield f"{_named(policy)}: {text}"
 
 
