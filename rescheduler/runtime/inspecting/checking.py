@@ -16,8 +16,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.never_moved import never_moved
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
 from rescheduler.policies.shared.coverage import narrowed
 from rescheduler.policies.shared.inert import inert
 from rescheduler.policies.shared.matching import selection_of
@@ -70,6 +72,7 @@ def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
 
     What holds for every cluster is what `dead` tells.
     """
+    yield from _rounded_to_none(policies.limits, snapshot)
     eligibility = Eligibility(snapshot, policies.limits, History())
     for policy in policies.policies:
         everywhere = set(policy.unreachable())
@@ -82,6 +85,25 @@ def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
             nodes = "" if chosen.nodes is None else f" and {counted(chosen.nodes, 'node')}"
             text = f"it selects {counted(chosen.pods, 'pod')}{nodes}, and evaluates none of them"
             yield f"{_named(policy)}: {text}"
+
+
+def _rounded_to_none(limits: Limits, snapshot: Snapshot) -> Iterator[str]:
+    """The percentages that are of so few pods, in each group of this cluster, that none may move.
+
+    What allows nothing of any number of pods is what `dead` tells.
+    """
+    allowances = Allowances(snapshot, limits)
+    for row in limits.move_limits:
+        amount = limits.amount(row)
+        if not isinstance(amount, str) or not allowed(amount, _MANY):
+            continue
+        of_pods = allowances.groups(row.per).of_pods
+        most = max((allowances.pods(row.per, each) for each in {*of_pods.tolist()}), default=0)
+        if most and not allowed(amount, most):
+            yield (
+                f"Limits {limits.name}: {row.field} is {amount}, of {counted(most, 'pod')} at "
+                "most that run here, which is rounded down to none: nothing will move"
+            )
 
 
 def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
