@@ -22,6 +22,7 @@ _NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _OWNER_KIND = rf"[A-Z][A-Za-z0-9]*\.{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _CONDITION = f"{_KEY}(=(True|False|Unknown))?"
 _LABEL = f"{_KEY}(={_VALUE})?"
+_ANNOTATION = f"{_KEY}(=[^\\n]{{1,253}})?"
 _TAINT = f"({_KEY}(={_VALUE})?|{_PREFIX})"
 
 _FILLED = r"\{(dataset|namespace)\}"
@@ -128,4 +129,9 @@ LabelPattern = Annotated[
     str,
     AfterValidator(_check(_LABEL, "must be a label key, or `key=value`")),
     _schema(_LABEL),
+]
+AnnotationPattern = Annotated[
+    str,
+    AfterValidator(_check(_ANNOTATION, "must be an annotation's key, or `key=value`")),
+    _schema(_ANNOTATION),
 ]

@@ -113,6 +113,8 @@ class _Envelope:
         if not isinstance(self._tree.value, dict):
             self._complain(self._tree.mark, "a document must be a mapping")
             return None
+        if self._foreign():
+            return None
         self._keys(self._tree, _ENVELOPE, "")
         self._text(self._tree, "apiVersion", "")
         version = self._tree.value.get("apiVersion")
@@ -131,6 +133,22 @@ class _Envelope:
                 self._complain(spec.keys[reserved], f"spec.{reserved}: unknown field `{reserved}`")
                 return None
         return model
+
+    def _foreign(self) -> bool:
+        """Whether it is another program's document as a whole: then that is the only problem."""
+        fields = self._tree.value if isinstance(self._tree.value, dict) else {}
+        version, kind = fields.get("apiVersion"), fields.get("kind")
+        if version is None or kind is None:
+            return False
+        texts = [each.value for each in (version, kind) if isinstance(each.value, str)]
+        if len(texts) < 2 or texts[1] in self._kinds or "rescheduler" in texts[0]:
+            return False
+        known = near(texts[1], self._kinds) if "/" not in texts[0] else ""
+        hint = self._elsewhere.get(texts[1], known) or "leave it out: it is of another program"
+        self.kind = texts[1]
+        message = f"kind: `{_cut(texts[1])}` of {_cut(texts[0])} is no policy of ours"
+        self._complain(kind.mark, message, hint)
+        return True
 
     def _model(self) -> type[Document] | None:
         self.kind = self._text(self._tree, "kind", "")

@@ -154,6 +154,7 @@ _ALL = (
     Reason("ALC001", "Pods request more of a node's resource than its target.", "A move to a node below its target repairs it."),
     Reason("ALC002", "A node has a resource free that is of no use without another one.", "A move that brings what is free into balance repairs it."),
     Reason("ALC003", "The targets that a node is annotated with cannot be read.", "Write them as JSON of quantities."),
+    Reason("ALC004", "A node of which little is requested could be emptied, and still has pods.", "Moves to the other nodes free it."),
     Reason("IDL001", "Pods have GPUs to themselves and hardly use them.", "Ask their owner; no move repairs it."),
     Reason("FRG001", "A node has free capacity that no pod of the cluster can use.", "A move that fills it, or frees enough for a whole pod, repairs it."),
     Reason("FRG002", "Pending pods fit on no node.", "Moves that free enough on one node repair it; else add capacity."),

@@ -17,6 +17,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.steering import Steering
 from rescheduler.policies.terms import Term
+from rescheduler.policies.worked import Worked
 
 _MEANINGLESS = {"kind", "mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
 """Fields that may change without changing what a policy finds."""
@@ -53,8 +54,12 @@ class Policy(Document):
     """The reason codes that it can give, or whole families of them, for the documentation."""
     things: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
+    examples: ClassVar[tuple[Worked, ...]] = ()
+    """What it charges in small clusters, for the documentation."""
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
+    moves_pods: ClassVar[bool] = True
+    """Whether pods are moved for its sake, and it does not only report."""
     keeps_charges: ClassVar[bool] = False
     """Whether its term is `KeepsCharges`."""
     each_alone: ClassVar[bool] = False
@@ -146,6 +151,14 @@ class Policy(Document):
 
         Asked of each policy with the limits, and of each two policies once, in either order.
         """
+        other_kind = getattr(other, "kind", "")
+        both = {getattr(each, "strategy", "") for each in (self, other)}
+        nodes = [getattr(each, "nodes", None) for each in (self, other)]
+        if both == {"Pack", "Balance"} and nodes[0] == nodes[1]:
+            yield "one packs the nodes that the other balances"
+        bound = getattr(other, "maxPriority", None) if other_kind == "Limits" else None
+        if self.maxPriority is not None and bound is not None and self.maxPriority >= bound:
+            yield f"maxPriority has no effect: the Limits move no pod above {bound}"
         own = {"name", "weight"}
         if self.model_dump(exclude=own) == other.model_dump(exclude=own):
             yield "they want the same, so it counts twice"

@@ -97,12 +97,9 @@ class Limits(MoveLimitFields):
     )
     avoidNodes: list[AvoidedNode] = Field(
         default_factory=list,
-        description="Nodes that no replacement is sent to, by a taint, condition or label of "
-        "theirs such as `- condition: DiskSlow`, besides those that are known: nodes that are "
-        "drained, rebooted or taken away by cluster-autoscaler, Karpenter, Cast AI, kured, "
-        "OpenShift, Gardener, Flatcar, GPU operators or a cloud, and nodes that Kubernetes, "
-        "node-problem-detector, EKS or AKS report as broken. `ignore: true` takes out one of "
-        "these.",
+        description="Nodes that no replacement is sent to, by a taint, condition, label or "
+        "annotation of theirs such as `- condition: DiskSlow`, besides those with one of the known "
+        "[marks of nodes](#marks-of-nodes). `ignore: true` takes out one of these.",
     )
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(

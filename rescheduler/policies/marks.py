@@ -7,7 +7,12 @@ from pydantic import Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
-from rescheduler.documents.label_names import ConditionPattern, LabelPattern, TaintPattern
+from rescheduler.documents.label_names import (
+    AnnotationPattern,
+    ConditionPattern,
+    LabelPattern,
+    TaintPattern,
+)
 from rescheduler.kube.nodes.node_marks import NodeMark, Source, node_mark
 
 
@@ -24,6 +29,10 @@ class AvoidedNode(Strict):
     label: LabelPattern | None = Field(
         None, description="Nodes with this label: `key`, which is not `false`, or `key=value`."
     )
+    annotation: AnnotationPattern | None = Field(
+        None,
+        description="Nodes with this annotation: `key`, which is not `false`, or `key=value`.",
+    )
     ignore: bool = Field(
         default=False,
         description="The mark says nothing in this cluster: not one that is built in.",
@@ -32,7 +41,7 @@ class AvoidedNode(Strict):
     @model_validator(mode="after")
     def _is_one_mark(self) -> "AvoidedNode":
         if len(self._given) != 1:
-            raise FieldError("must have one of taint, condition and label")
+            raise FieldError("must have one of taint, condition, label and annotation")
         return self
 
     @property
@@ -41,6 +50,7 @@ class AvoidedNode(Strict):
             ("taint", self.taint),
             ("condition", self.condition),
             ("label", self.label),
+            ("annotation", self.annotation),
         ]
         return [(source, text) for source, text in fields if text]
 

@@ -38,9 +38,15 @@ DOCUMENTS: dict[str, type[Document]] = {
 
 ELSEWHERE = {
     "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler",
-    "DeschedulerPolicy": "its plugins written as policies of ours: LowNodeUtilization as "
-    "Utilization, HighNodeUtilization as Utilization with `strategy: Pack`, RemoveDuplicates and "
-    "RemovePodsViolatingTopologySpreadConstraint as Spread, the others that begin with RemovePods, "
-    "RemoveFailedPods and PodLifeTime as Conformity",
+    "SchedulerConfiguration": "the text of its spec.rawConfig in a file of its own, which a "
+    "document of kind Scheduler names as `configFile`",
+    "ConfigMap": "the text of one key of its data as a file",
+    "DeschedulerPolicy": "its plugins as policies of ours. By requests: Allocation for "
+    "LowNodeUtilization, with `strategy: Balance` for useDeviationThresholds, `Pack` for "
+    "HighNodeUtilization; with metricsUtilization: Utilization. Spread for RemoveDuplicates and "
+    "topology spread, Conformity for the others; see policies/README.md",
+    "KubeDescheduler": "its profiles written as policies of ours: AffinityAndTaints as Conformity, "
+    "TopologyAndDuplicates as Spread, LifecycleAndUtilization as Conformity and Allocation, "
+    "DevPreviewLongLifecycle as Allocation, those that begin with KubeVirt as Utilization",
 }
 """Known kinds that belong in no policy file, with where they belong."""

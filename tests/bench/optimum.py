@@ -13,8 +13,8 @@ import highspy
 import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.spread.term import SpreadTerm
-from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.bench.drawn_load import CORES, HIGH, LOW, REQUEST, DrawnLoad, policies
 
 

@@ -27,13 +27,15 @@ def allocations() -> st.SearchStrategy[Policy]:
         ]
     )
     return st.builds(
-        lambda resources, balances: Allocation(
+        lambda resources, balances, strategy: Allocation(
             name="a",
             match=everything,
             nodes=everything,
             resources=resources,
-            balances=balances,
+            balances=[] if strategy == "Pack" else balances,
+            strategy=strategy,
         ),
         st.lists(each, min_size=1, max_size=3, unique_by=lambda each: each["resource"]),
         st.lists(balance, max_size=2),
+        st.sampled_from(["Relieve", "Balance", "Pack"]),
     )

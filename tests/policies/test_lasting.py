@@ -17,8 +17,8 @@ from rescheduler.planning.binding import bind
 from rescheduler.planning.evaluation.stability import Stability
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.cluster import reading
 from tests.picture import picture
 from tests.policies.numa.test_numa import SPLIT, bound, cluster, numa, two_zones

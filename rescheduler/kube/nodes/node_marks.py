@@ -11,6 +11,12 @@ from typing import Literal
 from rescheduler.kube.objects import Node
 
 Source = Literal["taint", "condition", "label", "annotation"]
+_SOURCES: dict[str, Source] = {
+    "taint": "taint",
+    "condition": "condition",
+    "label": "label",
+    "annotation": "annotation",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,165 +43,200 @@ def node_mark(source: Source, text: str) -> NodeMark:
     return NodeMark(source, name, value or ("True" if source == "condition" else ""))
 
 
-_LEAVING: dict[Source, str] = {
-    # Kubernetes, Cluster API; cluster-autoscaler, Karpenter, Cast AI; node termination handlers of
-    # AWS, Google and Azure; kured, OpenShift, Gardener; node maintenance operators.
-    "taint": """
-        node.kubernetes.io/unschedulable
-        node.kubernetes.io/not-ready
-        node.kubernetes.io/unreachable
-        node.kubernetes.io/out-of-service
-        node.cloudprovider.kubernetes.io/shutdown
-        node.cloudprovider.kubernetes.io/uninitialized
-        node.cluster.x-k8s.io/uninitialized
-        node.cluster.x-k8s.io/outdated-revision
-        ToBeDeletedByClusterAutoscaler
-        DeletionCandidateOfClusterAutoscaler
-        karpenter.sh/disrupted
-        karpenter.sh/disruption
-        karpenter.sh/unregistered
-        autoscaling.cast.ai/draining
-        aws-node-termination-handler/spot-itn
-        aws-node-termination-handler/scheduled-maintenance
-        aws-node-termination-handler/asg-lifecycle-termination
-        aws-node-termination-handler/rebalance-recommendation
-        cloud.google.com/impending-node-termination
-        baremetal.cluster.gke.io/maintenance
-        remediator.aks.microsoft.com/unschedulable
-        remediator.kubernetes.azure.com/unschedulable
-        weave.works/kured-node-reboot
-        UpdateInProgress
-        deployment.machine.sapcloud.io/prefer-no-schedule
-        medik8s.io/drain
-        medik8s.io/remediation
-        kubevirt.io/drain
+KNOWN_LEAVING: dict[str, str] = {
+    "Kubernetes": """
+        taint node.kubernetes.io/unschedulable
+        taint node.kubernetes.io/not-ready
+        taint node.kubernetes.io/unreachable
+        taint node.kubernetes.io/out-of-service
+        taint node.cloudprovider.kubernetes.io/shutdown
+        taint node.cloudprovider.kubernetes.io/uninitialized
+        condition DrainInProgress
+        condition Drained
+        condition MaintenanceInProgress
+        condition GracefulNodeShutdownInProgress
     """,
-    # Kubernetes 1.37; machine controllers of OpenShift and Gardener; AKS for spot VMs; draino.
-    "condition": """
-        DrainInProgress
-        Drained
-        MaintenanceInProgress
-        GracefulNodeShutdownInProgress
-        Terminating
-        PreemptionScheduled
-        PreemptScheduled
-        TerminateScheduled
-        RedeployScheduled
-        DrainScheduled
+    "Cluster API": """
+        taint node.cluster.x-k8s.io/uninitialized
+        taint node.cluster.x-k8s.io/outdated-revision
     """,
-    # Cast AI, GKE, Flatcar, and the driver upgrades of NVIDIA's operators.
-    "label": """
-        autoscaling.cast.ai/draining
-        cloud.google.com/active-node-maintenance=ONGOING
-        flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress=true
-        flatcar-linux-update.v1.flatcar-linux.net/before-reboot=true
-        nvidia.com/gpu-driver-upgrade-state=upgrade-required
-        nvidia.com/gpu-driver-upgrade-state=node-maintenance-required
-        nvidia.com/gpu-driver-upgrade-state=post-maintenance-required
-        nvidia.com/gpu-driver-upgrade-state=cordon-required
-        nvidia.com/gpu-driver-upgrade-state=wait-for-jobs-required
-        nvidia.com/gpu-driver-upgrade-state=pod-deletion-required
-        nvidia.com/gpu-driver-upgrade-state=drain-required
-        nvidia.com/gpu-driver-upgrade-state=pod-restart-required
-        nvidia.com/gpu-driver-upgrade-state=validation-required
-        nvidia.com/gpu-driver-upgrade-state=uncordon-required
-        nvidia.com/mig.config.state=pending
-        nvidia.com/mig.config.state=rebooting
-        nvidia.com/ofed-driver-upgrade-state=upgrade-required
-        nvidia.com/ofed-driver-upgrade-state=cordon-required
-        nvidia.com/ofed-driver-upgrade-state=wait-for-jobs-required
-        nvidia.com/ofed-driver-upgrade-state=pod-deletion-required
-        nvidia.com/ofed-driver-upgrade-state=drain-required
-        nvidia.com/ofed-driver-upgrade-state=pod-restart-required
-        nvidia.com/ofed-driver-upgrade-state=validation-required
-        nvidia.com/ofed-driver-upgrade-state=uncordon-required
+    "cluster-autoscaler": """
+        taint ToBeDeletedByClusterAutoscaler
+        taint DeletionCandidateOfClusterAutoscaler
     """,
-    # kured with --annotate-nodes, OpenShift's machine config daemon, Flatcar.
-    "annotation": """
-        weave.works/kured-reboot-in-progress
-        machineconfiguration.openshift.io/state=Working
-        machineconfiguration.openshift.io/state=Rebooting
-        flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress=true
+    "Karpenter": """
+        taint karpenter.sh/disrupted
+        taint karpenter.sh/disruption
+        taint karpenter.sh/unregistered
     """,
-}
-_AVOIDED: dict[Source, str] = {
-    # Kubernetes for kubelets that evict for want of something; GPU operators and agents.
-    "taint": """
-        node.kubernetes.io/memory-pressure
-        node.kubernetes.io/disk-pressure
-        node.kubernetes.io/pid-pressure
-        node.kubernetes.io/network-unavailable
-        cloud.google.com/maintenance-window-started
-        startup-taint.cluster-autoscaler.kubernetes.io/
-        amd-gpu-unhealthy
+    "Cast AI": """
+        taint autoscaling.cast.ai/draining
+        label autoscaling.cast.ai/draining
     """,
-    # Kubernetes; AKS; EKS node monitoring agent; node-problem-detector and AKS' and Nebius' own
-    # checks for it.
-    "condition": """
-        MaintenancePlanned
-        MemoryPressure
-        DiskPressure
-        PIDPressure
-        NetworkUnavailable
-        VMEventScheduled
-        RebootScheduled
-        FreezeScheduled
-        AcceleratedHardwareReady=False
-        ContainerRuntimeReady=False
-        KernelReady=False
-        NetworkingReady=False
-        StorageReady=False
-        KernelDeadlock
-        ReadonlyFilesystem
-        FilesystemCorruptionProblem
-        XfsShutdown
-        XfsHang
-        Ext4Error
-        CorruptDockerOverlay2
-        CperHardwareErrorFatal
-        KubeletUnhealthy
-        KubeletProblem
-        ContainerRuntimeUnhealthy
-        ContainerRuntimeProblem
-        FrequentKubeletRestart
-        FrequentDockerRestart
-        FrequentContainerdRestart
-        FrequentUnregisterNetDevice
-        GPUMissing
-        NVLinkStatusInactive
-        XIDErrors
-        IBLinkFlapping
-        UnhealthyNvidiaDevicePlugin
-        UnhealthyNvidiaDCGMServices
-        NebiusBootDiskIOError
-        NebiusGPUError
+    "EKS: node termination handler": """
+        taint aws-node-termination-handler/spot-itn
+        taint aws-node-termination-handler/scheduled-maintenance
+        taint aws-node-termination-handler/asg-lifecycle-termination
+        taint aws-node-termination-handler/rebalance-recommendation
     """,
-    # Flatcar, GKE, NVIDIA's operators.
-    "label": """
-        flatcar-linux-update.v1.flatcar-linux.net/reboot-needed=true
-        cloud.google.com/active-node-maintenance=PENDING
-        cloud.google.com/perform-maintenance=true
-        nvidia.com/gpu-driver-upgrade-state=upgrade-failed
-        nvidia.com/ofed-driver-upgrade-state=upgrade-failed
-        nvidia.com/mig.config.state=failed
+    "GKE": """
+        taint cloud.google.com/impending-node-termination
+        taint baremetal.cluster.gke.io/maintenance
+        label cloud.google.com/active-node-maintenance=ONGOING
     """,
-    "annotation": """
-        machineconfiguration.openshift.io/state=Degraded
-        machineconfiguration.openshift.io/state=Unreconcilable
+    "AKS": """
+        taint remediator.aks.microsoft.com/unschedulable
+        taint remediator.kubernetes.azure.com/unschedulable
+        condition PreemptionScheduled
+        condition PreemptScheduled
+        condition TerminateScheduled
+        condition RedeployScheduled
+        label kubernetes.azure.com/upgrade-status=Quarantined
+    """,
+    "OpenShift": """
+        taint UpdateInProgress
+        condition Terminating
+        annotation machineconfiguration.openshift.io/state=Working
+        annotation machineconfiguration.openshift.io/state=Rebooting
+    """,
+    "kured": """
+        taint weave.works/kured-node-reboot
+        annotation weave.works/kured-reboot-in-progress
+    """,
+    "Gardener": """
+        taint deployment.machine.sapcloud.io/prefer-no-schedule
+    """,
+    "draino": """
+        condition DrainScheduled
+    """,
+    "Flatcar": """
+        label flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress=true
+        label flatcar-linux-update.v1.flatcar-linux.net/before-reboot=true
+        annotation flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress=true
+    """,
+    "node maintenance operators": """
+        taint medik8s.io/drain
+        taint medik8s.io/remediation
+        taint kubevirt.io/drain
+    """,
+    "NVIDIA operators": """
+        label nvidia.com/gpu-driver-upgrade-state=upgrade-required
+        label nvidia.com/gpu-driver-upgrade-state=node-maintenance-required
+        label nvidia.com/gpu-driver-upgrade-state=post-maintenance-required
+        label nvidia.com/gpu-driver-upgrade-state=cordon-required
+        label nvidia.com/gpu-driver-upgrade-state=wait-for-jobs-required
+        label nvidia.com/gpu-driver-upgrade-state=pod-deletion-required
+        label nvidia.com/gpu-driver-upgrade-state=drain-required
+        label nvidia.com/gpu-driver-upgrade-state=pod-restart-required
+        label nvidia.com/gpu-driver-upgrade-state=validation-required
+        label nvidia.com/gpu-driver-upgrade-state=uncordon-required
+        label nvidia.com/ofed-driver-upgrade-state=upgrade-required
+        label nvidia.com/ofed-driver-upgrade-state=cordon-required
+        label nvidia.com/ofed-driver-upgrade-state=wait-for-jobs-required
+        label nvidia.com/ofed-driver-upgrade-state=pod-deletion-required
+        label nvidia.com/ofed-driver-upgrade-state=drain-required
+        label nvidia.com/ofed-driver-upgrade-state=pod-restart-required
+        label nvidia.com/ofed-driver-upgrade-state=validation-required
+        label nvidia.com/ofed-driver-upgrade-state=uncordon-required
+        label nvidia.com/mig.config.state=pending
+        label nvidia.com/mig.config.state=rebooting
     """,
 }
+"""Who says that somebody is taking a node away, or is about to, and by which marks."""
+
+KNOWN_AVOIDED: dict[str, str] = {
+    "Kubernetes": """
+        taint node.kubernetes.io/memory-pressure
+        taint node.kubernetes.io/disk-pressure
+        taint node.kubernetes.io/pid-pressure
+        taint node.kubernetes.io/network-unavailable
+        condition MaintenancePlanned
+        condition MemoryPressure
+        condition DiskPressure
+        condition PIDPressure
+        condition NetworkUnavailable
+    """,
+    "cluster-autoscaler": """
+        taint startup-taint.cluster-autoscaler.kubernetes.io/
+    """,
+    "EKS: node monitoring agent": """
+        condition AcceleratedHardwareReady=False
+        condition ContainerRuntimeReady=False
+        condition KernelReady=False
+        condition NetworkingReady=False
+        condition StorageReady=False
+    """,
+    "GKE": """
+        taint cloud.google.com/maintenance-window-started
+        label cloud.google.com/active-node-maintenance=PENDING
+        label cloud.google.com/perform-maintenance=true
+    """,
+    "AKS": """
+        condition VMEventScheduled
+        condition RebootScheduled
+        condition FreezeScheduled
+    """,
+    "node-problem-detector, AKS": """
+        condition KernelDeadlock
+        condition ReadonlyFilesystem
+        condition FilesystemCorruptionProblem
+        condition XfsShutdown
+        condition XfsHang
+        condition Ext4Error
+        condition CorruptDockerOverlay2
+        condition CperHardwareErrorFatal
+        condition KubeletUnhealthy
+        condition KubeletProblem
+        condition ContainerRuntimeUnhealthy
+        condition ContainerRuntimeProblem
+        condition FrequentKubeletRestart
+        condition FrequentDockerRestart
+        condition FrequentContainerdRestart
+        condition FrequentUnregisterNetDevice
+        condition GPUMissing
+        condition NVLinkStatusInactive
+        condition XIDErrors
+        condition IBLinkFlapping
+        condition UnhealthyNvidiaDevicePlugin
+        condition UnhealthyNvidiaDCGMServices
+    """,
+    "Nebius": """
+        condition NebiusBootDiskIOError
+        condition NebiusGPUError
+    """,
+    "OpenShift": """
+        annotation machineconfiguration.openshift.io/state=Degraded
+        annotation machineconfiguration.openshift.io/state=Unreconcilable
+    """,
+    "Flatcar": """
+        label flatcar-linux-update.v1.flatcar-linux.net/reboot-needed=true
+    """,
+    "NVIDIA operators": """
+        label nvidia.com/gpu-driver-upgrade-state=upgrade-failed
+        label nvidia.com/ofed-driver-upgrade-state=upgrade-failed
+        label nvidia.com/mig.config.state=failed
+    """,
+    "AMD GPU operator": """
+        taint amd-gpu-unhealthy
+    """,
+}
+"""Who says that a node is broken, or will be down for a while, and by which marks."""
 
 
-def _marks(table: dict[Source, str]) -> tuple[NodeMark, ...]:
-    return tuple(
-        node_mark(source, text) for source, lines in table.items() for text in lines.split()
-    )
+def known_marks(lines: str) -> tuple[NodeMark, ...]:
+    """The marks of one who sets them."""
+    words = [each.split() for each in lines.strip().splitlines()]
+    return tuple(node_mark(_SOURCES[source], text) for source, text in words)
 
 
-LEAVING = _marks(_LEAVING)
-"""Somebody is taking the node away, or is about to: it is neither left nor counted on."""
-AVOIDED = _marks(_AVOIDED)
-"""The node is broken or will be down for a while: pods may leave it, and none is sent there."""
+def _marks(table: dict[str, str]) -> tuple[NodeMark, ...]:
+    return tuple(mark for lines in table.values() for mark in known_marks(lines))
+
+
+LEAVING = _marks(KNOWN_LEAVING)
+"""The node is neither left nor counted on."""
+AVOIDED = _marks(KNOWN_AVOIDED)
+"""Pods may leave the node, and none is sent there."""
 
 
 class NodeMarks:

@@ -34,6 +34,7 @@ from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
+from rescheduler.kube.pods.pod_groups import PodGroups
 from rescheduler.kube.pods.pod_requests import asking
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.storage import (
@@ -346,6 +347,17 @@ class Snapshot:
         answer: dict[str, list[int]] = {}
         for index, budget in enumerate(self.budgets):
             answer.setdefault(budget.metadata.namespace, []).append(index)
+        return answer
+
+    @cached_property
+    def budgeted(self) -> BoolArray:
+        """(pods,) whether a PodDisruptionBudget selects each."""
+        representatives, of_pod = self.pod_template
+        groups = PodGroups(self.pods, representatives)
+        chosen = np.zeros(len(self.pods), dtype=np.bool_)
+        for each in self.budgets:
+            chosen[groups.select(each.spec.selector, frozenset({each.metadata.namespace}))] = True
+        answer: BoolArray = chosen[representatives][of_pod]
         return answer
 
     def budgets_of(self, pod: int) -> list[int]:

@@ -15,6 +15,8 @@ from rescheduler.model.moves.selection import (
 )
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.never_moved import never_moved
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
@@ -70,7 +72,13 @@ def _unknown(policy: Policy, now: datetime) -> SelectionRecord:
 
 
 def result(
-    history: History, policy: Policy, snapshot: Snapshot, limits: Limits, *, attended: bool
+    history: History,
+    policy: Policy,
+    snapshot: Snapshot,
+    limits: Limits,
+    eligibility: Eligibility,
+    *,
+    attended: bool,
 ) -> SelectionResult:
     """What the policy selects and whether it is demoted for that, for the report.
 
@@ -90,7 +98,7 @@ def result(
         demotedAt=trial.since if trial and not attended else None,
         demotedUntil=trial.since + limits.auditFirst if trial and not attended else None,
         problem=demotion(record, found, limits) if record and trial else None,
-        inert=tuple(inert(policy, snapshot)),
+        inert=(*inert(policy, snapshot), *never_moved(policy, snapshot, eligibility)),
     )
 
 

@@ -140,7 +140,12 @@ def _policy_result(
         room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         selection=selections.result(
-            copy.history, written, copy.snapshot, copy.limits, attended=copy.attended
+            copy.history,
+            written,
+            copy.snapshot,
+            copy.limits,
+            copy.eligibility,
+            attended=copy.attended,
         ),
         document=to_document(written),
     )

@@ -12,6 +12,8 @@ from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
+from rescheduler.model.wording import named
 
 PODS = "pods"
 """The resource of which each pod takes one, as kube-scheduler counts them."""
@@ -21,13 +23,14 @@ PODS = "pods"
 class Hinge:
     """One thing that costs. needs: "" for a target, else what `resource` is in balance with.
 
-    unit: how much of it is one average pod.
+    unit: how much of it is one average pod. than: what is exceeded where it costs, in words.
     """
 
     resource: str
     needs: str
     weight: float
     unit: float
+    than: str = "the target"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,29 +51,33 @@ def made(
     snapshot: Snapshot,
     targets: Sequence[tuple[str, float, float]],
     balances: Sequence[tuple[str, str, float, float]],
+    above_mean: tuple[BoolArray, float] | None = None,
 ) -> Amounts:
     """The hinges of targets (resource, share, weight) and of balances (one, other, ratio, weight).
 
     A balance ratio * free(one) - free(other) is linear in what is requested, so it is a hinge.
+    above_mean: (nodes,) of which the mean is taken, and by how much a node may be above it; a
+    target that is higher counts for nothing then.
     """
-    specs, of_pod = snapshot.pod_asking
-    asked = [pod_requests(each) for each in specs]
-    requests: dict[str, FloatArray] = {}
-    room: dict[str, FloatArray] = {}
     names = [each[0] for each in targets]
-    names += [name for each in balances for name in each[:2]]
-    for name in dict.fromkeys(names):
-        of_spec = np.array([_requested(each, name) for each in asked], dtype=np.float64)
-        requests[name] = of_spec[of_pod]
-        room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
-    readable, annotated = _annotated(snapshot.nodes)
+    requests, room = requested(
+        snapshot, [*names, *(name for each in balances for name in each[:2])]
+    )
+    readable, annotated = annotated_targets(snapshot.nodes)
     hinges, parts, slack, full = [], [], [], []
     bound = snapshot.pod_node >= 0
     for name, share, weight in targets:
-        hinges.append(Hinge(name, "", weight, _average(requests[name][bound])))
-        parts.append(requests[name])
         own = np.array([each.get(name, np.nan) for each in annotated], dtype=np.float64)
-        slack.append(np.where(np.isnan(own), share * room[name], own))
+        most, than = np.where(np.isnan(own), share * room[name], own), "the target"
+        if above_mean is not None:
+            selected, tolerance = above_mean
+            mean = mean_requested(snapshot, requests[name], room[name], selected & readable)
+            most = np.minimum(most, (mean + tolerance) * room[name])
+            if mean + tolerance < share:
+                than = f"the mean of {mean:.0%} and the tolerance of {tolerance:.0%}"
+        hinges.append(Hinge(name, "", weight, _average(requests[name][bound]), than))
+        parts.append(requests[name])
+        slack.append(most)
         full.append(np.maximum(room[name] - slack[-1], 0.0))
     for name, other, ratio, weight in balances:
         hinges.append(Hinge(name, other, weight, _average(requests[other][bound])))
@@ -84,6 +91,33 @@ def made(
         np.stack(full, axis=1),
         readable,
     )
+
+
+def requested(
+    snapshot: Snapshot, names: Sequence[str]
+) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
+    """By resource, (pods,) what each requests, and (nodes,) what is allocatable."""
+    specs, of_pod = snapshot.pod_asking
+    asked = [pod_requests(each) for each in specs]
+    requests: dict[str, FloatArray] = {}
+    room: dict[str, FloatArray] = {}
+    for name in dict.fromkeys(names):
+        of_spec = np.array([_requested(each, name) for each in asked], dtype=np.float64)
+        requests[name] = of_spec[of_pod]
+        room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
+    return requests, room
+
+
+def mean_requested(
+    snapshot: Snapshot, requests: FloatArray, room: FloatArray, selected: BoolArray
+) -> float:
+    """The share that is requested of all that these nodes have; infinite where they have none.
+
+    No move among them changes it, as each node weighs as much as it has.
+    """
+    there = np.append(selected & (room > 0), False)
+    total = float(room[there[:-1]].sum())
+    return float(requests[there[snapshot.pod_node]].sum()) / total if total > 0 else np.inf
 
 
 def _requested(asked: Mapping[str, int], name: str) -> float:
@@ -101,7 +135,7 @@ def _allocatable(node: Node, name: str) -> float:
     return 0.0 if found is None else nanos(found) / NANO
 
 
-def _annotated(nodes: Sequence[Node]) -> tuple[BoolArray, list[dict[str, float]]]:
+def annotated_targets(nodes: Sequence[Node]) -> tuple[BoolArray, list[dict[str, float]]]:
     """(nodes,) whether the annotation of each can be read, and what it says."""
     readable, found = np.ones(len(nodes), dtype=np.bool_), []
     for number, node in enumerate(nodes):
@@ -114,6 +148,15 @@ def _annotated(nodes: Sequence[Node]) -> tuple[BoolArray, list[dict[str, float]]
                 readable[number] = False
         found.append(own)
     return readable, found
+
+
+def unreadable(snapshot: Snapshot, nodes: BoolArray) -> tuple[Problem, ...]:
+    """ALC003 for these nodes, of which the annotation cannot be read."""
+    if not nodes.any():
+        return ()
+    names = [snapshot.nodes[node].metadata.name for node in np.flatnonzero(nodes)]
+    text = f"{REQUEST_TARGETS} of {named(names, 'node')} is not JSON of quantities"
+    return (Problem("ALC003", f"{text}; they are left out"),)
 
 
 def _targets(text: str) -> dict[str, float]:

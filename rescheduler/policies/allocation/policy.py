@@ -11,6 +11,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.allocation.amounts import made
+from rescheduler.policies.allocation.examples import EXAMPLES
+from rescheduler.policies.allocation.packing import RequestPackingTerm
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
@@ -56,13 +58,21 @@ class Allocation(Policy):
 
     It goes by requests alone, so it needs no readings, and works for every resource that pods
     request: that is what is reserved for peaks, for a failover, or for the devices of one job. An
-    average pod is what those request on average that request any. Besides, a node is charged for
-    what it has free of one resource that cannot be used for want of another (`balances`):
+    average pod is what those request on average that request any. With `strategy: Balance` a target
+    is at most the mean of the selected nodes, each weighed by its size, plus `tolerance`. Besides,
+    a node is charged for what it has free of one resource that cannot be used for want of another
+    (`balances`):
 
         weight * max(0, ratio * free of `resource` - free of `needs`) / average request of `needs`
 
+    `strategy: Pack` charges 1.0 besides for each pod on a node that is to be freed, and for each
+    that would land on an empty one. To be freed are the nodes of which less than `cold` is
+    requested, of every resource with a target; which of them, and what the scheduler must do for
+    it, is as with `Pack` of [Utilization](#utilization).
+
     Pods that are bound count, with what the scheduler counts for them. A node whose annotation
-    cannot be read is left out, and the report warns of it (ALC003).
+    cannot be read is left out, and the report warns of it (ALC003). Sources: descheduler's
+    LowNodeUtilization, useDeviationThresholds and HighNodeUtilization.
     """
 
     model_config = ConfigDict(
@@ -79,11 +89,23 @@ class Allocation(Policy):
     )
     codes: ClassVar[tuple[str, ...]] = ("ALC",)
     subject: ClassVar[Subject] = "nodes"
+    examples: ClassVar = EXAMPLES
 
     kind: Literal["Allocation"] = "Allocation"
     match: Match = Field(description="The pods that may be moved. Every pod counts.")
     nodes: NodeMatch = Field(description="The nodes that have targets.")
     resources: list[ResourceTarget] = Field(default_factory=list, description="The targets.")
+    strategy: Literal["Relieve", "Balance", "Pack"] = Field(
+        "Relieve",
+        description="Relieve: nodes above a target give pods away. Balance: so do nodes far above "
+        "the mean. Pack: so do nodes of which little is requested, until they are free.",
+    )
+    tolerance: Ratio = Field(
+        0.1, description="With `Balance`: how far a node may be above the mean."
+    )
+    cold: Ratio = Field(
+        0.3, description="With `Pack`: a node of which less is requested, of every resource."
+    )
     balances: list[Balance] = Field(
         default_factory=list, description="What shall be free together."
     )
@@ -92,11 +114,15 @@ class Allocation(Policy):
     def _wants_something(self) -> "Allocation":
         if not self.resources and not self.balances:
             raise ValueError("at least one of resources, balances is required")
+        if self.strategy == "Pack" and (self.balances or not self.resources):
+            what = "has no `balances`" if self.balances else "needs `resources`"
+            at: FieldPath = ("balances",) if self.balances else ()
+            raise FieldError(f"strategy Pack {what}", at, others=[("strategy",)])
         names = [each.resource for each in self.resources]
         for number, name in enumerate(names):
             if (first := names.index(name)) < number:
-                at, other = ("resources", number, "resource"), ("resources", first, "resource")
-                raise FieldError(f"another target is of {name} too", at, others=[other])
+                place, other = ("resources", number, "resource"), ("resources", first, "resource")
+                raise FieldError(f"another target is of {name} too", place, others=[other])
         for number, each in enumerate(self.balances):
             if each.resource == each.needs:
                 said = f"{each.resource} cannot be in balance with itself"
@@ -105,9 +131,15 @@ class Allocation(Policy):
         return self
 
     def without_effect(self) -> Iterator[str]:
-        """Besides, a target that no pod is above, as none may be."""
+        """Besides, a target that nothing is above, and fields of other strategies."""
         yield from super().without_effect()
-        for each in self.resources:
+        for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
+            if field in self.model_fields_set and self.strategy != strategy:
+                yield f"strategy is {self.strategy}, so {field} has no effect"
+        for number, each in enumerate(self.resources) if self.strategy == "Pack" else ():
+            if "weight" in each.model_fields_set:
+                yield f"strategy is Pack, so resources.{number}.weight has no effect"
+        for each in self.resources if self.strategy == "Relieve" else ():
             if each.target == 1.0:
                 yield (
                     f"the target of {each.resource} is 100%, which requests are never above, so it "
@@ -123,15 +155,32 @@ class Allocation(Policy):
             yield from absent_resource(f"{at}.resource", balance.resource, snapshot)
             yield from absent_resource(f"{at}.needs", balance.needs, snapshot)
 
-    def compile(self, snapshot: Snapshot) -> AllocationTerm | Problem:
+    def unreachable(self) -> Iterator[str]:
+        """Thresholds that no node is ever above, or below."""
+        if self.strategy == "Balance" and self.tolerance >= 1:
+            yield "tolerance: no node is more than 100% above the mean"
+        if self.strategy == "Pack" and self.cold <= 0:
+            yield "cold: no node has less than 0% requested, so none is ever freed"
+
+    @property
+    def frees_nodes(self) -> bool:
+        """Whether nodes of which little is requested are emptied."""
+        return self.strategy == "Pack"
+
+    def compile(self, snapshot: Snapshot) -> AllocationTerm | RequestPackingTerm | Problem:
         """The term; readings are not needed."""
+        selected, movable = select_nodes(self.nodes, snapshot), select_pods(self.match, snapshot)
+        if self.strategy == "Pack":
+            targets = [(each.resource, each.target) for each in self.resources]
+            return RequestPackingTerm(snapshot, targets, selected, movable, self.cold)
         return AllocationTerm(
             snapshot,
             made(
                 snapshot,
                 [(each.resource, each.target, each.weight) for each in self.resources],
                 [(each.resource, each.needs, each.ratio, each.weight) for each in self.balances],
+                (selected, self.tolerance) if self.strategy == "Balance" else None,
             ),
-            select_nodes(self.nodes, snapshot),
-            select_pods(self.match, snapshot),
+            selected,
+            movable,
         )

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rescheduler.kube.annotations import REQUEST_TARGETS
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
-from rescheduler.policies.allocation.amounts import Amounts, Hinge
+from rescheduler.policies.allocation.amounts import Amounts, Hinge, unreadable
 from rescheduler.policies.shared.hinges import Hinges
 from rescheduler.policies.shared.of_nodes import OfNodes
 
@@ -27,7 +25,7 @@ class AllocationTerm:
         self._names = [each.metadata.name for each in snapshot.nodes]
         self._amounts = amounts
         self._selected = selected & amounts.readable
-        self._unreadable = selected & ~amounts.readable
+        self._warnings = unreadable(snapshot, selected & ~amounts.readable)
         scale = np.array([each.weight / each.unit for each in amounts.hinges])
         self._scale = scale * self._selected[:, None]
         self._node = snapshot.pod_node.copy()
@@ -100,11 +98,7 @@ class AllocationTerm:
 
     def warnings(self) -> tuple[Problem, ...]:
         """The nodes whose annotation cannot be read."""
-        names = [self._names[node] for node in np.flatnonzero(self._unreadable)]
-        if not names:
-            return ()
-        text = f"{REQUEST_TARGETS} of {counted(len(names), 'node')} ({names[0]} first) is not JSON"
-        return (Problem("ALC003", f"{text} of quantities; they are left out"),)
+        return self._warnings
 
 
 def _sentence(hinge: Hinge, over: float) -> str:
@@ -115,6 +109,6 @@ def _sentence(hinge: Hinge, over: float) -> str:
             f"{over / hinge.weight:.2g} average pods"
         )
     return (
-        f"{amount:.4g} more of {hinge.resource} is requested than the target: about "
+        f"{amount:.4g} more of {hinge.resource} is requested than {hinge.than}: about "
         f"{over / hinge.weight:.2g} average pods"
     )

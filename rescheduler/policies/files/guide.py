@@ -11,10 +11,12 @@ from rescheduler.documents.fields import (
     RATIO_PATTERN,
     SPEED_PATTERN,
 )
+from rescheduler.kube.nodes.node_marks import KNOWN_AVOIDED, KNOWN_LEAVING, known_marks
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.registry import DOCUMENTS
+from rescheduler.policies.worked import Worked
 
 _INTRODUCTION = """\
 # Policies
@@ -34,6 +36,47 @@ is left out of a `match` or of `nodes`; as there, all that it gives must hold.
 The unit of every cost is one badly placed pod, so weights mean the same in every kind.
 
 This page is generated from the models; change it there.
+"""
+
+_MARKS = """\
+These count unless `avoidNodes` of the [Limits](#limits) ignores one. A node that is taken away is
+neither left nor counted on (ELG020, FEA016): whoever takes it away evicts its pods. A node that is
+avoided is broken or will be down for a while: pods may leave it, and none is sent there (FEA016).
+A taint counts whatever its effect, a taint that ends in `/` for all keys that begin so; a mark
+without a value for all values but `false`. On bare metal, give kured a taint
+(`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
+`--annotate-nodes=true`: otherwise it marks a node only once it drains it."""
+
+_OF_DESCHEDULER = """\
+## Coming from descheduler
+
+| descheduler | here |
+|---|---|
+| LowNodeUtilization | Allocation; `targetThresholds` are the targets of `resources` |
+| its `useDeviationThresholds` | Allocation with `strategy: Balance`; `tolerance` is how far above |
+| HighNodeUtilization | Allocation with `strategy: Pack`; `thresholds` are `cold` |
+| `metricsUtilization` of either | Utilization, with the same strategies |
+| RemoveDuplicates | Spread over `kubernetes.io/hostname` with `maxPerDomain: 1` |
+| RemovePodsViolatingTopologySpreadConstraint | Spread with `constraints: FromPods` |
+| RemovePodsViolatingInterPodAntiAffinity | Conformity with `podAntiAffinity` |
+| RemovePodsViolatingNodeAffinity | Conformity with `nodeAffinity` |
+| RemovePodsViolatingNodeTaints | Conformity with `nodeTaints` |
+| RemovePodsHavingTooManyRestarts | Conformity with `restarts` |
+| PodLifeTime | Conformity with `lifetime` |
+| RemoveFailedPods | Conformity with `failed`, which reports them |
+| `nodeSelector` | `nodes` of the policy |
+| `labelSelector`, `namespaces` | `match`, and its `exclude` |
+| `excludeOwnerKinds` | `exclude: {ownerKinds: [Job]}` in the `match` |
+| protection `PodsWithPVC` | `exclude: {persistentVolumeClaims: {all: true}}` in the `match` |
+| protection `PodsWithoutPDB` | `exclude: {podDisruptionBudget: DoesNotExist}` in the `match` |
+| protection `PodsWithResourceClaims`, DaemonSets, static and mirror pods | never moved, or only \
+where the landing is predicted |
+| `evictLocalStoragePods` | `localStorage: Allow` of the Limits |
+| `priorityThreshold` | `maxPriority` of the policy, or of the Limits |
+| `minReplicas`, `minPodAge` | `minReplicas`, `minPodAge` of the Limits |
+| `maxNoOfPodsToEvictPerNode`, `PerNamespace`, `Total` | `movesPerNode`, `movesPerNamespace`, \
+`movesPerCycle` of the Limits |
+| `nodeFit` | always: a pod is moved only where its landing is predicted |
 """
 
 _COMMON = "Fields of every policy"
@@ -66,6 +109,9 @@ def guide() -> str:
         file = f"{kind.lower()}.yaml"
         own = [row for row in _rows(definitions[kind]) if row not in common]
         parts += _section(kind, model.__doc__, own, shares=kind in kinds)
+        worked: tuple[Worked, ...] = getattr(model, "examples", ())
+        parts += ["What it charges, in numbers:", ""] if worked else []
+        parts += [line for each in worked for line in each.markdown()]
         parts += [f"Example: [{file}]({file})", ""]
         families: tuple[str, ...] = getattr(model, "codes", ())
         codes = [code for family in families for code in CATALOG if code.startswith(family)]
@@ -73,10 +119,22 @@ def guide() -> str:
             parts += ["Reason codes:", ""]
             parts += [f"- `{code}` {CATALOG[code].sentence}" for code in codes]
             parts.append("")
+    parts += [*_known_marks(), _OF_DESCHEDULER]
     for name, definition in definitions.items():
         if name not in DOCUMENTS:
             parts += _section(name, definition["description"], _rows(definition), shares=False)
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _known_marks() -> list[str]:
+    """The marks of nodes that count without a word in the Limits, by who sets them."""
+    parts = ["## Marks of nodes", "", _MARKS, "", "| set by | what becomes of the node | marks |"]
+    parts += ["|---|---|---|"]
+    for what, table in (("taken away", KNOWN_LEAVING), ("avoided", KNOWN_AVOIDED)):
+        for who, lines in table.items():
+            marks = ", ".join(f"`{mark.text}`" for mark in known_marks(lines))
+            parts.append(f"| {who} | {what} | {marks} |")
+    return [*parts, ""]
 
 
 def _section(name: str, text: str | None, rows: list[str], *, shares: bool) -> list[str]:

@@ -41,6 +41,7 @@ class IdleGPUs(Policy):
     """
 
     summary: ClassVar[str] = "Tell which pods hold GPUs and hardly use them, with the GPU-hours."
+    moves_pods: ClassVar[bool] = False
     codes: ClassVar[tuple[str, ...]] = ("IDL", "RDG003")
 
     kind: Literal["IdleGPUs"] = "IdleGPUs"

@@ -92,13 +92,11 @@ def budgeted(snapshot: Snapshot, *, exists: bool, unknown: bool) -> BoolArray:
     unknown: the answer where one that might select the pod could not be read.
     """
     doubtful = {each.namespace for each in snapshot.undecodable if each.kind == _BUDGET}
-    read = _BUDGET not in snapshot.unread
     representatives, of_pod = snapshot.pod_template
-    chosen = []
-    for index in representatives.tolist():
-        if snapshot.budgets_of(index):
-            chosen.append(exists)
-        else:
-            sure = read and snapshot.pods[index].metadata.namespace not in doubtful
-            chosen.append(unknown if not sure else not exists)
-    return np.array(chosen, dtype=np.bool_)[of_pod]
+    unsure = [
+        _BUDGET in snapshot.unread or snapshot.pods[index].metadata.namespace in doubtful
+        for index in representatives.tolist()
+    ]
+    known = snapshot.budgeted if exists else ~snapshot.budgeted
+    doubt = np.array(unsure, dtype=np.bool_)[of_pod] & ~snapshot.budgeted
+    return np.where(doubt, unknown, known)

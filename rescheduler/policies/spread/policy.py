@@ -12,6 +12,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
 from rescheduler.policies.shared.absent import absent_labels
+from rescheduler.policies.spread.examples import EXAMPLES
 from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
 from rescheduler.policies.spread.term import SpreadTerm
 
@@ -151,6 +152,7 @@ class Spread(Policy):
     )
 
     summary: ClassVar[str] = "Keep the pods of each workload evenly over zones, racks or nodes."
+    examples: ClassVar = EXAMPLES
     codes: ClassVar[tuple[str, ...]] = ("SPR",)
 
     kind: Literal["Spread"] = "Spread"

@@ -9,8 +9,8 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.device_term import DeviceTerm
-from rescheduler.policies.utilization.term import UtilizationTerm
 
 
 class CombinedTerm:

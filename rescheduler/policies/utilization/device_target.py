@@ -7,8 +7,8 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
+from rescheduler.policies.shared.loads.load import mean_share
 from rescheduler.policies.shared.node_signal import read_signal
-from rescheduler.policies.utilization.load import mean_share
 from rescheduler.policies.utilization.shared_gpus import SharedGpus
 
 

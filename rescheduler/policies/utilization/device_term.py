@@ -12,9 +12,9 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import agreed, counted, named
-from rescheduler.policies.utilization.average_pod import average_part
+from rescheduler.policies.shared.loads.average_pod import average_part
+from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not
 from rescheduler.policies.utilization.device_target import DeviceTarget
-from rescheduler.policies.utilization.relief import heat_with_relief, hot_or_not
 from rescheduler.policies.utilization.shared_gpus import SharedGpus
 
 _LEAST = 1e-9

@@ -8,21 +8,24 @@ import numpy as np
 from pydantic import Field
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
-from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
+from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
+from rescheduler.policies.shared.loads.load import Load, mean_share, read_load
+from rescheduler.policies.shared.loads.packing import PackingTerm
+from rescheduler.policies.shared.loads.resource_target import ResourceTarget
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
 from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
-from rescheduler.policies.utilization.load import Load, mean_share, read_load
-from rescheduler.policies.utilization.packing import PackingTerm
-from rescheduler.policies.utilization.resource_target import ResourceTarget
+from rescheduler.policies.utilization.examples import EXAMPLES
+from rescheduler.policies.utilization.groups import group_of_nodes, without_nodes
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
@@ -36,7 +39,6 @@ from rescheduler.policies.utilization.targets import (
     link_speeds,
     readings_of,
 )
-from rescheduler.policies.utilization.term import UtilizationTerm
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
@@ -53,8 +55,8 @@ class Utilization(Policy):
     the pods are, so that the next cycle finds what a move promised, and a hot spot that fits
     nowhere stays where it is. Where one cycle does not move enough, the next ones go on, for up to
     6 hours after a move that still found the node hot. The unit is what those pods use on average
-    that may be moved and use at least 1% of a node, wherever they run, so that the costs of two
-    cycles can be compared.
+    that may be moved and use at least 1% of the largest node, wherever they run, so that the costs
+    of two cycles can be compared.
 
     No pod is moved for this policy's sake to where it would most likely be too much for its node:
     above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
@@ -97,6 +99,7 @@ class Utilization(Policy):
     )
     codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010", "RDG012")
     things: ClassVar = THINGS
+    examples: ClassVar = EXAMPLES
     subject: ClassVar[Subject] = "nodes"
 
     kind: Literal["Utilization"] = "Utilization"
@@ -163,9 +166,19 @@ class Utilization(Policy):
         return requests
 
     def unreachable(self) -> Iterator[str]:
-        """Targets that no load can be above."""
-        for at, targets in self._targets() if self.strategy == "Relieve" else ():
-            yield from targets.unreachable(".".join(map(str, at)))
+        """Targets that no load can be above, and thresholds that no node is beyond."""
+        if self.strategy == "Balance" and self.tolerance >= 1:
+            yield "tolerance: no node is more than 100% above the mean"
+        if self.strategy == "Pack" and self.cold <= 0:
+            yield "cold: no load is below 0%, so no node is ever freed"
+        for at, targets in self._targets():
+            name = ".".join(map(str, at))
+            yield from targets.unreachable(name) if self.strategy == "Relieve" else ()
+            yield from targets.pressed_in_vain(name)
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """The groups of which no node has the targets."""
+        yield from without_nodes(self.groups, self.nodes, snapshot)
 
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
@@ -176,21 +189,11 @@ class Utilization(Policy):
             if field in self.model_fields_set and self.strategy != strategy:
                 yield f"strategy is {self.strategy}, so {field} has no effect"
 
-    def conflicts(self, other: Strict) -> Iterator[str]:
-        """Besides, packing and balancing the same nodes."""
-        yield from super().conflicts(other)
-        if (
-            isinstance(other, Utilization)
-            and {self.strategy, other.strategy} == {"Pack", "Balance"}
-            and self.nodes == other.nodes
-        ):
-            yield "one packs the nodes that the other balances"
-
     def compile(self, snapshot: Snapshot) -> UtilizationTerm | DeviceTerm | CombinedTerm | Problem:
         """The term, or the problem of the first reading that is not fit to act on."""
         selected = select_nodes(self.nodes, snapshot)
         matched = select_pods(self.match, snapshot)
-        group_of = self._groups(snapshot)
+        group_of = group_of_nodes(self.groups, snapshot)
         resource_targets: list[ResourceTarget] = []
         parts: list[UtilizationTerm | DeviceTerm] = []
         for resource in self._resources():
@@ -294,15 +297,6 @@ class Utilization(Policy):
     def _pressed(self, resource: str) -> bool:
         found = [each.of(resource) for each in self._all_targets()]
         return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
-
-    def _groups(self, snapshot: Snapshot) -> list[int]:
-        """The number of each node's targets: 0 the policy's own, then the groups'."""
-        answer = [0] * len(snapshot.nodes)
-        for number, group in reversed(list(enumerate(self.groups, start=1))):
-            chosen = select_nodes(NodeMatch(labels=group.nodes), snapshot)
-            for node in np.flatnonzero(chosen).tolist():
-                answer[node] = number
-        return answer
 
     def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
         """(nodes,) that field of each node's target; NaN where it has none."""

@@ -160,6 +160,20 @@ class Targets(Strict):
             if target.high >= 1:
                 yield f"{at}.{resource}.high: no load is above 100%, so no node is ever hot by it"
 
+    def pressed_in_vain(self, at: str) -> Iterator[str]:
+        """The pressures that make no node hot. at: the field that has the targets."""
+        for resource, target in self.given():
+            if not isinstance(target, PressedTarget) or target.pressure is None:
+                continue
+            place = f"{at}.{resource}"
+            if target.pressure >= 1:
+                yield f"{place}.pressure: tasks never wait for more than 100% of the time"
+            elif target.floor >= target.high:
+                yield (
+                    f"{place}.pressure: it counts only above `floor` of {target.floor:.0%}, where "
+                    f"`high` of {target.high:.0%} makes the node hot already"
+                )
+
     def colder_than_hot(self, at: FieldPath, cold: float, *, said: bool) -> Iterator[FieldWarning]:
         """That a node may be cold and hot. at: the field that has them. said: whether cold is."""
         for resource, target in self.given():

@@ -11,10 +11,15 @@ from rescheduler.documents.validation import near
 from rescheduler.model.cluster.reading_answer import ReadingAnswer
 from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.never_moved import never_moved
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.limits import Limits
 from rescheduler.policies.shared.coverage import check_coverage
 from rescheduler.policies.shared.inert import inert
 from rescheduler.policies.shared.matching import selection_of
@@ -67,16 +72,38 @@ def idle(policies: PolicySet, snapshot: Snapshot) -> Iterator[str]:
 
     What holds for every cluster is what `dead` tells.
     """
+    yield from _rounded_to_none(policies.limits, snapshot)
+    eligibility = Eligibility(snapshot, policies.limits, History())
     for policy in policies.policies:
         everywhere = set(policy.unreachable())
-        reasons = [each for each in inert(policy, snapshot) if each not in everywhere]
+        found = (*inert(policy, snapshot), *never_moved(policy, snapshot, eligibility))
+        reasons = [each for each in found if each not in everywhere]
         yield from (f"{_named(policy)}: {each}" for each in reasons)
         term = policy.compile(snapshot)
         if not isinstance(term, Problem) and term.scope() == 0 and not reasons:
-            found = selection_of(policy, snapshot)
-            nodes = "" if found.nodes is None else f" and {counted(found.nodes, 'node')}"
-            text = f"it selects {counted(found.pods, 'pod')}{nodes}, and evaluates none of them"
+            chosen = selection_of(policy, snapshot)
+            nodes = "" if chosen.nodes is None else f" and {counted(chosen.nodes, 'node')}"
+            text = f"it selects {counted(chosen.pods, 'pod')}{nodes}, and evaluates none of them"
             yield f"{_named(policy)}: {text}"
+
+
+def _rounded_to_none(limits: Limits, snapshot: Snapshot) -> Iterator[str]:
+    """The percentages that are of so few pods, in each group of this cluster, that none may move.
+
+    What allows nothing of any number of pods is what `dead` tells.
+    """
+    allowances = Allowances(snapshot, limits)
+    for row in limits.move_limits:
+        amount = limits.amount(row)
+        if not isinstance(amount, str) or not allowed(amount, _MANY):
+            continue
+        of_pods = allowances.groups(row.per).of_pods
+        most = max((allowances.pods(row.per, each) for each in {*of_pods.tolist()}), default=0)
+        if most and not allowed(amount, most):
+            yield (
+                f"Limits {limits.name}: {row.field} is {amount}, of {counted(most, 'pod')} at "
+                "most that run here, which is rounded down to none: nothing will move"
+            )
 
 
 def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:

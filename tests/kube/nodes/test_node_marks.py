@@ -2,7 +2,10 @@
 
 import pytest
 
+from rescheduler.kube.nodes.node_marks import AVOIDED as AVOIDED_MARKS
+from rescheduler.kube.nodes.node_marks import LEAVING as LEAVING_MARKS
 from rescheduler.kube.objects import Condition, Node, ObjectMeta, Taint
+from rescheduler.policies.files.guide import guide
 from rescheduler.policies.limits import Limits
 from tests.cluster import node
 
@@ -38,6 +41,7 @@ LEAVING = [
     ("label", "nvidia.com/gpu-driver-upgrade-state", "drain-required"),
     ("annotation", "weave.works/kured-reboot-in-progress", "2026-11-21T11:58:00Z"),
     ("annotation", "machineconfiguration.openshift.io/state", "Working"),
+    ("label", "kubernetes.azure.com/upgrade-status", "Quarantined"),
 ]
 AVOIDED = [
     ("condition", "MaintenancePlanned"),
@@ -87,6 +91,14 @@ OWN = [
     ({"condition": "DiskFast=Unknown"}, marked("condition", "DiskFast", "Unknown")),
     ({"label": "rack-move"}, marked("label", "rack-move", "tonight")),
     ({"label": "state=old"}, marked("label", "state", "old")),
+    (
+        {"annotation": "ops.example.com/maintenance"},
+        marked("annotation", "ops.example.com/maintenance", "2026-12-01 02:00, rack 7"),
+    ),
+    (
+        {"annotation": "ops.example.com/plan=move to rack 7"},
+        marked("annotation", "ops.example.com/plan", "move to rack 7"),
+    ),
 ]
 
 
@@ -103,6 +115,7 @@ def test_operators_name_marks_of_their_own(own: dict[str, str], on: Node) -> Non
         ("condition", "VMEventScheduled"),
         ("condition", "AcceleratedHardwareReady", "False"),
         ("label", "nvidia.com/gpu-driver-upgrade-state", "drain-required"),
+        ("annotation", "machineconfiguration.openshift.io/state", "Working"),
     ],
 )
 def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
@@ -116,3 +129,11 @@ def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
 def test_a_mark_that_cannot_be_one_is_refused(written: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"taint|type"):
         Limits.model_validate({"avoidNodes": [written]})
+
+
+def test_the_documentation_names_every_known_mark_once_for_each_who_sets_it() -> None:
+    text = guide().split("## Marks of nodes", 1)[1].split("\n## ", 1)[0]
+    for mark in (*LEAVING_MARKS, *AVOIDED_MARKS):
+        assert text.count(f"`{mark.text}`") == 1, mark
+    for who in ("EKS", "GKE", "AKS", "OpenShift", "kured"):
+        assert f"| {who}" in text

@@ -64,7 +64,7 @@ def test_a_node_whose_targets_cannot_be_read_is_left_out(text: str) -> None:
     assert made.candidates().tolist() == []
     [warning] = made.warnings()
     assert warning.code == "ALC003"
-    assert "n1 first" in warning.message
+    assert "1 node (n1)" in warning.message
 
 
 def test_what_is_free_without_what_it_needs_costs() -> None:

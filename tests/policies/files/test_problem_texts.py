@@ -121,7 +121,7 @@ def test_what_was_probably_meant_is_text(
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("DeschedulerPolicy", "its plugins written as policies of ours: LowNodeUtilization"),
+        ("DeschedulerPolicy", "its plugins as policies of ours. By requests: Allocation"),
         ("KubeSchedulerConfiguration", "name this file as `configFile`"),
         ("scheduler", "`Scheduler`"),
         ("Deployment", "one of Allocation, Conformity, Fragmentation"),
@@ -147,3 +147,33 @@ def test_a_level_that_is_not_there_is_reported_where_it_is_named(tmp_path: Path)
     text = refusal(tmp_path, HEAD.format(kind="Locality") + spec)
     assert "a.yaml:9:15: spec.groups.1.apart: there is no level `racks`; levels are host" in text
     assert "     9 |        apart: racks}\n       |               ^^^^^\n  Maybe `rack`" in text
+
+
+FOREIGN = {
+    "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nnodeSelector: a=b\n\n": (
+        "its plugins as policies of ours. By requests: Allocation for LowNodeUtilization, with "
+    ),
+    "apiVersion: aks.azure.com/v1alpha1\nkind: SchedulerConfiguration\nspec: {rawConfig: ''}\n": (
+        "the text of its spec.rawConfig in a file of its own"
+    ),
+    "apiVersion: operator.openshift.io/v1\nkind: KubeDescheduler\nmetadata: {name: cluster}\n": (
+        "its profiles written as policies of ours: AffinityAndTaints as Conformity"
+    ),
+    "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n": "the text of one key of its data",
+    "apiVersion: apps/v1\nkind: Deployment\nstatus: {}\n": "leave it out",
+}
+
+
+@pytest.mark.parametrize(("text", "advice"), FOREIGN.items())
+def test_another_program_s_document_is_one_problem(tmp_path: Path, text: str, advice: str) -> None:
+    answer = refusal(tmp_path, text)
+    assert answer.count("a.yaml:") == 1, answer
+    assert ":2:7: kind: `" in answer
+    assert f"  Maybe {advice}" in answer
+
+
+def test_a_misspelled_group_of_ours_is_no_other_program(tmp_path: Path) -> None:
+    text = "apiVersion: rescheduler.oi/v1\nkind: Sprad\nmetadata: {name: a}\nspec: {}\n"
+    answer = refusal(tmp_path, text)
+    assert "unknown kind `Sprad`" in answer
+    assert "apiVersion: must be" in answer

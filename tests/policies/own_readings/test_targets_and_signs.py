@@ -16,8 +16,8 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import PolicySet, policy_set, readings_from_document
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policies.utilization.term import UtilizationTerm
 from rescheduler.policytest.runner import run_all
 from rescheduler.reporting.heat_map import heat_map
 from rescheduler.runtime.parts import policies_in

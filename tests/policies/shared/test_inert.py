@@ -63,6 +63,7 @@ def old(*states: str) -> Policy:
     return conformity(lifetime={"above": "1s", "states": list(states)})
 
 
+HALF = {"cpu": {"high": "50%"}}
 SPREAD = {"match": ALL, "topologyKey": "topology.kubernetes.io/zone"}
 FRAG = {"match": ALL, "nodes": ALL}
 SIGNS = {"nodes": ALL, "match": ALL}
@@ -116,6 +117,26 @@ INERT = [
     (
         load(groups=[{"nodes": {"matchLabels": {"pool": "gpu"}}, "targets": {"gpu": {"high": 1}}}]),
         "groups.0.targets.gpu.high: no load is above 100%",
+        "",
+    ),
+    (
+        load(targets={"cpu": {"high": "80%", "pressure": "100%"}}),
+        "targets.cpu.pressure: tasks never wait for more than 100% of the time",
+        "",
+    ),
+    (
+        load(targets={"cpu": {"high": "50%", "pressure": "20%"}}, strategy="Pack"),
+        "targets.cpu.pressure: it counts only above `floor` of 50%",
+        "`high` of 50%",
+    ),
+    (
+        load(groups=[{"nodes": {"matchLabels": {"pool": "cpu"}}, "targets": HALF}]),
+        "groups.0.nodes: no node has pool with the value cpu",
+        "",
+    ),
+    (
+        load(groups=[{"nodes": {"matchLabels": {"pool": "gpu"}}, "targets": HALF}] * 2),
+        "groups.1.nodes: every node it selects has an earlier group",
         "",
     ),
     (

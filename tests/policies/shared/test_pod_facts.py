@@ -3,9 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 from pydantic import ValidationError
 
+from rescheduler.kube.objects import LabelSelector
 from rescheduler.kube.storage import ClaimSpec, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.policies.match import Match
@@ -156,3 +158,28 @@ def test_an_exclude_that_leaves_nothing_is_known(
 def test_why_it_selects_nothing(match: dict[str, Any], said: str) -> None:
     assert not select_pods(Match(**match), cluster()).any()
     assert why_no_pod("match", Match(**match), cluster()) == said
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        None,
+        {},
+        {"matchLabels": {"app": "web"}},
+        {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]},
+        {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]},
+        {"matchExpressions": [{"key": "app", "operator": "Near", "values": ["db"]}]},
+    ],
+)
+@pytest.mark.parametrize("namespace", ["default", "other"])
+def test_which_pods_have_a_budget_is_as_each_is_asked_alone(
+    selector: dict[str, Any] | None, namespace: str
+) -> None:
+    before = cluster()
+    made = budget("odd", "web", allowed=1)
+    made.metadata.namespace = namespace
+    made.spec.selector = None if selector is None else msgspec.convert(selector, LabelSelector)
+    pods = [*before.pods, pod("far", "n1", namespace="other", labels={"app": "web"})]
+    asked = replace(before, budgets=[made], pods=pods)
+    alone = [bool(asked.budgets_of(each)) for each in range(len(pods))]
+    assert asked.budgeted.tolist() == alone

@@ -8,8 +8,8 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import Reading, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.picture import picture
 
 EVERYWHERE = np.arange(4, dtype=np.int32)

@@ -10,9 +10,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.terms import Loaded, Warns
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policies.utilization.term import UtilizationTerm
 from tests.picture import move, picture, proposed, workloads
 from tests.policies.utilization import loaded_pictures
 from tests.policies.utilization.loaded_pictures import altered

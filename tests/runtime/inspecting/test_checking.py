@@ -53,6 +53,26 @@ def test_limits_that_allow_nothing_are_reported(name: str, amount: object) -> No
     assert list(dead(policy_set([spread("a")], Limits.model_validate({name: "0.1%"})))) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "amount", "pods"),
+    [
+        ("movesPerCycle", "10%", 6),  # of all
+        ("movesPerNode", "20%", 4),  # of those of the fullest node
+        ("movesPerWorkload", "30%", 3),
+        ("movesPerCycle", "17%", 0),
+        ("movesPerNode", "25%", 0),
+        ("movesPerCycle", 1, 0),
+        ("movesPerCycle", 0, 0),  # that is reported of every cluster
+    ],
+)
+def test_percentages_of_too_few_pods_are_reported(name: str, amount: object, pods: int) -> None:
+    before = picture("zone a | n1 | web web web api\nzone b | n2 | api api")
+    limits = Limits.model_validate({name: amount})
+    found = [each for each in idle(policy_set([spread("a")], limits), before) if "Limits" in each]
+    text = f"Limits default: {name} is {amount}, of {pods} pods at most that run here, "
+    assert found == ([f"{text}which is rounded down to none: nothing will move"] if pods else [])
+
+
 def test_pods_that_are_found_and_refused_in_any_case_are_reported() -> None:
     rules = {"restarts": {"atLeast": 5, "states": ["CrashLoopBackOff"]}}
     found = Conformity.model_validate({"kind": "Conformity", "name": "c", "match": ALL, **rules})

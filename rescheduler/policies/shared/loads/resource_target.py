@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray
-from rescheduler.policies.utilization.load import Load
+from rescheduler.policies.shared.loads.load import Load
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import named
+from rescheduler.policies.shared.loads.average_pod import average_pods
+from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not
+from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.of_nodes import OfNodes
 from rescheduler.policies.terms import JointBound
-from rescheduler.policies.utilization.average_pod import average_pods
-from rescheduler.policies.utilization.relief import heat_with_relief, hot_or_not
-from rescheduler.policies.utilization.resource_target import ResourceTarget
 
 _LEAST = 1e-9
 """Relative differences below this are rounding."""
