@@ -246,12 +246,12 @@ class GpuSection(Section):
         for node, such in labels.items():
             name = self._context.cluster.snapshot.nodes[node].metadata.name
             what = "nodes with GPUs in partitions, which have no load of their own"
-            self._problems.refuse(node, "RDG003", what, f"{name}: {such[only.label]}")
+            self._problems.refuse(node, what, f"{name}: {such[only.label]}")
         for key in [key for key in groups if key[0] in labels]:
             del groups[key]
 
     def _measured(self, source: Series) -> dict[Key, Value]:
-        return self.measure(source, self._key)
+        return self.resolved(self.groups(source, self._key), self.own.most)
 
     def going_on(self, samples: list[Sample]) -> list[Sample]:
         """The times of series that have not ended."""
