@@ -19,9 +19,9 @@ from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
 from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
 from rescheduler.policies.utilization.device_term import DeviceTerm
-from rescheduler.policies.utilization.load import Load, mean_share, read_load
+from rescheduler.policies.utilization.load import BASE_LOAD, RESIDUAL, Load, mean_share, read_load
 from rescheduler.policies.utilization.packing import PackingTerm
-from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
+from rescheduler.policies.utilization.shared_gpus import read_shared_gpus, why_none_is_shared
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
     READINGS,
@@ -35,12 +35,6 @@ from rescheduler.policies.utilization.targets import (
     readings_of,
 )
 from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
-
-_RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
-"""Devices are used by pods alone."""
-
-_BASE_LOAD = (-0.1, 0.3)
-"""The system itself uses CPU, memory and network; far more than this is not the system."""
 
 
 class Utilization(Policy):
@@ -163,6 +157,11 @@ class Utilization(Policy):
         for at, targets in self._targets() if self.strategy == "Relieve" else ():
             yield from targets.unreachable(".".join(map(str, at)))
 
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """Targets of GPUs, where each GPU has one pod."""
+        for resource in filter(self._by_device, self._resources()):
+            yield from why_none_is_shared(resource, snapshot, select_nodes(self.nodes, snapshot))
+
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
         yield from super().without_effect()
@@ -201,7 +200,7 @@ class Utilization(Policy):
             if isinstance(pressed, Problem):
                 return pressed
             for reading in readings_of(resource):
-                residual = _RESIDUAL.get(resource, _BASE_LOAD)
+                residual = RESIDUAL.get(resource, BASE_LOAD)
                 load = read_load(snapshot, self._pair(reading), wanted, residual)
                 if isinstance(load, Problem):
                     return load
