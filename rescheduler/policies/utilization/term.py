@@ -11,18 +11,15 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
+from rescheduler.policies.shared.hinges import Hinges
 from rescheduler.policies.shared.of_nodes import OfNodes
 from rescheduler.policies.terms import JointBound
+from rescheduler.policies.utilization.estimate import hinges_of, room_of
 from rescheduler.policies.utilization.load import Load
+from rescheduler.policies.utilization.unit import average_pod
 
 _LEAST = 1e-9
 """Relative differences below this are rounding."""
-
-_LEAST_UNIT = 0.001
-"""The smallest average pod, as a share of the largest node."""
-
-_IDLE = 0.01
-"""A pod that uses less of the largest node is no load that anybody would move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +133,8 @@ class UtilizationTerm:
         self._freed = np.where(leaves, self._used, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
         self._movable = movable & bound & ~missing
-        self._unit = self._average_pod(self._movable & ~snapshot.on_own_node)
+        mobile = self._movable & ~snapshot.on_own_node
+        self._unit = average_pod(self._used, self._capacity, self._home >= 0, mobile)
         self._start = self.cost()
 
     def cost(self) -> float:
@@ -202,6 +200,15 @@ class UtilizationTerm:
         values = np.zeros(len(self._node))
         values[pods] = self.bounds(pods)
         return JointBound(values, self._node.copy(), costs)
+
+    def estimate(self) -> Hinges:
+        """Two hinges for each target, `low` and `high`: see `hinges_of`."""
+        above = [self._amounts - limits for limits in self._limits]
+        return hinges_of(self._used, above, self._unit, self._node, self._movable)
+
+    def room(self) -> tuple[FloatArray, FloatArray]:
+        """Up to what `overfills` says."""
+        return room_of(self._used, self._most - self._amounts)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
@@ -378,23 +385,3 @@ class UtilizationTerm:
     def _node_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
         """(k,) from (resource targets, k)."""
         return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
-
-    def _average_pod(self, mobile: BoolArray) -> FloatArray:
-        """(targets,) mean usage of the pods that may be moved; no move changes it.
-
-        Idle pods do not count where others do, and it is at least a thousandth of the largest node:
-        they must not make a pod so small a unit that any load costs millions.
-        """
-        known = ~np.isnan(self._capacity)
-        largest = np.max(self._capacity, axis=1, initial=0.0, where=known)
-        answer = np.where(largest > 0, largest, 1.0)
-        least = answer * _LEAST_UNIT
-        bound = self._home >= 0
-        for row, used in enumerate(self._used):
-            using = bound & (used > 0)
-            busy = using & (used >= _IDLE * answer[row])
-            for chosen in (mobile & busy, mobile & using, using):
-                if chosen.any():
-                    answer[row] = used[chosen].mean()
-                    break
-        return np.maximum(answer, least)
