@@ -5,8 +5,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-COMPILED := $(VENV)/.compiled
-LOOPS := rescheduler/planning/improve/loops
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 # One more than there are cores, as some tests wait for processes and servers of theirs; each looks
@@ -31,13 +29,6 @@ $(READY): requirements-dev.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# Numba keeps what it has compiled, and does not see that a module changed which others call.
-$(COMPILED): $(READY) $(wildcard $(LOOPS)/*.py) rescheduler/policies/shared/tables.py
-	@rm -f $(LOOPS)/__pycache__/*.nb[ic]
-	@echo "Numba compiles the loops (15 s)"
-	@$(BIN)/python -m tests.planning.improve.compile_loops
-	@touch $@
-
 demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@mkdir -p $(OUT)
 	@$(BIN)/rescheduler plan --policies tests/recordings/policies --snapshot $(RECORDING) -o json --out $(OUT)/plan.json
@@ -45,11 +36,11 @@ demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
 	@$(BIN)/rescheduler render $(OUT)/plan.json -o table
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
-test: $(COMPILED) ## the fast suite: everything but real servers; the same in every run
+test: $(READY) ## the fast suite: everything but real servers; the same in every run
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(DIST)
 
 draw: SEED := $(or $(SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(2**31))'))
-draw: $(COMPILED) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
+draw: $(READY) ## the fast suite with newly drawn cases, in a new order; SEED=N repeats a run
 # The simulation draws by seeds of its own; `make soak` plays others.
 	@echo "SEED=$(SEED)"
 	$(BIN)/python -m pytest -q -n $(WORKERS) $(DIST) --hypothesis-profile=free --hypothesis-seed=$(SEED) --randomly-seed=$(SEED) --ignore=tests/simulation --ignore=tests/mutants
@@ -106,16 +97,16 @@ bench: $(READY) ## time and memory at 5,000 nodes and 150,000 pods, and from 500
 bench-search: $(READY) ## planning time over 50 drawn clusters: the worst against the median
 	$(BIN)/python -m tests.bench.bench_search
 
-bench-better: $(COMPILED) ## what plans of chosen destinations gain by moves that are proposed together
+bench-better: $(READY) ## what plans of chosen destinations gain by moves that are proposed together
 	$(BIN)/python -m tests.bench.bench_better
 
-bench-optimum: $(COMPILED) ## how near plans come to the optimum on drawn clusters, and how near their own bound is (HiGHS; 30 minutes)
+bench-optimum: $(READY) ## how near plans come to the optimum on drawn clusters, and how near their own bound is (HiGHS; 30 minutes)
 	$(BIN)/python -m tests.bench.bench_optimum
 
 bench-scheduler: $(READY) ## how fast landings are predicted at full size
 	$(BIN)/python -m tests.bench.bench_landing
 
-bench-published: $(COMPILED) ## locality and fragmentation on published instances (RESCHEDULER_BENCH_DATA)
+bench-published: $(READY) ## locality and fragmentation on published instances (RESCHEDULER_BENCH_DATA)
 	$(BIN)/python -m tests.bench.bench_published
 
 bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
@@ -145,7 +136,7 @@ storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones t
 faults: $(READY) ## the fault matrix: 138 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20
 
-mutants: $(COMPILED) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again
+mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again
 	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(START),--start $(START))
 
 lock: $(READY) ## resolve the dependencies again

@@ -141,6 +141,20 @@ class SchedulerModel:
         result: BoolArray = np.logical_and.reduce(answers)
         return result
 
+    def points(self, pod: int) -> ScoreArray:
+        """(nodes,) what the scheduler would score the feasible nodes, all of them together.
+
+        For a pod without a problem, in the first state that its replacement may see. Of fewer nodes
+        the scores may be others, and mostly their order is the same.
+        """
+        answer = np.zeros(len(self._snapshot.nodes), dtype=np.int64)
+        passing, state, _ = self._feasible(pod, self._states(pod)[0])
+        nodes = np.flatnonzero(passing).astype(np.int32)
+        if len(nodes):
+            with self._in(state, pod):
+                answer[nodes] = together(*_scores(self._shape(self._pod(pod)), nodes))
+        return answer
+
     def open_to(self, pod: int) -> BoolArray:
         """(nodes,) where nothing forbids the replacement that no other pod's leaving could undo."""
         answer = np.ones(len(self._snapshot.nodes), dtype=np.bool_)

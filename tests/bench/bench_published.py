@@ -1,7 +1,7 @@
 """How far single moves get on published instances: python -m tests.bench.bench_published
 
 For M3 (locality) and openb (fragmentation), with at most K moves: what the planner proposes where
-kube-scheduler decides who lands where, and what the terms would choose if they could (steered). The
+kube-scheduler decides who lands where, and where replacements are told (steered). The
 folder of the data is named by RESCHEDULER_BENCH_DATA.
 """
 
@@ -10,23 +10,19 @@ import random
 import sys
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.move import Shift
+from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
 from rescheduler.policies.fragmentation.term import FragmentationTerm
-from rescheduler.policies.limits import Limits
-from rescheduler.policies.locality.term import LocalityTerm
 from rescheduler.policies.shared.demand import WHOLE, Devices
 from tests.bench.published import (
     FOLDER,
@@ -38,75 +34,18 @@ from tests.bench.published import (
     openb_policy,
     openb_rows,
 )
+from tests.bench.running import wide
 
+_HOW = {False: "unsteered", True: "steered"}
 _DEVICES = Devices("nvidia.com/gpu", SHARE, WHOLE)
 
 
-def limits(moves: int) -> Limits:
-    """As many moves as that, and nothing else in the way."""
-    many: dict[str, Any] = dict.fromkeys(
-        ("movesPerNode", "movesPerNamespace", "movesPerWorkload"), 1000
-    )
-    return Limits(
-        movesPerCycle=moves,
-        movesPerHour=1000,
-        margin=0.0,
-        gainShare=0.0,
-        minReplicas=1,
-        **many,
-    )
-
-
-def unsteered(before: Snapshot, policy: Policy, moves: int) -> tuple[float, int]:
+def proposed(before: Snapshot, policy: Policy, moves: int, *, steered: bool) -> tuple[float, int]:
     """The cost that the planner promises, and with how many moves."""
-    made = plan(before, policy_set([policy], limits(moves)), History(), mode="Enforce")
+    limits = wide(moves, steered=steered)
+    made = plan(before, policy_set([policy], limits), History(), mode="Enforce")
     [result] = made.policies
     return result.cost.after, len(made.moves)
-
-
-def steered(
-    before: Snapshot, term: LocalityTerm | FragmentationTerm, moves: int
-) -> tuple[float, int]:
-    """The cost after the best single move to a node with room, again and again; lazily."""
-    free_capacity = FreeCapacity(before, _DEVICES)
-    node = before.pod_node.copy()
-    everywhere = np.arange(len(before.nodes), dtype=np.int32)
-    bounds = dict(zip(*_bounded(term), strict=True))
-    alike = isinstance(term, FragmentationTerm)
-    done = 0
-    while done < moves and bounds:
-        best = (0.0, -1, -1)
-        missing: dict[int, float] = {}  # what no node with room gives to pods of a demand
-        for pod in sorted(bounds, key=bounds.__getitem__, reverse=True):
-            if bounds[pod] <= best[0] + 1e-9:
-                break
-            number = int(free_capacity.of_pod[pod])
-            if bounds[pod] - missing.get(number, 0.0) <= best[0] + 1e-9:
-                continue
-            free = _room(free_capacity, pod)
-            full = not free[node[pod]]
-            free[node[pod]] = False
-            change = np.where(free, term.deltas(pod, everywhere), np.inf)
-            to = int(change.argmin())
-            if alike and full:
-                missing[number] = bounds[pod] + float(change[to])
-            bounds[pod] = float(-change[to])
-            best = max(best, (bounds[pod], pod, to))
-        gain, pod, to = best
-        if gain <= 1e-9:
-            break
-        shift = Shift(pod, int(node[pod]), to)
-        term.commit(shift)
-        free_capacity.commit(shift)
-        node[pod] = to
-        done += 1
-        bounds = dict(zip(*_bounded(term), strict=True))
-    return term.cost(), done
-
-
-def _bounded(term: LocalityTerm | FragmentationTerm) -> tuple[list[int], list[float]]:
-    pods: IntArray = term.candidates()
-    return pods.tolist(), term.bounds(pods).tolist()
 
 
 def _room(free_capacity: FreeCapacity, pod: int) -> BoolArray:
@@ -161,63 +100,48 @@ def placed_at_random(
 
 def bench_m3(folder: Path) -> None:
     """Gained affinity with K moves."""
-    for moves in (35, 105, 350):
-        for name, how in (("unsteered", _m3_unsteered), ("steered", _m3_steered)):
-            _say(f"M3 K={moves} {name}", partial(_of_m3, how, folder, moves))
-
-
-def _of_m3(
-    how: Callable[[Snapshot, int], tuple[float, int]], folder: Path, moves: int
-) -> tuple[float, int]:
-    return how(m3(folder), moves)
-
-
-def _m3_unsteered(before: Snapshot, moves: int) -> tuple[float, int]:
-    policy = m3_policy()
+    before, policy = m3(folder), m3_policy()
     term = policy.compile(before)
-    worst = term.worst() if isinstance(term, LocalityTerm) else 1.0
-    cost, done = unsteered(before, policy, moves)
-    return 1 - cost / worst, done
+    if isinstance(term, Problem):
+        raise TypeError(term.message)
+    worst = term.worst()
+    for moves in (35, 105, 350):
+        for steered in (False, True):
 
+            def run(moves: int = moves, *, steered: bool = steered) -> tuple[float, int]:
+                cost, done = proposed(before, policy, moves, steered=steered)
+                return 1 - cost / worst, done
 
-def _m3_steered(before: Snapshot, moves: int) -> tuple[float, int]:
-    term = m3_policy().compile(before)
-    if not isinstance(term, LocalityTerm):
-        raise TypeError(term)
-    cost, done = steered(before, term, moves)
-    return 1 - cost / term.worst(), done
+            _say(f"M3 K={moves} {_HOW[steered]}", run)
 
 
 def bench_openb(folder: Path) -> None:
     """Fragmentation in percent of all GPUs, from a random fill to 90 % of the GPUs."""
     nodes, rows = openb_rows(folder, "default")
     drawn, placed = placed_at_random(nodes, rows, 0.9, seed=1)
-    before = openb(nodes, drawn, placed)
+    policy = openb_policy()
     total = sum(int(each["gpu"]) for each in nodes)
-    for share in (0.0, 0.02, 0.1):
+    for share in (0.02, 0.1):
         moves = round(share * len(placed))
-
-        def run(moves: int = moves) -> tuple[float, int]:
-            term = openb_policy().compile(before)
+        for steered in (False, True):
+            # Unsteered pods with a share of a GPU stay, since kube-scheduler knows no shares.
+            before = openb(nodes, drawn, placed, shares=steered)
+            term = policy.compile(before)
             if not isinstance(term, FragmentationTerm):
                 raise TypeError(term)
-            _, done = steered(before, term, moves)
-            return 100 * term.stranded()["gpu"] / total, done
+            unit = 100 * term.stranded()["gpu"] / total / term.cost()
 
-        name = f"openb Random 90, {share:.0%} of {len(placed)} pods"
-        _say(f"{name}, steered", run)
-        if moves:
-            _say(f"{name}, unsteered", partial(_openb_unsteered, before, moves, total))
+            def run(
+                moves: int = moves,
+                *,
+                steered: bool = steered,
+                before: Snapshot = before,
+                unit: float = unit,
+            ) -> tuple[float, int]:
+                cost, done = proposed(before, policy, moves, steered=steered)
+                return unit * cost, done
 
-
-def _openb_unsteered(before: Snapshot, moves: int, gpus: int) -> tuple[float, int]:
-    """By the planner: pods with a share of a GPU stay, since kube-scheduler knows no shares."""
-    policy = openb_policy()
-    term = policy.compile(before)
-    if not isinstance(term, FragmentationTerm):
-        raise TypeError(term)
-    cost, done = unsteered(before, policy, moves)
-    return 100 * term.stranded()["gpu"] * cost / term.cost() / gpus, done
+            _say(f"openb Random 90, {share:.0%} of {len(placed)} pods, {_HOW[steered]}", run)
 
 
 def _say(name: str, run: Callable[[], tuple[float, int]]) -> None:

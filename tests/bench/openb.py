@@ -11,12 +11,14 @@ import json
 import sys
 from pathlib import Path
 
+import numpy as np
+
 from rescheduler.policies.shared.demand import WHOLE
 from rescheduler.sources.kubernetes.decode import collector_off
 from tests.bench.bench_published import placed_at_random
 from tests.bench.checkers.openb import judge, rows, task
 from tests.bench.published import Row, openb, openb_policy
-from tests.bench.running import Clock, improved, options
+from tests.bench.running import Clock, options, planned
 
 
 def main() -> int:
@@ -36,9 +38,12 @@ def main() -> int:
     text = given.moves
     most = round(float(text[:-1]) / 100 * len(placed)) if text.endswith("%") else int(text)
     clock = Clock(given.seconds, cpu=given.cpu)
-    found = improved(cluster, openb_policy(), most, clock, seed=given.seed, runs=given.runs)
+    found = planned(cluster, openb_policy(), most, clock, seed=given.seed)
     spent = clock.spent()
-    moved = {shift.pod: shift.destination for shift in found.shifts}
+    moved = {
+        pod: int(found.where[pod])
+        for pod in np.flatnonzero(found.where != cluster.pod_node).tolist()
+    }
     number = {task(row): index for index, row in reversed(list(enumerate(listed)))}
     before = _with_devices(nodes, drawn, placed, {})
     after = _with_devices(nodes, drawn, placed, moved)
@@ -47,7 +52,8 @@ def main() -> int:
         json.dumps([(number[task(row)], name, devices) for row, name, devices in after]) + "\n"
     )
     first = judge(given.nodes, drawn, before, before)
-    unit = first.fragmented / found.before if found.before else 0.0
+    [result] = found.plan.policies
+    unit = first.fragmented / result.cost.before if result.cost.before else 0.0
     answer = {
         "cost": round(verdict.fragmented, 4),
         "moves": verdict.moves,

@@ -14,7 +14,7 @@ from rescheduler.sources.kubernetes.decode import collector_off
 from tests.bench.checkers.rasa import judge
 from tests.bench.packed import text_of
 from tests.bench.published import m3_policy, rasa
-from tests.bench.running import Clock, improved, options
+from tests.bench.running import Clock, options, planned
 
 
 def main() -> int:
@@ -28,16 +28,13 @@ def main() -> int:
     cluster, policy = rasa(given.instance), m3_policy()
     clock = Clock(given.seconds, cpu=given.cpu)
     most = len(cluster.pods) if given.moves is None else given.moves
-    found = improved(cluster, policy, most, clock, seed=given.seed, runs=given.runs)
+    found = planned(cluster, policy, most, clock, seed=given.seed)
     spent = clock.spent()
     term = policy.compile(cluster)
     worst = term.worst() if isinstance(term, LocalityTerm) else 1.0
-    where = cluster.pod_node.copy()
-    for shift in found.shifts:
-        where[shift.pod] = shift.destination
     new = {
         pod.metadata.name: cluster.nodes[node].metadata.name
-        for pod, node in zip(cluster.pods, where.tolist(), strict=True)
+        for pod, node in zip(cluster.pods, found.where.tolist(), strict=True)
     }
     # Pods have names in lower case, as Kubernetes wants.
     original = {name.lower(): name for name in _containers(given.instance)}

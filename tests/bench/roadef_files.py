@@ -3,7 +3,8 @@
 A machine is a node with labels of its location and neighborhood, a process a pod, a service a
 workload. Safety capacities are annotations of the nodes, resources have names of their own,
 conflicts are required anti-affinity by hostname, dependencies required affinity by neighborhood.
-What Kubernetes has no word for is a rule beside the snapshot: the least number of locations.
+What Kubernetes has no word for is left out: the least number of locations, and what is taken on
+both machines during a move.
 """
 
 import json
@@ -15,7 +16,6 @@ import numpy.typing as npt
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.planning.improve.rules import LeastDomains
 from rescheduler.policies.allocation.policy import Allocation
 from tests.bench.packed import text_of
 from tests.cluster import deployment, like, node, pod, snapshot
@@ -200,18 +200,3 @@ def _affinity(service: int, needs: list[int]) -> dict[str, object]:
     if needs:
         made["podAffinity"] = {required: [term(other, NEIGHBORHOOD) for other in needs]}
     return made
-
-
-def least_locations(instance: Instance) -> LeastDomains:
-    """Each service stays in at least so many locations."""
-    return LeastDomains(
-        instance.service.astype(np.int32),
-        instance.least.astype(np.int32),
-        instance.location.astype(np.int32),
-        instance.home.astype(np.int32),
-    )
-
-
-def held(instance: Instance) -> list[str]:
-    """The resources that are taken on both machines during a move."""
-    return [resource(number) for number in np.flatnonzero(instance.transient).tolist()]

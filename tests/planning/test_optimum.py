@@ -27,3 +27,12 @@ def test_an_unsteered_plan_gains_no_more_than_the_best_one() -> None:
     cluster = drawn(_NODES, "tight", 0)
     best = optimum(cluster, KINDS[0], 5)
     assert 0.0 < gain(planned(cluster, KINDS[0], 5, steered=False)) <= best.bound + 1e-6
+
+
+def test_many_moves_are_proposed_together_where_load_leaves_little_room() -> None:
+    """Single moves, swaps and chains end at 18.19, and 19.02 is proven to be out of reach."""
+    made = planned(drawn(60, "tight", 0), ("Utilization",), 20)
+    assert gain(made) > 0.965 * 19.02
+    assert made.search is not None
+    assert made.search.singly is not None
+    assert len(made.moves) == 20

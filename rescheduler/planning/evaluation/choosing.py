@@ -19,6 +19,7 @@ from rescheduler.planning.eligibility.steerable import Steerable
 from rescheduler.planning.evaluation.destinations import refuse_landing
 from rescheduler.planning.evaluation.evaluation import NOTHING, Choice
 from rescheduler.planning.evaluation.pending_pods import Waiting
+from rescheduler.planning.evaluation.second_nodes import FIRSTS, certain_pairs
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.policies.steering import Steering
@@ -48,7 +49,8 @@ class Chooser:
 
     planned: pod to the nodes that a plan has chosen for it, None: to leave it unsteered. Of these
     the ones that still are acceptable are kept; where too few are, it is chosen anew.
-    proposed: pod to the node that comes first where it is acceptable, before better ones.
+    proposed: pod to the node that comes first where it is acceptable, before better ones. astray:
+    pods and nodes proposed for them where they fit, and would not land.
     """
 
     def __init__(self, copy: WorkingCopy, waiting: Waiting) -> None:
@@ -57,6 +59,7 @@ class Chooser:
         self._steerable = Steerable(copy.snapshot)
         self.planned: dict[int, Sequence[int] | None] = {}
         self.proposed: Mapping[int, int] = {}
+        self.astray: set[tuple[int, int]] = set()
 
     def problem(self, pod: int, *, whole: bool) -> Problem | None:
         """Why the replacement of this pod must not be steered, or None."""
@@ -92,6 +95,7 @@ class Chooser:
             gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
         if steering.by == "None" or not gaining.any():
             return None
+        spare = nodes[gains <= NOTHING]
         nodes, gains = self._ranked(pod, nodes[gaining], gains[gaining], unsteered)
         traits = TRAITS[steering.by]
         if whole and not traits.gangs:
@@ -99,7 +103,7 @@ class Chooser:
             return None
         if traits.taints:
             return self._repelled(pod, steering.by, nodes, gains, unsteered, helps=helps)
-        return self._told(pod, steering, nodes, gains, unsteered, helps=helps)
+        return self._told(pod, steering, nodes, gains, spare, unsteered, helps=helps)
 
     def _told(
         self,
@@ -107,22 +111,28 @@ class Chooser:
         steering: Steering,
         nodes: IntArray,
         gains: FloatArray,
+        spare: IntArray,
         unsteered: Landing,
         *,
         helps: bool,
     ) -> Choice | None:
-        """The choice among these nodes, the best first, where a term of the replacement tells."""
+        """The choice among these nodes, the best first, where a term of the replacement tells.
+
+        spare: acceptable nodes where nothing is gained.
+        """
         require = steering.strength == "Require"
         extends = TRAITS[steering.by].extends
         if require and extends and self._sampled(pod):
             # It is asked about the nodes that were sampled, and must leave one: no promise.
             return None
-        required = require and len(nodes) >= _LEAST_REQUIRED and not self._planned_alone(pod, nodes)
+        certain = [] if not require else self._certain(pod, nodes, spare)
+        enough = bool(certain) or (len(nodes) >= _LEAST_REQUIRED and not self._aims(pod, nodes))
+        required = require and enough and not self._planned_alone(pod, nodes)
         if extends and not self._asks(pod, required=required):
             return None
         found = [
             self._choice(steering.by, chosen, unsteered, required=required)
-            for chosen in self._options(pod, nodes, gains, required=required)
+            for chosen in self._options(pod, nodes, gains, certain, required=required)
         ]
         best = self._best(pod, found, unsteered, helps=helps)
         if not required or helps or pod in self.planned or self._sampled(pod):
@@ -226,24 +236,45 @@ class Chooser:
         )
         return nodes[order], gains[order]
 
+    def _certain(self, pod: int, nodes: IntArray, spare: IntArray) -> list[IntArray]:
+        """Pairs of nodes of which the scheduler takes the first, where it looks at all of them."""
+        if self._sampled(pod):
+            return []
+        firsts = nodes[: 1 if self._aims(pod, nodes) else FIRSTS]
+        return certain_pairs(self._copy.scheduler.points(pod), firsts, nodes, spare)
+
+    def _aims(self, pod: int, nodes: IntArray) -> bool:
+        """Whether the best of these is the one that is proposed."""
+        return int(nodes[0]) == self.proposed.get(pod)
+
     def _options(
-        self, pod: int, nodes: IntArray, gains: FloatArray, *, required: bool
+        self,
+        pod: int,
+        nodes: IntArray,
+        gains: FloatArray,
+        certain: list[IntArray],
+        *,
+        required: bool,
     ) -> list[IntArray]:
-        """The sets of nodes to choose from, each the best so many."""
+        """The sets of nodes to choose from, each the best so many, and pairs where these help."""
         planned = self.planned.get(pod)
         least = _LEAST_REQUIRED if required else 1
         if planned is not None:
-            kept = nodes[np.isin(nodes, list(planned))]
+            every = np.concatenate([nodes, *certain])
+            kept = np.array(list(dict.fromkeys(every[np.isin(every, list(planned))].tolist())))
             if len(kept) >= least:
                 return [kept]
+        if certain and required and self._aims(pod, nodes):
+            return certain
         sampled = not required and self._sampled(pod)
         sizes = {least}
-        if nodes[0] != self.proposed.get(pod):
+        if not self._aims(pod, nodes):
             good = int(np.count_nonzero(self._as_good(gains)))
             sizes.add(max(least, min(good, MOST)))
         if sampled:
             sizes |= {min(len(nodes), size) for size in (MOST_SAMPLED // 4, MOST_SAMPLED)}
-        return [nodes[:size] for size in sorted(sizes)]
+        found = [nodes[:size] for size in sorted(sizes) if len(nodes) >= least]
+        return [*certain, *found] if required else found
 
     def _best(
         self, pod: int, found: list[Choice], unsteered: Landing, *, helps: bool

@@ -236,6 +236,12 @@ class Evaluator:
         if destination < 0:
             text = f"it could only come back; {describe(copy.snapshot, landing)}"
             return Problem(code="FEA002", message=text)
+        proposed = self.chooser.proposed.get(pod, destination)
+        if destination != proposed:
+            if copy.scheduler.feasible(pod)[proposed]:
+                self.chooser.astray.add((pod, proposed))
+            text = f"it would not land where it is proposed; {describe(copy.snapshot, landing)}"
+            return Problem(code="FEA003", message=text)
         # Coming back gains nothing.
         away = np.where(landing.nodes == source, 0.0, landing.probabilities)
         gains = {
@@ -340,8 +346,9 @@ class Evaluator:
             code, text = "MRG001", f"its gain is {last.gain:.3g}, and the margin {gate.margin:g}"
             return self._named(last.pod, found.pods, Problem(code, text))
         for number, each in enumerate(helpers, 1):
-            if each.source not in {later.destination for later in found.moves[number:]}:
-                text = "none of the others goes where it would make room"
+            later = {move.destination for move in found.moves[number:]}
+            if each.source not in later and each.destination not in later:
+                text = "none of the others goes where it would make room, or comes where it is"
                 return self._named(each.pod, found.pods, Problem("FEA003", text))
         return None
 

@@ -35,10 +35,6 @@ class Allotted:
         nobody = np.full(len(pods), -1)
         return np.where(going, self._share[pods], -1), nobody, nobody
 
-    def tables(self) -> tuple[IntArray, IntArray]:
-        """Whose each pod spends, and how many more of each may go."""
-        return self._share, self._left
-
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""
         away: BoolArray = nodes != self._home[pods]

@@ -10,7 +10,6 @@ state that is past.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -76,8 +75,6 @@ class Task:
 class Annealing:
     """One run."""
 
-    parallel: ClassVar[bool] = False
-
     def __init__(self, task: Task) -> None:
         placement, gains, average = task.placement, task.gains, task.average
         self._placement = placement
@@ -106,6 +103,8 @@ class Annealing:
             self._rounds += 1
             temperature = self._hot * max((1 - done) ** 2, _COLD)
             self._shift(temperature)
+            if self._capped and placement.exchanges:
+                self._relay(temperature)
             if placement.exchanges:
                 for _ in range(_SWAPS):
                     self._exchange(temperature)
@@ -177,6 +176,55 @@ class Annealing:
             nobody = np.full(len(going), -1, dtype=np.int32)
             self._go(pods[going], nodes[to], nobody, change[going, to])
 
+    def _relay(self, temperature: float) -> None:
+        """Send some pods away, each for one that comes home: so many are away as before.
+
+        Where few may be away, a price on each finds the best few only slowly.
+        """
+        placement = self._placement
+        away = self._away()
+        if not len(away):
+            return
+        pods = self._drawn(_BATCH)
+        pods = pods[placement.where[pods] == placement.home[pods]]
+        self.steps += len(pods) + 1
+        if not len(pods):
+            return
+        change, to = self._best_of(pods, temperature)
+        home, nobody = placement.home[away], np.full(len(away), -1, dtype=np.int32)
+        back = placement.leaving(away) + placement.adding_at(away, home)
+        back[~placement.admits(away, home, nobody)] = np.inf
+        sums = change[:, None] + back
+        apart = (placement.where[away] != to[:, None]) & (home != to[:, None])
+        here = placement.where[pods][:, None]
+        apart &= (placement.where[away] != here) & (home != here)
+        sums[~apart] = np.inf
+        noisy = sums + temperature * np.log(self._random.standard_exponential(sums.shape))
+        chosen = noisy.argmin(axis=1)
+        rows = np.arange(len(pods))
+        staying = self._staying(len(pods), temperature)
+        for row in np.flatnonzero(noisy[rows, chosen] < staying).tolist()[:1]:
+            both = np.array([away[chosen[row]], pods[row]], dtype=np.int32)
+            ends = np.array([home[chosen[row]], to[row]], dtype=np.int32)
+            self._go(
+                both,
+                ends,
+                np.full(2, -1, dtype=np.int32),
+                np.array([back[chosen[row]], change[row]]),
+            )
+
+    def _best_of(self, pods: IntArray, temperature: float) -> tuple[FloatArray, IntArray]:
+        """(k,) twice: what going changes, and where each would go, drawn."""
+        placement = self._placement
+        nodes = placement.nodes
+        if len(nodes) > _MOST_NODES:
+            nodes = placement.nodes_ranked(np.unique(nodes[self._below(len(nodes), _MOST_NODES)]))
+        change = placement.arriving(pods, nodes)
+        change += placement.leaving(pods)[:, None]
+        noisy = change + temperature * np.log(self._random.standard_exponential(change.shape))
+        to = noisy.argmin(axis=1)
+        return change[np.arange(len(pods)), to], nodes[to]
+
     def _exchange(self, temperature: float) -> None:
         """Ask some pods with whom to change places."""
         placement, every = self._placement, self._placement.movable
@@ -187,7 +235,9 @@ class Annealing:
         away = self._away()
         if len(away):
             some = int(many * _OTHER_AWAY)
-            mates[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(-1, some)
+            mates[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(
+                len(pods), some
+            )
         self.steps += 1 + mates.size // len(placement.nodes)
         each, others = np.repeat(pods, many), mates.ravel()
         nodes = placement.where[others]

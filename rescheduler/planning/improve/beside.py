@@ -3,7 +3,6 @@
 import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, IntArray
-from rescheduler.planning.improve.loops.tables import BesideTables
 
 
 class Beside:
@@ -19,9 +18,6 @@ class Beside:
         # Pods without a group are of the last one, which needs nobody and is needed by nobody.
         self._group = np.where(group >= 0, group, groups - 1).astype(np.int32)
         self._domain, self._where = domain, where.copy()
-        self._nodes = np.argsort(domain, kind="stable").astype(np.int32)
-        self._size = np.bincount(domain, minlength=shape[1])
-        self._first = np.cumsum(self._size) - self._size
         self._needs: list[list[int]] = [[] for _ in range(groups)]
         self._needed_by: list[list[int]] = [[] for _ in range(groups)]
         for one, other in needs.tolist():
@@ -61,17 +57,6 @@ class Beside:
         allowed |= here[:, None] == domains
         return allowed
 
-    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Those that may come to few domains, as `allows` tells."""
-        allowed = self._open(pods, np.arange(len(self._size), dtype=np.int32))
-        (few,) = np.nonzero(allowed @ self._size <= most)
-        place, domain = np.nonzero(allowed[few])
-        size = self._size[domain]
-        skipped = np.cumsum(size) - size
-        at = np.repeat(self._first[domain] - skipped, size) + np.arange(int(size.sum()))
-        places = np.repeat(place, size).astype(np.int32)
-        return few.astype(np.int32), places, self._nodes[at]
-
     def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
         """(k,) whether all that it needs is there, and nobody needs it where it is."""
         groups, there = self._group[pods], self._domain[nodes]
@@ -88,19 +73,6 @@ class Beside:
         last = self._is_needed[groups] & (self._count[groups, here] == 1) & (here != there)
         group = np.where(self._is_needed[groups], groups, -1)
         return group, np.where(last, here, -1), np.where(self._is_needing[groups], there, -1)
-
-    def tables(self) -> BesideTables:
-        """As loops work on them."""
-        return BesideTables(
-            self._group,
-            self._domain.astype(np.int32),
-            self._count,
-            self._missing,
-            self._wanting,
-            *_in_a_row(self._needs),
-            *_in_a_row(self._needed_by),
-            self._where,
-        )
 
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""
@@ -124,10 +96,3 @@ class Beside:
                 self._missing[other, domain] -= sign
             for other in self._needs[group]:
                 self._wanting[other, domain] += sign
-
-
-def _in_a_row(lists: list[list[int]]) -> tuple[IntArray, IntArray]:
-    """Where each begins, and their numbers one after the other."""
-    begin = np.zeros(len(lists) + 1, dtype=np.int32)
-    begin[1:] = np.cumsum([len(each) for each in lists])
-    return begin, np.array([number for each in lists for number in each], dtype=np.int32)

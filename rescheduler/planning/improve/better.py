@@ -21,14 +21,22 @@ from rescheduler.planning.improve.annealed import annealed
 from rescheduler.planning.improve.annealing import Task
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
+from rescheduler.planning.improve.rules import Accepted, Rule
 from rescheduler.planning.search.search import SearchResult
 from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal
 
-STEPS, STEPS_OF_POD = 4_000, 100
-"""How many pods annealing asks where to go for one plan, and for each that may move, at most."""
-_HEAT = 0.1
-"""It begins from a plan that is good already, so as much is not to be melted again."""
+STEPS, STEPS_OF_POD = 40_000, 100
+"""How many pods annealing asks where to go for one proposal, and for each that may move, at most.
+"""
+_LEAST_HEAT, _COLD_STEPS = 0.1, 80
+"""It begins from a plan that is good already: how much is melted again goes with the number of
+steps for each pod, and with so many all may be."""
+_ROUNDS = 3
+"""So many proposals are made at most, each from the better plan, and without moves of the one
+before that the scheduler would not make."""
+_MOST_OTHERS = 20_000
+"""In a cluster with more pods only those are moved that could gain by it alone."""
 _MOST_MISSED = 0.01
 """A plan that is nearer to the bound than this is as good as the best."""
 _LEAST_GAIN = 1e-3
@@ -61,15 +69,48 @@ def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: in
     summary, gate = found.summary, found.gate
     if summary is None or gate is None or not _improvable(evaluator, found):
         return found
-    left = Effort(effort.steps - summary.steps, effort.expired)
-    proposal = _proposal(evaluator, found, left, steps)
-    if proposal is None:
-        return found
-    other = search_again(evaluator, found, effort, proposal)
-    if other is None or other.summary is None:
-        return found
-    other.summary = structs.replace(other.summary, singly=summary.gain)
-    return other
+    kept, barred = found, _Barred(evaluator)
+    for number in range(_ROUNDS):
+        spent = 0 if kept.summary is None else kept.summary.steps
+        left = Effort(effort.steps - spent, effort.expired)
+        random = np.random.default_rng([evaluator.copy.seed, number])
+        proposal = _proposal(evaluator, kept, left, steps, barred, random)
+        if proposal is None:
+            continue
+        evaluator.chooser.astray.clear()
+        other = search_again(evaluator, kept, effort, proposal)
+        if other is not None and other.summary is not None:
+            other.summary = structs.replace(other.summary, singly=summary.gain)
+            kept = other
+        barred.add(evaluator.chooser.astray)
+        if effort.expired() or not _improvable(evaluator, kept):
+            break
+    return kept
+
+
+class _Barred:
+    """Nodes where the scheduler would not put pods of a kind though they are told to go there."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        snapshot = evaluator.copy.snapshot
+        self._kinds, self._nodes = snapshot.pod_spec, len(snapshot.nodes)
+        self._pairs: set[tuple[int, int]] = set()
+
+    def add(self, astray: Iterable[tuple[int, int]]) -> None:
+        """Pods and nodes."""
+        self._pairs.update((int(self._kinds[pod]), node) for pod, node in astray)
+
+    def rules(self) -> list[Rule]:
+        """As a rule of a placement, if there are any."""
+        if not self._pairs:
+            return []
+        kinds = sorted({kind for kind, _ in self._pairs})
+        masks = np.ones((len(kinds) + 1, self._nodes), dtype=np.bool_)
+        for kind, node in self._pairs:
+            masks[kinds.index(kind), node] = False
+        place = np.full(int(self._kinds.max()) + 1, len(kinds), dtype=np.int32)
+        place[kinds] = np.arange(len(kinds))
+        return [Accepted(masks, place[self._kinds])]
 
 
 def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:
@@ -83,13 +124,18 @@ def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:
 
 
 def _proposal(
-    evaluator: Evaluator, found: SearchResult, effort: Effort, steps: int
+    evaluator: Evaluator,
+    found: SearchResult,
+    effort: Effort,
+    steps: int,
+    barred: _Barred,
+    random: np.random.Generator,
 ) -> Proposal | None:
     """Where annealing would have the pods go instead; None where it finds nothing better."""
     alone = [move for move in found.moves if not move.group and not move.room]
     if not alone:
         return None
-    copy, placement = evaluator.copy, _placement(evaluator, alone)
+    copy, placement = evaluator.copy, _placement(evaluator, alone, barred.rules())
     if isinstance(placement, Problem) or not placement.moved:
         return None
     before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable))
@@ -97,9 +143,9 @@ def _proposal(
         placement,
         copy.budgets.left() + len(placement.moved),
         [max(move.gain - copy.limits.margin, _LEAST_GAIN) for move in alone],
-        np.random.default_rng(copy.seed),
+        random,
         lambda asked: 1.0 if effort.expired() else asked / most,
-        _HEAT,
+        max(_LEAST_HEAT, min(1.0, most / len(placement.movable) / _COLD_STEPS)),
     )
     annealing = annealed(task)
     annealing.run()
@@ -110,18 +156,22 @@ def _proposal(
     return Proposal(nodes, together)
 
 
-def _placement(evaluator: Evaluator, moves: Iterable[Evaluation]) -> Placement | Problem:
+def _placement(
+    evaluator: Evaluator, moves: Iterable[Evaluation], rules: Iterable[Rule] = ()
+) -> Placement | Problem:
     """The placement with these moves made, which may be changed, within what budgets allow.
 
-    Beside them those may move that could gain by it alone, wherever they went.
+    Beside them those may move that could gain by it alone, wherever they went; and where they are
+    not too many all others, too, to make room or change places.
     """
     copy, shifts = evaluator.copy, [move.shift for move in moves]
-    only = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
-    only[[pod for pod, gain in evaluator.bounds().best.items() if gain > NOTHING]] = True
-    only[[shift.pod for shift in shifts]] = True
+    gaining = [pod for pod, gain in evaluator.bounds().best.items() if gain > NOTHING]
     where = copy.scheduler.occupancy.where
+    only = np.full(len(where), len(where) <= _MOST_OTHERS)
+    only[gaining] = True
+    only[[shift.pod for shift in shifts]] = True
     home = where.copy()
     for shift in shifts:
         home[shift.pod] = shift.source
-    rules = [Allotted(share, left, home, where) for share, left in copy.budgets.shares()]
-    return compiled(copy, rules=rules, moved=shifts, only=only)
+    allotted = [Allotted(share, left, home, where) for share, left in copy.budgets.shares()]
+    return compiled(copy, evaluator.chooser, rules=[*allotted, *rules], moved=shifts, only=only)

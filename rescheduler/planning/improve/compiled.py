@@ -9,48 +9,42 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
+from rescheduler.planning.evaluation.choosing import Chooser
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.affinities import affinities
 from rescheduler.planning.improve.beside import Beside
 from rescheduler.planning.improve.placement import Placement, Priced
 from rescheduler.planning.improve.rules import Accepted, Apart, Room, Rule
 from rescheduler.policies.shared.acceptance import Acceptance
-from rescheduler.policies.shared.separable import Separable
+from rescheduler.policies.shared.separable import Estimating, Kernel, Roomed, Separable
 
 
 def compiled(
     copy: WorkingCopy,
+    chooser: Chooser | None = None,
     *,
-    held: Iterable[str] = (),
     rules: Sequence[Rule] = (),
-    price: FloatArray | float = 0.0,
     moved: Sequence[Shift] = (),
     only: BoolArray | None = None,
 ) -> Placement | Problem:
-    """The placement of the policies that decide now, or why they cannot be had as sums.
+    """The placement of those policies that decide now and can be had as sums, or why none can.
 
-    held: resources that a pod keeps on its node until its replacement runs elsewhere.
-    rules: what else holds. price: (pods,) what moving each costs, beside the margin.
+    chooser: asked which pods can be told where to go; None: all. rules: what else holds.
     moved: of what the working copy has moved, what may yet be moved otherwise or not at all; with
     any, the order of the input changes nothing. only: (pods,) which may move at most, of those that
     the cluster lets move; None: those that it does are worked out.
     """
-    priced: list[Priced] = []
-    movable = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
-    for binding in copy.active:
-        term: object = binding.term
-        kernel = term.kernel() if isinstance(term, Separable) else None
-        if kernel is None:
-            text = f"{binding.policy.kind} {binding.policy.name} is no sum over nodes"
-            return Problem("FEA003", text)
-        priced.append(Priced(kernel, binding.policy.weight))
-        movable |= kernel.movable if binding.below is None else kernel.movable & binding.below
+    priced, filled, movable = _priced(copy)
+    if not priced:
+        return Problem("FEA003", "no policy is a sum over nodes, or nearly one")
     found = affinities(copy.snapshot)
     movable &= found.known
-    if only is None:
-        movable[list(copy.eligibility.refusals(np.flatnonzero(movable).astype(np.int32)))] = False
-    else:
+    if only is not None:
         movable &= only
+    movable[list(copy.eligibility.refusals(np.flatnonzero(movable).astype(np.int32)))] = False
+    if chooser is not None:
+        asked = np.flatnonzero(movable).tolist()
+        movable[[pod for pod in asked if chooser.problem(pod, whole=False)]] = False
     movable[list(copy.moved - {shift.pod for shift in moved})] = False
     where = copy.scheduler.occupancy.where
     home = where.astype(np.int32, copy=True)
@@ -58,16 +52,39 @@ def compiled(
         if movable[shift.pod]:
             home[shift.pod] = shift.source
     nodes = len(copy.snapshot.nodes)
-    every: list[Rule] = [_room(copy, held, where), Apart(found.apart, nodes, where), *rules]
+    every: list[Rule] = [_room(copy, home, where, filled), Apart(found.apart, nodes, where), *rules]
     if found.key:
         domain = _domains(copy.snapshot, found.key)
         every.append(Beside(found.group, found.needs, domain, where))
     accepted = _accepted(copy.snapshot)
     if accepted is not None:
         every.append(accepted)
-    prices = np.full(len(movable), copy.limits.margin) + price
+    prices = np.full(len(movable), copy.limits.margin)
     order = _order(copy, movable) if moved else None
     return Placement(home, movable, nodes, priced, every, prices, where=where, order=order)
+
+
+def _priced(
+    copy: WorkingCopy,
+) -> tuple[list[Priced], list[tuple[FloatArray, FloatArray]], BoolArray]:
+    """What the policies charge, what they let nodes fill to, and (pods,) which one may move."""
+    priced: list[Priced] = []
+    filled: list[tuple[FloatArray, FloatArray]] = []
+    movable = np.zeros(len(copy.snapshot.pods), dtype=np.bool_)
+    for binding in copy.active:
+        term: object = binding.term
+        if isinstance(term, Roomed):
+            filled.append(term.room())
+        kernel = _kernel(term)
+        if kernel is not None:
+            priced.append(Priced(kernel, binding.policy.weight))
+            movable |= kernel.movable if binding.below is None else kernel.movable & binding.below
+    return priced, filled, movable
+
+
+def _kernel(term: object) -> Kernel | None:
+    kernel = term.kernel() if isinstance(term, Separable) else None
+    return term.estimate() if kernel is None and isinstance(term, Estimating) else kernel
 
 
 def _order(copy: WorkingCopy, movable: BoolArray) -> tuple[IntArray, IntArray]:
@@ -79,8 +96,16 @@ def _order(copy: WorkingCopy, movable: BoolArray) -> tuple[IntArray, IntArray]:
     return ranks, copy.precedence
 
 
-def _room(copy: WorkingCopy, held: Iterable[str], where: IntArray) -> Room:
-    """Requests and free slots, as kube-scheduler counts them."""
+def _room(
+    copy: WorkingCopy,
+    home: IntArray,
+    where: IntArray,
+    filled: Iterable[tuple[FloatArray, FloatArray]],
+) -> Room:
+    """Requests and free slots, as kube-scheduler counts them, and what policies let nodes fill to.
+
+    filled: as `Roomed` tells them.
+    """
     state = copy.scheduler.occupancy
     everybody = np.arange(len(where), dtype=np.int32)
     rows: list[FloatArray] = [np.ones(len(where))]
@@ -92,12 +117,16 @@ def _room(copy: WorkingCopy, held: Iterable[str], where: IntArray) -> Room:
             rows.append(taken.astype(np.float64))
             free.append((state.allocatable[row] - state.requested[row]).astype(np.float64))
             names.append(name)
-    kept = set(held)
+    for taken_each, left in filled:
+        rows += [*taken_each.T]
+        free += [*left.T]
+        names += [""] * left.shape[1]
     return Room(
         np.stack(rows, axis=1),
         np.stack(free, axis=1),
-        np.array([each in kept for each in names]),
-        where.copy(),
+        home,
+        where,
+        np.array([not each for each in names]),
     )
 
 

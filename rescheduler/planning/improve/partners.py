@@ -6,8 +6,6 @@ that chance and gain accept (Metropolis) are made, but for those that touch a no
 What is best is kept. The number of pods that move is not held down.
 """
 
-from typing import ClassVar
-
 import numpy as np
 
 from rescheduler.model.cluster.readings import IntArray
@@ -28,8 +26,6 @@ _RENEW = 1_000
 
 class Partners:
     """One run, of a task without a cap."""
-
-    parallel: ClassVar[bool] = False
 
     def __init__(self, task: Task) -> None:
         placement = task.placement

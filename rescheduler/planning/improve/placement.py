@@ -7,15 +7,11 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Shift
-from rescheduler.planning.improve.rules import Confining, Rule, Wide
-from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel, OfKinds
+from rescheduler.planning.improve.rules import Rule, Wide
+from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel
 
 NOTHING = 1e-9
 """A gain up to this is none: sums are no more exact."""
-_FEW_OF_A_KIND = 4
-"""With fewer pods of a kind than that on average, kinds save nothing."""
-_MOST_PAIRS = 1 << 24
-"""Up to so many pairs of kinds and nodes are kept as a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,6 @@ class Placement:
         self.kernels = tuple(kernels)
         self.rules = tuple(rules)
         self._wide = [each for each in rules if isinstance(each, Wide)]
-        self._confining = [each for each in rules if isinstance(each, Confining)]
         self._priced = bool(self.price.any())
         self._exchanging: list[tuple[float, Exchanging]] = []
         self._other: list[Kernel] = []
@@ -80,22 +75,6 @@ class Placement:
     def nodes_ranked(self, nodes: IntArray) -> IntArray:
         """The nodes in their order."""
         return nodes[np.argsort(self.ranks[1][nodes], kind="stable")]
-
-    def kinds(self) -> IntArray | None:
-        """(pods,) a number for pods that cost the same, and may go the same ways, from home.
-
-        None where some kernel or rule knows each pod by itself, or where kinds are many.
-        """
-        parts = [*(each.kernel for each in self.kernels), *self.rules]
-        knowing = [each for each in parts if isinstance(each, OfKinds)]
-        if len(knowing) < len(parts):
-            return None
-        told = [each.kinds() for each in knowing]
-        _, kinds = np.unique(np.column_stack([*told, self.price]), axis=0, return_inverse=True)
-        number = int(kinds.max(initial=0)) + 1
-        if number > len(self.movable) // _FEW_OF_A_KIND or number * len(self.nodes) > _MOST_PAIRS:
-            return None
-        return kinds.ravel().astype(np.int32)
 
     @property
     def attracted(self) -> IntArray:
@@ -125,16 +104,6 @@ class Placement:
         """The weighted cost, and what the moves cost by themselves."""
         total = sum(each.weight * each.kernel.cost() for each in self.kernels)
         return float(total + self.price[list(self.moved)].sum())
-
-    def least(self, most: int) -> float:
-        """A bound: at least what the cost is after so many moves of those that may move."""
-        relaxed = sum(each.weight * each.kernel.relaxed() for each in self.kernels)
-        saved = np.maximum((self.savings() - self.price)[self.movable], 0.0)
-        if len(saved) > most:
-            saved = (
-                np.partition(saved, len(saved) - most)[len(saved) - most :] if most else saved[:0]
-            )
-        return max(float(relaxed), self.cost() - float(saved.sum()))
 
     def leaving(self, pods: IntArray) -> FloatArray:
         """(k,) change of the cost if each pod left its node."""
@@ -170,27 +139,12 @@ class Placement:
         np.copyto(total, np.inf, where=self.where[pods][:, None] == nodes)
         return total
 
-    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Those that a rule confines to at most so many nodes, and these, as `Confining` tells.
-
-        None where no rule does, nor where kernels cannot tell of pairs what `adding_to` does.
-        """
-        if not self._confining or not self.exchanges:
-            nobody = np.zeros(0, dtype=np.int32)
-            return nobody, nobody, nobody
-        return self._confining[0].confined(pods, most)
-
-    def adding_to(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+    def adding_at(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) as `adding`, of each pod to its own node. Only where `exchanges` is true."""
         nobody = np.full(len(pods), -1, dtype=np.int32)
         added = self.exchanging(pods, nodes, nobody) - self.leaving(pods)
         added[self.where[pods] == nodes] = np.inf
         return added
-
-    def hopes(self, pods: IntArray) -> FloatArray:
-        """(k,) a bound: at least what coming anywhere adds to the cost."""
-        found: FloatArray = -self.savings()[pods] - self.leaving(pods)
-        return found
 
     def move(self, pod: int, destination: int) -> None:
         """Move the pod for now."""

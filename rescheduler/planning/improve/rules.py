@@ -5,13 +5,8 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
-from rescheduler.planning.improve.loops.tables import (
-    AcceptedTables,
-    ApartTables,
-    DomainsTables,
-    RoomTables,
-)
 
+_ENOUGH = 1e300
 _CHUNK = 1 << 18
 """Numbers that are worked on at once, so that they stay in the cache."""
 
@@ -55,95 +50,68 @@ class Wide(Rule, Protocol):
         ...
 
 
-@runtime_checkable
-class Confining(Rule, Protocol):
-    """A rule that lets some pods come to few nodes only, and can name them."""
-
-    def confined(self, pods: IntArray, most: int) -> tuple[IntArray, IntArray, IntArray]:
-        """The places in `pods` of those that may come to at most so many nodes, and these nodes.
-
-        As pairs: (pairs,) the place of the pod in that answer, ascending, and (pairs,) the node.
-        """
-        ...
-
-
 class Room:
     """What nodes have left of each resource.
 
-    demands: (pods, resources). free: (nodes, resources) with all pods where they are at home.
-    held: (resources,) whether a pod keeps its part at home until it runs elsewhere, so that
-    leaving frees nothing.
+    demands: (pods, resources). free: (nodes, resources) with all pods where they are. What a pod
+    takes nothing of may be short where it goes. home, where: (pods,) nodes. lenient: (resources,)
+    of which a pod may always come home, however full that is.
     """
 
     def __init__(
-        self, demands: FloatArray, free: FloatArray, held: BoolArray, home: IntArray
+        self,
+        demands: FloatArray,
+        free: FloatArray,
+        home: IntArray,
+        where: IntArray,
+        lenient: BoolArray,
     ) -> None:
-        self.demands = demands
-        self.free = free.copy()
-        self._kept = np.where(held, 0.0, demands)
-        self._held = bool(held.any())
+        self._free = free.copy()
+        self._asked = np.where(demands > 0, demands, -_ENOUGH)
+        self._asked_at_home = np.where(lenient, -_ENOUGH, self._asked)
+        self._eased = bool(lenient.any())
         self._home = home
-        self._where = home.astype(np.int32, copy=True)
-        # What each pod would free where it is; the last row is nobody's.
-        self._taken = np.concatenate([self._kept, np.zeros((1, demands.shape[1]))])
+        self._where = where.astype(np.int32, copy=True)
+        # The last row is nobody's.
+        self._demands = np.concatenate([demands, np.zeros((1, demands.shape[1]))])
         self._ones = np.ones(demands.shape[1])  # a product with it sums faster
 
     def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
         """(k, n) whether it fits."""
-        free, demands = np.ascontiguousarray(self.free[nodes].T), self.demands[pods]
+        free, asked = np.ascontiguousarray(self._free[nodes].T), self._asked[pods]
         fits = np.ones((len(pods), len(nodes)), dtype=np.bool_)
         step = max(1, _CHUNK // max(1, len(nodes)))
         for start in range(0, len(pods), step):
             some = fits[start : start + step]
             for number, left in enumerate(free):
-                some &= demands[start : start + step, number, None] <= left
-        if self._held:
+                some &= asked[start : start + step, number, None] <= left
+        if self._eased:
             homes = self._home[pods]
             (away,) = np.nonzero(homes != self._where[pods])
             if len(away):
                 at, columns = np.nonzero(homes[away, None] == nodes)
                 rows = away[at]
-                left = self.free[nodes[columns]]
-                fits[rows, columns] = (left >= self._kept[pods[rows]]).all(axis=1)
+                left = self._free[nodes[columns]]
+                fits[rows, columns] = (left >= self._asked_at_home[pods[rows]]).all(axis=1)
         return fits
 
     def admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
         """(k,) whether it fits."""
-        lacking = self._takes(pods, nodes)
-        lacking -= self.free[nodes]
-        lacking -= self._taken[others]
-        return self._nothing(lacking)
-
-    def _takes(self, pods: IntArray, nodes: IntArray) -> FloatArray:
-        taken: FloatArray = self.demands[pods]
-        if self._held:
+        lacking: FloatArray = self._asked[pods]
+        if self._eased:
             (back,) = np.nonzero(self._home[pods] == nodes)
-            taken[back] = self._kept[pods[back]]
-        return taken
-
-    def _nothing(self, lacking: FloatArray) -> BoolArray:
-        """Whether nothing is lacking, along the last axis."""
+            lacking[back] = self._asked_at_home[pods[back]]
+        lacking -= self._free[nodes]
+        lacking -= self._demands[others]
         np.maximum(lacking, 0.0, out=lacking)
         enough: BoolArray = (lacking @ self._ones) == 0.0
         return enough
 
-    def tables(self) -> RoomTables:
-        """As loops work on them."""
-        return RoomTables(self.demands, self._kept, self._taken, self.free, self._home, self._where)
-
-    def kinds(self) -> IntArray:
-        """(pods,) what each asks for."""
-        _, number = np.unique(self.demands, axis=0, return_inverse=True)
-        return number.ravel().astype(np.int32)
-
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""
-        here = self._where[pods]
-        for at, sign in ((here, 1.0), (nodes, -1.0)):
-            taken = self._takes(pods, at)
+        for at, sign in ((self._where[pods], 1.0), (nodes, -1.0)):
             placed = at >= 0
-            np.add.at(self.free, at[placed], sign * taken[placed])
-        self._taken[pods] = taken
+            np.add.at(self._free, at[placed], sign * self._demands[pods[placed]])
         self._where[pods] = nodes
 
 
@@ -163,14 +131,6 @@ class Accepted:
         """(k,) whether the node accepts it."""
         found: BoolArray = self._masks[self._shape[pods], nodes]
         return found
-
-    def tables(self) -> AcceptedTables:
-        """As loops work on them."""
-        return AcceptedTables(np.ascontiguousarray(self._masks), self._shape.astype(np.int32))
-
-    def kinds(self) -> IntArray:
-        """(pods,) the shape of each."""
-        return self._shape
 
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Nothing changes."""
@@ -204,14 +164,6 @@ class Apart:
         found: BoolArray = self._count[group, nodes] - alike == 0
         return found
 
-    def tables(self) -> ApartTables:
-        """As loops work on them."""
-        return ApartTables(self._group.astype(np.int32), self._count, self._where)
-
-    def kinds(self) -> IntArray:
-        """(pods,) the group of each."""
-        return self._group
-
     def commit(self, pods: IntArray, nodes: IntArray) -> None:
         """Move the pods."""
         some = self._group[pods] > 0
@@ -220,76 +172,4 @@ class Apart:
         for at, sign in ((self._where[pods], np.int16(-1)), (nodes, np.int16(1))):
             placed = at >= 0
             np.add.at(count, first[placed] + at[placed], sign)
-        self._where[pods] = nodes
-
-
-class LeastDomains:
-    """A group stays in at least so many domains.
-
-    group: (pods,). least: (groups,). domain: (nodes,).
-    """
-
-    def __init__(self, group: IntArray, least: IntArray, domain: IntArray, where: IntArray) -> None:
-        bound = least > 1
-        number = np.where(bound, np.cumsum(bound), 0)
-        self._group = np.where(group >= 0, number[group], 0)
-        self.groups = int(bound.sum()) + 1
-        self._least = np.concatenate([np.zeros(1, dtype=least.dtype), least[bound]])
-        self._domain, self._where = domain, where.copy()
-        self._count = np.zeros((len(self._least), int(domain.max(initial=0)) + 1), dtype=np.int32)
-        placed = np.flatnonzero((self._group > 0) & (where >= 0))
-        np.add.at(self._count, (self._group[placed], domain[where[placed]]), 1)
-        self._domains = (self._count > 0).sum(axis=1)
-
-    def allows(self, pods: IntArray, nodes: IntArray) -> BoolArray:
-        """(k, n) whether enough domains remain: the last pod of one goes to one without any."""
-        allowed = np.ones((len(pods), len(nodes)), dtype=np.bool_)
-        groups = self._group[pods]
-        (rows,) = np.nonzero(groups)
-        if not len(rows):
-            return allowed
-        groups = groups[rows]
-        here = self._domain[self._where[pods[rows]]]
-        last = (self._count[groups, here] == 1) & (self._domains[groups] <= self._least[groups])
-        rows, groups, here = rows[last], groups[last], here[last]
-        if len(rows):
-            domains = self._domain[nodes]
-            allowed[rows] = (self._count[groups][:, domains] == 0) | (here[:, None] == domains)
-        return allowed
-
-    def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
-        """(k,) whether enough domains remain, whoever leaves."""
-        groups = self._group[pods]
-        here, there = self._domain[self._where[pods]], self._domain[nodes]
-        last = (self._count[groups, here] == 1) & (self._domains[groups] <= self._least[groups])
-        found: BoolArray = (here == there) | ~last | (self._count[groups, there] == 0)
-        found |= groups == 0
-        return found
-
-    def tables(self) -> DomainsTables:
-        """As loops work on them."""
-        return DomainsTables(
-            self._group.astype(np.int32),
-            self._least.astype(np.int32),
-            self._domain.astype(np.int32),
-            self._count,
-            self._domains,
-            self._where,
-        )
-
-    def coupled(self, pods: IntArray, _: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-        """Groups alone: what one may depends on no other."""
-        group = np.where(self._group[pods] > 0, self._group[pods], -1)
-        nobody = np.full(len(pods), -1)
-        return group, nobody, nobody
-
-    def commit(self, pods: IntArray, nodes: IntArray) -> None:
-        """Move the pods."""
-        some = self._group[pods] > 0
-        pods, nodes = pods[some], nodes[some]
-        groups = self._group[pods]
-        for at, sign in ((self._where[pods], -1), (nodes, 1)):
-            placed = at >= 0
-            np.add.at(self._count, (groups[placed], self._domain[at[placed]]), sign)
-        self._domains[groups] = (self._count[groups] > 0).sum(axis=1)
         self._where[pods] = nodes

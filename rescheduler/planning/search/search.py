@@ -19,6 +19,7 @@ from rescheduler.planning.search.chains import Chains
 from rescheduler.planning.search.queue import Pods, Queue
 from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Proposal, Strategy
+from rescheduler.planning.search.together import together
 
 _MOST_LAST = 32
 """How many of those evaluated before are evaluated again for the plan when a search must end."""
@@ -172,15 +173,20 @@ class _Search:
             for passing in self._passing([each], gate, chain=len(each.pods) > 1):
                 self._add(queue, passing)
             self._take(queue, gate, partners=False)
-        while not self._ended():
-            gate, queue = self._evaluator.bounds().gate, self._queue()
-            for each in proposal.candidates(self._evaluator):
-                for passing in self._passing([each], gate, chain=len(each.pods) > 1):
-                    self._add(queue, passing)
-            if not self._take(queue, gate, partners=False):
-                break
+        while not self._ended() and (
+            self._take_of(proposal.candidates(self._evaluator))
+            or self._take_of(together(self._evaluator, proposal.nodes))
+        ):
             self._take_back()
         self._evaluator.propose({})
+
+    def _take_of(self, candidates: Iterable[Candidate]) -> bool:
+        """Take what passes of a proposal; answers whether anything did."""
+        gate, queue = self._evaluator.bounds().gate, self._queue()
+        for each in candidates:
+            for passing in self._passing([each], gate, chain=len(each.pods) > 1):
+                self._add(queue, passing)
+        return self._take(queue, gate, partners=False)
 
     def _round(self) -> bool:
         """Take what passes; answers whether another round could find more."""

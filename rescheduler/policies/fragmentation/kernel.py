@@ -87,14 +87,6 @@ class FragmentationKernel:
             if node >= 0:
                 self._renew(node)
 
-    def kinds(self) -> IntArray:
-        """(pods,) what each asks for."""
-        return self._free.of_pod
-
-    def relaxed(self) -> float:
-        """Nothing need be stranded."""
-        return 0.0
-
     def savings(self) -> FloatArray:
         """(pods,) no bound is known but that of `relaxed`."""
         return np.full(len(self._home), np.inf)

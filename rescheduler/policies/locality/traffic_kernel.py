@@ -11,7 +11,7 @@ import numpy.typing as npt
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Shift
 from rescheduler.policies.locality.traffic_sides import Ends, by_sides, grouped
-from rescheduler.policies.shared.tables import TrafficTables
+from rescheduler.policies.shared.rows import rows_of
 
 
 class TrafficKernel:
@@ -57,7 +57,7 @@ class TrafficKernel:
         """What is not near."""
         # A pod of the one side has its part of what is near on its node; most nodes have none.
         pods = np.flatnonzero(self._where >= 0).astype(np.int32)
-        rows, owner = _entries(self._begin, self._group[pods])
+        rows, owner = rows_of(self._begin, self._group[pods])
         one = self._end[rows] == 0
         rows, nodes = rows[one], self._where[pods[owner[one]]]
         mine, theirs = self._shares(rows, nodes)
@@ -66,7 +66,7 @@ class TrafficKernel:
 
     def leaving(self, pods: IntArray) -> FloatArray:
         """(k,) what leaves with each."""
-        rows, owner = _entries(self._begin, self._group[pods])
+        rows, owner = rows_of(self._begin, self._group[pods])
         answer = np.zeros(len(pods))
         if len(rows):
             nodes = self._where[pods][owner]
@@ -77,7 +77,7 @@ class TrafficKernel:
     def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what comes with each."""
         groups, of_pod = np.unique(self._group[pods], return_inverse=True)
-        rows, owner = _entries(self._begin, groups)
+        rows, owner = rows_of(self._begin, groups)
         table = np.zeros((len(groups), len(nodes)))
         if len(rows):
             changed = self._changed(rows[None, :], nodes[:, None], 1)
@@ -115,7 +115,7 @@ class TrafficKernel:
         here, nodes, others = here[some], nodes[some], others[some]
         answer[some] += self._going(others, nodes, here)
         # Where both are at ends of one pair, what they change is not the sum of what each does.
-        rows, owner = _entries(self._begin, self._group[pods[some]])
+        rows, owner = rows_of(self._begin, self._group[pods[some]])
         mates = self._group[others][owner]
         sought = mates.astype(np.int64) * len(self._amounts) + self._pair[rows]
         found = np.searchsorted(self._at, sought).clip(max=len(self._at) - 1)
@@ -129,7 +129,7 @@ class TrafficKernel:
 
     def _going(self, pods: IntArray, sources: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) what changes if each pod, it alone, went from its node to another."""
-        rows, owner = _entries(self._begin, self._group[pods])
+        rows, owner = rows_of(self._begin, self._group[pods])
         changed = self._changed(rows, sources[owner], -1) + self._changed(rows, nodes[owner], 1)
         answer = np.zeros(len(pods))
         np.add.at(answer, owner, changed)
@@ -172,7 +172,7 @@ class TrafficKernel:
 
     def commit_all(self, pods: IntArray, nodes: IntArray) -> None:
         """Move each pod, all of them different, to its node."""
-        places, owner = _entries(self._held_of, self._group[pods])
+        places, owner = rows_of(self._held_of, self._group[pods])
         counts, sides = self._count.ravel(), self._held[places]
         one = np.int16(1)  # of the same type it is added much faster
         np.subtract.at(counts, self._first_of(self._where[pods])[owner] + sides, one)
@@ -189,33 +189,6 @@ class TrafficKernel:
                     self._count[node, sides] += sign
         self._where[shift.pod] = shift.destination
 
-    def tables(self) -> TrafficTables:
-        """As loops work on them."""
-        return TrafficTables(
-            group=self._group,
-            held_of=self._held_of,
-            held=self._held.astype(np.int32),
-            begin=self._begin,
-            pair=self._pair,
-            end=self._end,
-            sides=self._sides,
-            shares=self._share[self._sides],
-            amounts=self._amounts,
-            counts=self._count,
-            up_to=self._up_to,
-            first=self._first.astype(np.int32),
-            partners=self._partners,
-            where=self._where,
-        )
-
-    def kinds(self) -> IntArray:
-        """(pods,) the ends of pairs that each is at."""
-        return self._group
-
-    def relaxed(self) -> float:
-        """All traffic could be near."""
-        return 0.0
-
     def savings(self) -> FloatArray:
         """(pods,) one pod brings no more of a pair near than its own share of its side."""
         share = self._amount * self._step
@@ -223,13 +196,3 @@ class TrafficKernel:
         owner = np.repeat(np.arange(groups), np.diff(self._begin))
         saved = np.append(np.bincount(owner, weights=share, minlength=groups), 0.0)
         return saved[self._group]
-
-
-def _entries(begin: IntArray, groups: IntArray) -> tuple[IntArray, IntArray]:
-    """All entries of these groups (-1 has none), from their begins on, and whose each is."""
-    first = np.where(groups >= 0, begin[groups], 0)
-    length = np.where(groups >= 0, begin[groups + 1] - first, 0)
-    owner = np.repeat(np.arange(len(groups)), length)
-    within = np.arange(len(owner)) - np.repeat(np.cumsum(length) - length, length)
-    found = (np.repeat(first, length) + within).astype(np.int32)
-    return found, owner.astype(np.int32)

@@ -13,6 +13,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.device_zones import DeviceZones
+from rescheduler.policies.numa.kernel import NumaKernel
 from rescheduler.policies.numa.zone_use import ZoneUse
 
 _LEAST = 1e-9
@@ -110,6 +111,21 @@ class NumaTerm:
             for which, use in enumerate(self._uses):
                 change = change + (use.without(pod) - self._own(which, pod))
         return np.where(nodes == source, 0.0, change)
+
+    def estimate(self) -> NumaKernel:
+        """What each pod by itself would be charged; those with devices of claims each by itself."""
+        counted = self._counted | self._devices.counted
+        kind = np.where(counted & (self._node >= 0), self._use.demand_of, -1)
+        kind = np.where(self._devices.counted, kind.max(initial=0) + 1 + np.arange(len(kind)), kind)
+        own = np.zeros(len(kind))
+        for pod, charge, _ in self._pieces():
+            own[pod] += charge
+        everywhere = np.arange(len(self._names), dtype=np.int32)
+
+        def charges(pod: int) -> FloatArray:
+            return np.asarray(np.maximum(self.deltas(pod, everywhere) + own[pod], 0.0))
+
+        return NumaKernel(charges, kind, own, self._node, self._node)
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""

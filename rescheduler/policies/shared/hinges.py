@@ -10,7 +10,6 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.shared.tables import HingeTables
 
 _CHUNK = 1 << 18
 """Numbers that are worked on at once, so that they stay in the cache."""
@@ -123,14 +122,6 @@ class Hinges:
                 self._over[node] += sign * self._parts[shift.pod]
                 self._now[node] = np.maximum(self._over[node], 0.0).sum()
         self._where[shift.pod] = shift.destination
-
-    def tables(self) -> HingeTables:
-        """As loops work on them."""
-        return HingeTables(self._parts, self._over, self._now, self._where)
-
-    def relaxed(self) -> float:
-        """If all nodes were one: then nothing is above a threshold that has room elsewhere."""
-        return float(np.maximum(self._over.sum(axis=0), 0.0).sum())
 
     def savings(self) -> FloatArray:
         """(pods,) what each takes off its node alone, and what it could relieve elsewhere.

@@ -38,10 +38,6 @@ class Kernel(Protocol):
         """Move the pod; -1 is no node."""
         ...
 
-    def relaxed(self) -> float:
-        """At least what the cost is wherever the pods are, rules and room put aside."""
-        ...
-
     def savings(self) -> FloatArray:
         """(pods,) at most what each adds to what some moves save together, whichever those are."""
         ...
@@ -73,18 +69,30 @@ class Attracting(Kernel, Protocol):
 
 
 @runtime_checkable
-class OfKinds(Protocol):
-    """A kernel, or a rule, for which pods of one kind are the same on nodes that are not home."""
-
-    def kinds(self) -> IntArray:
-        """(pods,) the kind of each, as a number."""
-        ...
-
-
-@runtime_checkable
 class Separable(Protocol):
     """A term that can be had as such sums."""
 
     def kernel(self) -> Kernel | None:
         """A kernel that begins at the term's working copy; None where it is no such sum."""
+        ...
+
+
+@runtime_checkable
+class Estimating(Protocol):
+    """A term that is no such sum, and can tell nearly what moves change: enough to propose some.
+
+    What is proposed is judged by the term itself.
+    """
+
+    def estimate(self) -> Kernel:
+        """A kernel that begins at the term's working copy, and need not be exact."""
+        ...
+
+
+@runtime_checkable
+class Roomed(Protocol):
+    """A term that knows how much more of something pods may fill nodes with."""
+
+    def room(self) -> tuple[FloatArray, FloatArray]:
+        """(pods, k) what each takes, and (nodes, k) what is left on each, below 0 for too much."""
         ...

@@ -125,10 +125,10 @@ class DomainCounts:
 
     def departed(self) -> int:
         """How many more pods than in the snapshot are outside of every domain."""
-        return max(0, self.places[OUTSIDE] - self._free_outside)
+        return max(0, self.places[OUTSIDE] - self.free_outside)
 
     @property
-    def _free_outside(self) -> int:
+    def free_outside(self) -> int:
         """How many pods may be outside at no cost."""
         return self.outside if self.departures else len(self.pods) + 1
 
@@ -164,7 +164,7 @@ class DomainCounts:
                 there = inside.copy()
                 there[inside] = parents == parent
             answer[there] = self._entering(start, parent)[counts[ends[there]]]
-        answer[~inside] += self.places[OUTSIDE] >= self._free_outside if start != OUTSIDE else 0
+        answer[~inside] += self.places[OUTSIDE] >= self.free_outside if start != OUTSIDE else 0
         return np.where(ends == start, 0, answer).astype(np.int32)
 
     def best(self, start: int) -> int:
@@ -222,7 +222,7 @@ class DomainCounts:
         values = [0]
         if start != OUTSIDE:
             values.append(_least(self._entering(start, own)))
-            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self._free_outside))
+            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self.free_outside))
         welcomes = [value for parent, value in self._welcomes() if parent != own]
         if welcomes:
             values.append(self._leaving(start) + welcomes[0])
@@ -245,7 +245,7 @@ class DomainCounts:
     def _leaving(self, start: int) -> int:
         """The change when a pod leaves that place, before it is anywhere else."""
         if start == OUTSIDE:
-            return -1 if self.places[OUTSIDE] > self._free_outside else 0
+            return -1 if self.places[OUTSIDE] > self.free_outside else 0
         domains = self._histogram(int(self.eligible_domains.parent[start]))
         return skew.changes(domains, self.rule, self.places[start])[-1]
 

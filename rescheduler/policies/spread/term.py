@@ -13,6 +13,7 @@ from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.spread.domain_counts import OUTSIDE, DomainCounts, Giving
 from rescheduler.policies.spread.follow import Following
 from rescheduler.policies.spread.groups import SpreadCounts
+from rescheduler.policies.spread.kernel import SpreadKernel
 from rescheduler.policies.terms import JointBound
 
 
@@ -93,6 +94,13 @@ class SpreadTerm:
                 place[pods] = len(caps)
                 caps.append(needed + (caps[before] if before >= 0 else 0.0))
         return JointBound(values, place, np.array(caps))
+
+    def kernel(self) -> SpreadKernel | None:
+        """The groups by what their domains hold; not where pods follow others."""
+        followers = any(isinstance(each, Following) for each in self._spread_counts)
+        if followers or self._led_by or not SpreadKernel.fits(self._spread_counts):
+            return None
+        return SpreadKernel(self._spread_counts, self._node)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""

@@ -1,4 +1,4 @@
-"""Small instances of the ROADEF/EURO 2012 challenge, drawn: with every rule that it has."""
+"""Small instances of the ROADEF/EURO 2012 challenge, drawn: with the rules that Kubernetes has."""
 
 import random
 from pathlib import Path
@@ -27,10 +27,6 @@ def write(folder: Path, seed: int) -> tuple[Path, Path]:
         {neighborhoods[m] for s, m in zip(service_of, home, strict=True) if s == service}
         for service in range(services)
     ]
-    wide = [
-        {locations[m] for s, m in zip(service_of, home, strict=True) if s == service}
-        for service in range(services)
-    ]
     needs = [
         [
             other
@@ -41,14 +37,14 @@ def write(folder: Path, seed: int) -> tuple[Path, Path]:
     ]
     words: list[object] = [kinds]
     for _ in range(kinds):
-        words += [chance.randint(0, 1), chance.randint(1, 20)]
+        words += [0, chance.randint(1, 20)]
     words.append(machines)
     for machine in range(machines):
         words += [neighborhoods[machine], locations[machine]]
         words += capacity[machine] + safety[machine] + [0] * machines
     words.append(services)
     for service in range(services):
-        words += [chance.randint(0, len(wide[service])), len(needs[service]), *needs[service]]
+        words += [0, len(needs[service]), *needs[service]]
     words.append(len(home))
     for process, service in enumerate(service_of):
         words += [service, *demand[process], 0]

@@ -9,8 +9,8 @@ from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
-from tests.bench.bench_published import limits
 from tests.bench.published import m3_policy, rasa
+from tests.bench.running import wide
 
 
 def write(folder: Path, seed: int, machines: int = 5, services: int = 8) -> Path:
@@ -59,6 +59,6 @@ def write(folder: Path, seed: int, machines: int = 5, services: int = 8) -> Path
 
 def placement(path: Path) -> Placement:
     """Its placement, by traffic between machines."""
-    made = compiled(WorkingCopy(rasa(path), [m3_policy()], limits(9), History()))
+    made = compiled(WorkingCopy(rasa(path), [m3_policy()], wide(9), History()))
     assert isinstance(made, Placement), made
     return made

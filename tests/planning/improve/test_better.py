@@ -277,7 +277,6 @@ def test_no_more_steps_are_taken_than_are_left() -> None:
     assert its.copy.moved == {move.pod for move in kept.moves}
 
 
-@pytest.mark.usefixtures("both_ways")
 def test_annealing_asks_no_more_pods_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Mock] = []
 

@@ -14,8 +14,8 @@ from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.improve.compiled import compiled
 from rescheduler.planning.improve.placement import Placement
 from tests.bench import roadef_files as files
-from tests.bench.bench_published import limits
 from tests.bench.checkers.roadef import Verdict, judge
+from tests.bench.running import wide
 from tests.planning.improve import drawn_challenge
 
 
@@ -27,8 +27,8 @@ class Drawn:
         self._files = drawn_challenge.write(folder, seed)
         instance = files.read(*self._files)
         policy, self.scale = files.policy(instance)
-        copy = WorkingCopy(files.cluster(instance), [policy], limits(9), History())
-        made = compiled(copy, held=files.held(instance), rules=[files.least_locations(instance)])
+        copy = WorkingCopy(files.cluster(instance), [policy], wide(9), History())
+        made = compiled(copy)
         assert isinstance(made, Placement), made
         self.placement = made
 

@@ -75,7 +75,8 @@ def test_searches_that_end_early_get_as_far_together_as_one_that_does_not() -> N
     assert costs[-1] == pytest.approx(cost(planned(world)))
 
 
-def test_a_search_that_came_to_its_end_is_not_begun_with() -> None:
+def test_a_search_that_came_to_its_end_is_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rescheduler.planning.improve.better._ROUNDS", 0)
     world = crowded()
     first = planned(world)
     assert search_of(first).stopped in ("complete", "full")
@@ -123,7 +124,8 @@ def test_one_move_that_is_left_costs_the_search_nothing() -> None:
     assert cost(planned(world, 60, rest)) <= 1.05 * cost(planned(world, 60))
 
 
-def test_of_equals_the_plan_from_nothing_is_kept() -> None:
+def test_of_equals_the_plan_from_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rescheduler.planning.improve.better._ROUNDS", 0)
     world = crowded()
     whole = planned(world)
     last = structs.replace(whole, search=structs.replace(search_of(whole), stopped="time"))

@@ -58,8 +58,7 @@ def test_a_side_of_several_pairs_is_counted_once_and_its_pairs_follow_each_other
     assert [each.amount for each in found] == [3.0, 2.0, 5.0, 1.0]
     assert sides.tolist() == [[0, 1], [2, 0], [2, 3], [4, 5]]
     assert [each.tolist() for each in members[:4]] == [each.tolist() for each in (A, B, C, D)]
-    tables = TrafficKernel(PAIRS, pods(*range(4), *[0] * 6), NODES, np.ones(10, np.bool_)).tables()
-    assert tables.counts.shape == (NODES, 6)
+    assert len(members) == 6
 
 
 def test_no_pairs_cost_nothing() -> None:

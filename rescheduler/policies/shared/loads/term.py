@@ -11,7 +11,9 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import named
+from rescheduler.policies.shared.hinges import Hinges
 from rescheduler.policies.shared.loads.average_pod import average_pods
+from rescheduler.policies.shared.loads.estimate import hinges_of, room_of
 from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.of_nodes import OfNodes
@@ -198,6 +200,15 @@ class UtilizationTerm:
         values = np.zeros(len(self._node))
         values[pods] = self.bounds(pods)
         return JointBound(values, self._node.copy(), costs)
+
+    def estimate(self) -> Hinges:
+        """Two hinges for each target, `low` and `high`: see `hinges_of`."""
+        above = [self._amounts - limits for limits in self._limits]
+        return hinges_of(self._used, above, self._unit, self._node, self._movable)
+
+    def room(self) -> tuple[FloatArray, FloatArray]:
+        """Up to what `overfills` says."""
+        return room_of(self._used, self._most - self._amounts)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
