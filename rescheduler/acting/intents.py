@@ -47,6 +47,7 @@ def intent_of(
         unschedulable=move.unschedulable,
         scheduler=scheduler,
         usage=dict(move.usage),
+        hot={name: list(each) for name, each in move.hot.items()} if followed else {},
         crashLooping=move.crashLooping,
         selector=selector_of_controller(move, fresh) if followed else "",
         steered=actor.steering.intend(move, fresh, seen),

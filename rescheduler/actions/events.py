@@ -4,7 +4,7 @@ What concerns a whole policy is reported on the ConfigMap with our state.
 
 Best effort: an Event that cannot be written is counted, and nothing else comes of it.
 
-Source: staging/src/k8s.io/api/events/v1/types.go, Kubernetes 1.36.
+Source: staging/src/k8s.io/api/events/v1/types.go.
 """
 
 import re

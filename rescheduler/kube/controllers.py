@@ -59,6 +59,12 @@ class ControllerSpec(Base):
         return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
+class ToldCondition(Condition):
+    """status.conditions[] with the message of whoever wrote it."""
+
+    message: str = ""
+
+
 class ControllerStatus(Base):
     """status of a controller, with the union of the fields that the kinds have."""
 
@@ -74,7 +80,7 @@ class ControllerStatus(Base):
     succeeded: int | None = 0
     desiredNumberScheduled: int = 0
     numberReady: int = 0
-    conditions: list[Condition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 READ_OWNERS = frozenset(
@@ -137,7 +143,7 @@ class Controller(Owner):
         """How many pods it wants to have where it is not suspended; a number not given is 1.
 
         Of a Job what is left to do, and none once it has ended.
-        Source: pkg/controller/job/job_controller.go, manageJob, Kubernetes 1.36.
+        Source: pkg/controller/job/job_controller.go, manageJob.
         """
         spec, status = self.spec, self.status
         if self.kind == "DaemonSet":
@@ -206,12 +212,6 @@ class BudgetSpec(Base):
     unhealthyPodEvictionPolicy: str | None = None
 
 
-class BudgetCondition(Condition):
-    """status.conditions[] of a PodDisruptionBudget."""
-
-    message: str = ""
-
-
 class BudgetStatus(Base):
     """status of a PodDisruptionBudget."""
 
@@ -221,7 +221,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[BudgetCondition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 class PodDisruptionBudget(Base):
@@ -236,7 +236,7 @@ class PodDisruptionBudget(Base):
         """Why its status cannot be counted on, so that no eviction is allowed by it, or "".
 
         Source: checkAndDecrement in pkg/registry/core/pod/storage/eviction.go, and failSafe in
-        pkg/controller/disruption/disruption.go, Kubernetes 1.36.
+        pkg/controller/disruption/disruption.go.
         """
         status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
         for each in status.conditions or ():
@@ -348,7 +348,7 @@ class HorizontalPodAutoscaler(Base):
 
         An autoscaler that is off or reads no metric writes its last number again, or 0 where it has
         never had one: it scales nothing.
-        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go, Kubernetes 1.36.
+        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go.
         """
         off = any(
             (each.type == "ScalingActive" and each.status != "True")

@@ -276,7 +276,7 @@ def _count(notes: dict[str, str], key: str) -> int | None:
 def _is_indexed(controller: Controller) -> bool:
     """Whether the Job controller takes the Job for a gang.
 
-    Source: IsGangSchedulingCandidate in pkg/controller/job/util, Kubernetes 1.36.
+    Source: IsGangSchedulingCandidate in pkg/controller/job/util.
     """
     spec = controller.spec
     several = spec.parallelism is not None and spec.parallelism > 1

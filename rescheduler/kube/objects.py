@@ -313,6 +313,7 @@ class PodStatus(Base):
     """status of a pod."""
 
     phase: str = ""
+    podIP: str | None = None
     reason: str | None = None
     nominatedNodeName: str | None = None
     startTime: datetime | None = None

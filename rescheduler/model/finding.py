@@ -13,6 +13,8 @@ class Finding:
     message: a sentence with the numbers.
     pods: indices of the pods of which moving any may lower this cost.
     aspect: what distinguishes it from another finding with the same code and subject, in any cycle.
+    thing: which of the things that people count it shows, such as the name of a hot node; "": of
+    none. Several findings may show one thing.
     """
 
     code: str
@@ -21,3 +23,4 @@ class Finding:
     message: str
     pods: tuple[int, ...] = field(default=())
     aspect: str = ""
+    thing: str = ""

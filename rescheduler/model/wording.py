@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 # CSI and OSC sequences go as a whole, so that no "[31m" stays behind; then any other control.
@@ -17,6 +18,12 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 def agreed(number: int, one: str, many: str) -> str:
     """The verb that goes with the number: `one` with 1, else `many`."""
     return one if number == 1 else many
+
+
+def named(names: Sequence[str], noun: str, most: int = 5) -> str:
+    """How many there are, with the first names: "7 nodes (a, b, c, d, e and 2 more)"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{counted(len(names), noun)} ({', '.join(names[:most])}{more})"
 
 
 def gpu_hours(hours: float) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cache, cached_property
 from typing import Any
 
@@ -26,6 +27,7 @@ from rescheduler.policies.terms import (
     JointlyBounding,
     Loaded,
     Mutual,
+    Relieving,
     Roomy,
     Term,
     Warns,
@@ -122,6 +124,17 @@ class Binding:
         freeing: Freeing | None = _offering(self.term, Freeing)
         if freeing is not None:
             freeing.leave(evacuation)
+
+    def hot_on(self, node: int) -> tuple[str, ...]:
+        """What is hot on the node and is relieved to less, where the policy follows that."""
+        relieving: Relieving | None = _offering(self.term, Relieving)
+        return () if relieving is None else relieving.hot_on(node)
+
+    def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
+        """Let the term relieve what earlier moves have begun to relieve."""
+        relieving: Relieving | None = _offering(self.term, Relieving)
+        if relieving is not None and begun:
+            relieving.continue_relief(begun)
 
     def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the pod would be too much for each of the nodes, as the policy sees it."""

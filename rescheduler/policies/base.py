@@ -2,14 +2,13 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldPath
-from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or, at_least_one_of
-from rescheduler.documents.label_names import NamespaceName
+from rescheduler.documents.fields import PositiveDuration, Strict, Yes, all_or
 from rescheduler.documents.label_selector import Selector
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -21,51 +20,6 @@ from rescheduler.policies.terms import Term
 
 _MEANINGLESS = {"kind", "mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
 """Fields that may change without changing what a policy finds."""
-
-_NARROWING = ("namespaces", "namespaceSelector", "labels")
-_Namespaces = Annotated[list[NamespaceName], Field(min_length=1)]
-
-
-class Exclude(Strict):
-    """What a match leaves out: the objects for which all that is given holds.
-
-    Of a namespace that cannot be read no label is known: `namespaceSelector` leaves it out.
-    """
-
-    model_config = ConfigDict(json_schema_extra=at_least_one_of(*_NARROWING))
-
-    namespaces: _Namespaces | None = Field(None, description="Names of namespaces.")
-    namespaceSelector: Selector | None = Field(None, description="Labels of the namespace.")
-    labels: Selector | None = Field(None, description="Labels of the object itself.")
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "Exclude":
-        if all(getattr(self, each) is None for each in _NARROWING):
-            raise ValueError("an empty exclude is refused; leave it out to exclude nothing")
-        return self
-
-
-class Match(Strict):
-    """Which objects a policy selects. All fields given must hold; "everything" must be explicit."""
-
-    model_config = all_or(*_NARROWING)
-
-    all: Yes | None = Field(
-        None, description="Every object; the fields up to `labels` are not given then."
-    )
-    namespaces: _Namespaces | None = Field(None, description="Names of namespaces.")
-    namespaceSelector: Selector | None = Field(None, description="Labels of the namespace.")
-    labels: Selector | None = Field(None, description="Labels of the object itself.")
-    exclude: Exclude | None = Field(None, description="Of these objects, the ones to leave out.")
-
-    @model_validator(mode="after")
-    def _says_something(self) -> "Match":
-        narrowed = [getattr(self, each) for each in _NARROWING]
-        if self.all is None and all(each is None for each in narrowed):
-            raise ValueError("an empty match is refused; write `all: true` to mean every object")
-        if self.all and any(each is not None for each in narrowed):
-            raise ValueError("`all: true` excludes the other fields")
-        return self
 
 
 class NodeExclude(Strict):
@@ -98,8 +52,7 @@ class Policy(Document):
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
     things: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Codes of which each finding is one thing that people count: what one and several are called.
-    """
+    """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
     subject: ClassVar[Subject] = "pods"
     """What it evaluates, which is what its term's `scope` counts."""
     keeps_charges: ClassVar[bool] = False

@@ -4,8 +4,9 @@ Unit of cost: 1.0 is one pod placed as badly as the policy can express, so that 
 same in every kind.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
@@ -205,6 +206,22 @@ class Freeing(Protocol):
 
     def free(self, nodes: BoolArray) -> None:
         """Charge what keeps these (nodes,) from being free: then costs of snapshots compare."""
+        ...
+
+
+@runtime_checkable
+class Relieving(Protocol):
+    """A term that relieves what is hot to less than where it counts as hot."""
+
+    def hot_on(self, node: int) -> tuple[str, ...]:
+        """What is hot on the node in the snapshot, by names that are the same in every cycle."""
+        ...
+
+    def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
+        """Relieve these too, which earlier moves have begun; called before the first move.
+
+        begun: node and what was hot on it, to when that was seen last.
+        """
         ...
 
 

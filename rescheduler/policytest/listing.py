@@ -18,6 +18,7 @@ from rescheduler.kube.controllers import (
 )
 from rescheduler.kube.dra.devices import (
     DeviceClass,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -47,6 +48,7 @@ _KINDS: dict[str, tuple[str, type]] = {
     "PriorityClass": ("priority_classes", PriorityClass),
     "DeviceClass": ("device_classes", DeviceClass),
     "ResourceSlice": ("resource_slices", ResourceSlice),
+    "DeviceTaintRule": ("device_taint_rules", DeviceTaintRule),
     "ResourceClaim": ("resource_claims", ResourceClaim),
     "ResourceClaimTemplate": ("claim_templates", ResourceClaimTemplate),
     "PodGroup": ("gang_objects", GangObject),
@@ -71,6 +73,7 @@ _OF_THE_CLUSTER = frozenset(
         "PriorityClass",
         "DeviceClass",
         "ResourceSlice",
+        "DeviceTaintRule",
         "ClusterQueue",
     }
 )

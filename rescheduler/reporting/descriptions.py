@@ -29,6 +29,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "score": "0 to 100, before and after; 100 where no policy finds fault, null where a policy "
         "with a weight could not be evaluated.",
         "policies": "What each policy says of the placement.",
+        "found": "What all policies find that can be counted; what two find is one.",
         "readings": "How good each reading was.",
         "schedulers": "The schedulers whose decisions are predicted, and how each is configured.",
         "guards": "What holds the whole cycle; then there are no moves.",
@@ -220,6 +221,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "reasons": "Why the move is proposed.",
         "gains": "Unweighted gain by policy.",
         "usage": "Load that moves, by reading.",
+        "hot": "By policy, what is hot on its node, which later cycles relieve further: to `low`.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
         "restart": "What starts anew, as a part of the disruption; null where it is not told.",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.model.moves.room import GangRoom
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import agreed, counted
 from rescheduler.reporting.phrasing import percent
 
 _MOST_GANGS = 2
@@ -69,15 +69,11 @@ def _gains(plan: Plan) -> list[str]:
 
 def _counts(plan: Plan) -> list[str]:
     """What there is less of, by the thing."""
-    things: dict[tuple[str, str], tuple[int, int]] = {}
-    for policy in plan.policies:
-        for each in policy.found:
-            before, after = things.get((each.one, each.many), (0, 0))
-            things[each.one, each.many] = (before + each.before, after + each.after)
     return [
-        f"{counted(before, one, many)} {'becomes' if before == 1 else 'become'} {after:,}"
-        for (one, many), (before, after) in things.items()
-        if after < before
+        f"{counted(each.before, each.one, each.many)} "
+        f"{agreed(each.before, 'becomes', 'become')} {each.after:,}"
+        for each in plan.found
+        if each.after < each.before
     ]
 
 
@@ -101,15 +97,17 @@ def _asked(room: GangRoom) -> str:
 
 
 def _shares(plan: Plan) -> list[str]:
-    """By how much other policies find less fault."""
+    """By how much policies find less fault of which nothing else tells, and what stays of it."""
     answer = []
     for each in plan.policies:
-        told = each.room or each.found
-        if told or each.problem is not None or each.cost.before <= 0:
+        fewer = any(found.after < found.before for found in each.found)
+        if each.room or fewer or each.problem is not None or each.cost.before <= 0:
             continue
         less = 1 - each.cost.after / each.cost.before
         if less >= _LEAST:
-            answer.append(f"policy {each.name} is {percent(less)} better")
+            text = f"policy {each.name} is {percent(less)} better"
+            stays = ", ".join(counted(found.after, found.one, found.many) for found in each.found)
+            answer.append(f"{text} (still {stays})" if stays else text)
     return answer
 
 

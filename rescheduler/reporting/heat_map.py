@@ -193,12 +193,14 @@ def _target(plan: Plan, name: str) -> float | None:
         alone = _dig(spec, "wholeDevices") == "Ignore" and _dig(spec, "strategy") != "Pack"
         if key in _OF_GPUS and alone:
             continue
-        own = _dig(spec, "targets", "own", name.removeprefix("node."), "high")
-        high = _dig(spec, "targets", key, "high") if own is None else own
-        if isinstance(high, str) and high.endswith("%"):
-            high = _number(high[:-1])
-        if isinstance(high, int | float):
-            found.add(float(high))
+        groups = _dig(spec, "groups")
+        for part in (spec, *(groups if isinstance(groups, list) else ())):
+            own = _dig(part, "targets", "own", name.removeprefix("node."), "high")
+            high = _dig(part, "targets", key, "high") if own is None else own
+            if isinstance(high, str) and high.endswith("%"):
+                high = _number(high[:-1])
+            if isinstance(high, int | float):
+                found.add(float(high))
     return found.pop() if len(found) == 1 else None
 
 

@@ -104,6 +104,7 @@ class _Body(msgspec.Struct):
     attachments: list[storage.VolumeAttachment] | None = None
     device_classes: list[devices.DeviceClass] | None = None
     resource_slices: list[devices.ResourceSlice] | None = None
+    device_taint_rules: list[devices.DeviceTaintRule] | None = None
     resource_claims: list[devices.ResourceClaim] | None = None
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
@@ -141,6 +142,7 @@ _LATER = {
     "attachments": "VolumeAttachment",
     "device_classes": "DeviceClass",
     "resource_slices": "ResourceSlice",
+    "device_taint_rules": "DeviceTaintRule",
     "resource_claims": "ResourceClaim",
     "claim_templates": "ResourceClaimTemplate",
     "topologies": "NodeResourceTopology",

@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match
 from rescheduler.policies.idlegpus.policy import IdleGPUs
+from rescheduler.policies.match import Match
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW, node, pod, snapshot
 from tests.sources.server import Reply, Request, serving

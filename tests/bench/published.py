@@ -15,11 +15,11 @@ import numpy as np
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.policy import Fragmentation, SharedGpus
 from rescheduler.policies.locality.domain_tree import Level
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.match import Match
 from rescheduler.policies.own_readings.pairs import End
 from tests.bench.packed import text_of
 from tests.cluster import deployment, like, node, pod, snapshot

@@ -7,7 +7,8 @@ from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, TopologySpreadConstraint
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.planning.eligibility.volume_checks import Attachments
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.spread.groups import from_pods
 from rescheduler.scheduler.model import SchedulerModel

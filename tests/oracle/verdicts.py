@@ -13,10 +13,10 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.failed_pods import failures
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_pods
 from rescheduler.scheduler.model import SchedulerModel
 from tests.oracle import cases, loads

@@ -8,12 +8,13 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.domain_tree import Level
 from rescheduler.policies.locality.policy import Locality, Pair
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture
 

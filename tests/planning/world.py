@@ -125,6 +125,7 @@ class World:
                 at=self.snapshot.taken,
                 state="ready",
                 usage=move.usage,
+                hot=move.hot,
                 replacement=metadata.uid,
                 landedOn=name,
                 settled=self.snapshot.taken,

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from rescheduler.kube.objects import Container
 from rescheduler.model.cluster.readings import instants
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.idlegpus.policy import IdleGPUs
+from rescheduler.policies.match import Match
 from tests.cluster import NOW, reading
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.base import Match
+from rescheduler.policies.match import Match
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.terms import Term

@@ -15,11 +15,12 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.own_partners import MOST_TERMS
 from rescheduler.policies.terms import Warns
 from tests.cluster import controller, node, pod, snapshot

@@ -10,13 +10,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.documents.label_selector import Selector
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
 from rescheduler.policies.conformity.rules import NodeTaints, Restarts
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.domain_counts import DomainCounts

@@ -63,7 +63,8 @@ def rich() -> Plan:
         for each in full.policies
     ]
     readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]
-    values = structs.asdict(full) | short | {"policies": policies, "readings": readings}
+    values = structs.asdict(full) | short
+    values |= {"policies": policies, "readings": readings, "found": [FOUND]}
     return plan(**{name: each for name, each in values.items() if name not in ("id", "digest")})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
+from rescheduler.model.found import Found
 from rescheduler.model.moves.plan import (
     BudgetUse,
     Change,
@@ -69,6 +70,12 @@ def readings() -> list[ReadingResult]:
     ]
 
 
+def found(*, moved: bool) -> list[Found]:
+    """What is hot, before the sample's moves and after them."""
+    hot = len(HOT)
+    return [Found(one="hot node", many="hot nodes", before=hot, after=1 if moved else hot)]
+
+
 def policies(*, moved: bool) -> list[PolicyResult]:
     hot = [
         FindingView(
@@ -99,6 +106,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             source="policies/utilization.yaml",
             document=DOCUMENTS["gpu-utilization"],
             findings=hot,
+            found=found(moved=moved),
             selection=SelectionResult(pods=431, nodes=60, knownPods=431, knownNodes=60),
         ),
         PolicyResult(
@@ -157,6 +165,7 @@ def move(number: int, **fields: Any) -> PlannedMove:
         if audit
         else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
         "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
+        "hot": {} if audit else {"gpu-utilization": ["gpu GPU-1"]},
         "restart": RESTARTS.get(number),
         "budget": None if number == 3 else BudgetUse(name=f"{owner}-pdb", allowed=1 + number % 2),
         **fields,
@@ -204,6 +213,7 @@ def plan(**fields: Any) -> Plan:
         ),
         "score": Change(before=71.2, after=93.4),
         "policies": policies(moved=True),
+        "found": found(moved=True),
         "readings": readings(),
         "schedulers": schedulers(),
         "moves": [move(number) for number in range(6)],
@@ -235,6 +245,7 @@ def empty() -> Plan:
     kept = [each for each in refused() if each.code in totals.refused]
     return plan(
         moves=[], totals=totals, refused=kept, policies=policies(moved=False),
+        found=found(moved=False),
         nodes=node_views(moved=False), score=Change(before=96.0, after=96.0),
     )  # fmt: skip
 
@@ -248,7 +259,8 @@ def held() -> Plan:
     totals = Totals(nodes=60, pods=431, candidates=220, moves=0, disruption=0.0)
     return plan(
         guards=[guard], notes=[note], moves=[], refused=[], totals=totals, mode="Enforce",
-        policies=policies(moved=False), nodes=node_views(moved=False),
+        policies=policies(moved=False),
+        found=found(moved=False), nodes=node_views(moved=False),
         score=Change(before=38.0, after=38.0),
     )  # fmt: skip
 
@@ -260,7 +272,7 @@ def no_data() -> Plan:
         code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"
     )
     none = Cost(before=0.0, after=0.0)
-    gpu = structs.replace(gpu, cost=none, findings=[], worst=0.0, problem=missing)
+    gpu = structs.replace(gpu, cost=none, findings=[], found=[], worst=0.0, problem=missing)
     unfit = reading("node.gpu", None, coverage=0.0, problem=missing)
     stale = reading(
         "pod.gpu", 4000.0, coverage=0.62,
@@ -272,7 +284,8 @@ def no_data() -> Plan:
     odd = Problem(code="FEA005", message="its plugin Coscheduling is not modelled")
     return plan(
         schedulers=schedulers(odd),
-        policies=[gpu, spread], readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
+        policies=[gpu, spread], found=[],
+        readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
         nodes=views, refused=[], score=Change(before=None, after=None), recorded=True,
         totals=Totals(
             nodes=60, pods=431, candidates=3, moves=1, disruption=1.15, refused={"FEA004": 2}

@@ -33,7 +33,8 @@ def policy(name: str = "p", before: float = 0.0, after: float = 0.0, **more: Any
 
 def of(*policies: PolicyResult, moves: int = 2) -> Plan:
     made = plan()
-    return structs.replace(made, policies=list(policies), moves=made.moves[:moves])
+    found = [each for one in policies for each in one.found]
+    return structs.replace(made, policies=list(policies), found=found, moves=made.moves[:moves])
 
 
 HOT = policy(found=[hot(5, 0)])
@@ -44,7 +45,8 @@ HOT = policy(found=[hot(5, 0)])
     [
         ([HOT], "5 hot GPUs become 0"),
         ([policy(found=[hot(1, 0)])], "1 hot GPU becomes 0"),
-        ([HOT, HOT], "10 hot GPUs become 0"),
+        ([policy("u", 4, 3, found=[hot(2, 2)])], "policy u is 25 % better (still 2 hot GPUs)"),
+        ([policy("u", 4, 3, found=[hot(2, 3)])], "policy u is 25 % better (still 3 hot GPUs)"),
         ([policy(found=[Found(one="pod apart", many="pods apart", before=2, after=1)])],
          "2 pods apart become 1"),
         ([policy(room=[room()])], "gang ml/llama-70b gets its 16 GPUs"),

@@ -101,6 +101,7 @@ def poisoned(name: str, payload: str) -> Report:
                 "promised",
                 "measured",
                 "usage",
+                "hot",
                 "load",
                 "limits",
                 "document",

@@ -86,7 +86,11 @@ NOT_COVERED = {
         f"policies[].idle[].{each}"
         for each in ("namespace", "owner", "pods", "gpus", "use", "hours")
     ),
-    *(f"policies[].found[].{each}" for each in ("one", "many", "before", "after")),
+    *(
+        f"{at}found[].{each}"
+        for at in ("", "policies[].")
+        for each in ("one", "many", "before", "after")
+    ),
     *(f"policies[].room[].{each}" for each in ("gang", "pods", "gpus", "before", "after")),
     *(
         f"policies[].brought.{each}"

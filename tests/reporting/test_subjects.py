@@ -4,9 +4,10 @@ import pytest
 
 from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.reporting.formats.page import render_page
 from tests.picture import picture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from rescheduler.model.cluster.readings import Reading
-from rescheduler.policies.base import Match
 from rescheduler.policies.locality.policy import Datasets, Locality
+from rescheduler.policies.match import Match
 from rescheduler.sources.datasets import Catalogs
 from tests.cluster import snapshot
 from tests.sources.server import Reply, Request, serving

@@ -9,9 +9,9 @@ import pytest
 
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.match import Match
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.pairs import queries
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings

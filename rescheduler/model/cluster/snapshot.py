@@ -23,6 +23,7 @@ from rescheduler.kube.controllers import (
 )
 from rescheduler.kube.dra.devices import (
     DeviceClass,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -102,6 +103,7 @@ class Snapshot:
     attachments: list[VolumeAttachment] = field(default_factory=list)
     device_classes: list[DeviceClass] = field(default_factory=list)
     resource_slices: list[ResourceSlice] = field(default_factory=list)
+    device_taint_rules: list[DeviceTaintRule] = field(default_factory=list)
     resource_claims: list[ResourceClaim] = field(default_factory=list)
     claim_templates: list[ResourceClaimTemplate] = field(default_factory=list)
     validating_webhooks: list[WebhookConfiguration] = field(default_factory=list)

@@ -30,6 +30,10 @@ BESIDE = timedelta(hours=1)
 """How long before a batch a move may have been made that its readings do not show whole."""
 
 
+RELIEVED_FOR = timedelta(hours=6)
+"""How long after a move that found its node hot the node is relieved further, to `low`."""
+
+
 class History(msgspec.Struct, omit_defaults=True):
     """Our moves, as far back as a limit needs them, oldest first; how they compared.
 

@@ -147,6 +147,8 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     """Its batch in the plan, whose `Baseline` it is measured against."""
     gains: dict[str, float] = {}
     """The gain that was predicted, unweighted, for each policy that has one."""
+    hot: dict[str, list[str]] = {}
+    """By policy, what was hot on the node that it left, of which more is to be relieved."""
     gain: Gain | None = None
     """What it has brought, once that was measured or cannot be any more."""
 

@@ -76,6 +76,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     landing: as predicted when it was planned.
     gain: expected decrease of the weighted cost. disruption: its cost in pods (1.0 = a plain pod).
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
+    hot: by policy, what is hot on the node that it leaves, where more is to be relieved than that.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
     restart: the part of the disruption that starts anew; None where it is not known.
     """
@@ -94,6 +95,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     reasons: list[Problem] = []
     gains: dict[str, float] = {}
     usage: dict[str, float] = {}
+    hot: dict[str, list[str]] = {}
     budget: BudgetUse | None = None
     crashLooping: bool = False  # it is moved because it is not Ready, as long as it crash-loops
     restart: RestartCost | None = None
@@ -350,6 +352,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     totals: Totals
     score: Change = msgspec.field(default_factory=lambda: Change(before=None, after=None))
     policies: list[PolicyResult]
+    found: list[Found] = []  # what all policies together find that can be counted
     readings: list[ReadingResult]
     schedulers: list[SchedulerResult] = []
     guards: list[Problem] = []

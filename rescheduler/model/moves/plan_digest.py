@@ -28,6 +28,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "mode",  # of the run that made it; what may be acted on is the mode of each move
             "tool",  # who wrote it
             "score",  # this and the rest: shown, and evaluated afresh when the plan is applied
+            "found",
             "readings",
             "refused",
             "nodes",

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, History
+from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, RELIEVED_FOR, History
 from rescheduler.model.moves.past_move import PastMove
 
 INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
 """Of the compressed state: with new intents, and with what becomes of them, for which there must
 be room whatever was intended. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
-Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
+Source: ValidateConfigMap, pkg/apis/core/validation/validation.go."""
 
 RECENT_BYTES, OLD_BYTES = 345, 200
 """What a closed move takes, compressed, within `LOOK_BACK` and after it, with names of 90 random
@@ -128,9 +128,10 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
     # Of a Ready one, what it has brought is measured against where it was to land.
     asked = move.state != "ready" or move.unmeasured
     landing = likeliest(move.landing, COMPARED_NODES) if asked else {}
+    hot = move.hot if move.at >= now - RELIEVED_FOR else {}
     if move.state == "ready":
-        return structs.replace(move, landing=landing, known=[], selector="", kept=kept)
-    return structs.replace(move, landing=landing, kept=kept)
+        return structs.replace(move, landing=landing, known=[], selector="", kept=kept, hot=hot)
+    return structs.replace(move, landing=landing, kept=kept, hot=hot)
 
 
 def _longest(move: PastMove, keep: timedelta) -> float:

@@ -4,7 +4,7 @@ kube-scheduler does not know NUMA zones. A pod that lands where no zone holds it
 refused by the kubelet (TopologyAffinityError), and its controller tries again at once, perhaps
 for ever and on the same node (kubernetes/kubernetes#84869). The topology manager's policies
 `restricted` and `single-numa-node` refuse what they cannot align
-(pkg/kubelet/cm/topologymanager/policy_*.go, Kubernetes 1.36); the memory manager refuses what no
+(pkg/kubelet/cm/topologymanager/policy_*.go); the memory manager refuses what no
 zones hold under any policy (pkg/kubelet/cm/memorymanager/policy_static.go, Allocate).
 """
 

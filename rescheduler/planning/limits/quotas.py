@@ -118,7 +118,7 @@ class Quotas:
 def quota_use(pod: Pod) -> dict[str, int]:
     """What a quota counts for the replacement of a pod, in billionths, by its resource names.
 
-    Source: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper, Kubernetes 1.36.
+    Source: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper.
     """
     answer = {"pods": _ONE, "count/pods": _ONE}
     for resource, amount in pod_requests(pod.spec).items():

@@ -18,6 +18,7 @@ from rescheduler.planning.plan.probes import unprobed
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.planning.plan.views import (
     Before,
+    found_in,
     measured_moves,
     node_views,
     notes,
@@ -86,6 +87,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         ),
         score=score(results),
         policies=results,
+        found=found_in(copy, before),
         readings=reading_results(copy),
         schedulers=copy.schedulers.results(),
         guards=guards,
@@ -124,9 +126,13 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
     if landing is None or owner is None:
         raise AssertionError("a committed move has a landing and an owner")
     usage: dict[str, float] = {}
+    hot: dict[str, list[str]] = {}
     for binding in copy.bindings:
         if binding.loaded is not None:
             usage.update(binding.loaded.usage(evaluation.pod))
+        found = binding.hot_on(evaluation.source)
+        if found and evaluation.gains.get(binding.policy.name, 0.0) > 0:
+            hot[binding.policy.name] = list(found)
     return PlannedMove(
         pod=pod_ref(copy.snapshot, evaluation.pod),
         owner=owner,
@@ -141,6 +147,7 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         reasons=list(evaluation.reasons),
         gains=evaluation.gains,
         usage=usage,
+        hot=hot,
         budget=evaluation.budget,
         crashLooping=snapshot.pods[evaluation.pod].crash_looping,
         restart=copy.disruptions.restart(evaluation.pod),

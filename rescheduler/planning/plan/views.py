@@ -1,6 +1,5 @@
 """What a plan shows of the cluster: policies, readings and nodes, before and after."""
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
@@ -9,6 +8,7 @@ import numpy as np
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.readings import FloatArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.found import Found
 from rescheduler.model.moves.gains import Gain
 from rescheduler.model.moves.history import History
@@ -32,12 +32,15 @@ from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policies.shared.coverage import narrowed
+from rescheduler.policies.shared.coverage import check_coverage, contradictions
 
 MOST_FINDINGS = 20
 MOST_KINDS = 5
 MOST_NODES = 2000
 MOST_MEASURED = 100
+Things = dict[tuple[str, str], set[str]]
+"""Names for one and for several of a thing, to which of them there are."""
+
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -47,33 +50,52 @@ class Before:
 
     costs: dict[str, float]
     findings: dict[str, list[FindingView]]
-    counts: dict[str, Counter[str]]
+    things: dict[str, Things]
     loads: dict[str, FloatArray]
 
     @classmethod
-    def of(cls, bindings: Iterable[Binding]) -> "Before":
+    def of(cls, bindings: Iterable[Binding], snapshot: Snapshot) -> "Before":
         """Ask every term; the loads are copied, because terms go on with theirs."""
+        bindings = list(bindings)
         evaluated = [each for each in bindings if each.term is not None]
         found = {
             each.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
+                for findings in (each.findings, contradictions(each.policy, snapshot))
                 for f in nsmallest(
-                    MOST_FINDINGS, each.findings, key=lambda each: (-each.cost, each.subject)
+                    MOST_FINDINGS, findings, key=lambda each: (-each.cost, each.subject)
                 )
             ]
-            for each in evaluated
+            for each in bindings
         }
         return cls(
             {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
             found,
-            {each.policy.name: _counts(each) for each in evaluated},
+            {each.policy.name: _things(each) for each in evaluated},
             {name: load.copy() for name, load in loads(evaluated).items()},
         )
 
 
-def _counts(binding: Binding) -> Counter[str]:
-    """How many findings of each code the term has now."""
-    return Counter(each.code for each in binding.findings)
+def _things(binding: Binding) -> Things:
+    """What the policy's findings count now, by what it is called."""
+    things: Things = {}
+    for each in binding.findings:
+        if each.thing and each.code in binding.policy.things:
+            things.setdefault(binding.policy.things[each.code], set()).add(each.thing)
+    return things
+
+
+def found_in(copy: WorkingCopy, before: Before) -> list[Found]:
+    """What all policies together count: what several of them find is one."""
+    return _found(_union(before.things.values()), _union(map(_things, copy.bindings)))
+
+
+def _union(parts: Iterable[Things]) -> Things:
+    things: Things = {}
+    for part in parts:
+        for name, each in part.items():
+            things.setdefault(name, set()).update(each)
+    return things
 
 
 def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
@@ -114,7 +136,7 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
-        found=_found(policy, before.counts.get(name, Counter()), _counts(binding)),
+        found=_found(before.things.get(name, {}), _things(binding)),
         room=[] if binding.roomy is None else binding.roomy.rooms(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         selection=selections.result(
@@ -124,11 +146,15 @@ def _policy_result(
     )
 
 
-def _found(policy: Policy, before: Counter[str], after: Counter[str]) -> list[Found]:
+def _found(before: Things, after: Things) -> list[Found]:
     return [
-        Found(one=one, many=many, before=before[code], after=after[code])
-        for code, (one, many) in policy.things.items()
-        if before[code] or after[code]
+        Found(
+            one=one,
+            many=many,
+            before=len(before.get((one, many), ())),
+            after=len(after.get((one, many), ())),
+        )
+        for one, many in sorted({*before, *after})
     ]
 
 
@@ -144,7 +170,7 @@ def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult
     coverage, problem = 0.0, readings.missing(request) if reading is None else reading.problem
     if reading is not None and request.subject != "pair":
         askers = [each.policy for each in copy.bindings if request in each.policy.requests()]
-        expected, problem = narrowed(reading, askers, copy.snapshot)
+        expected, problem = check_coverage(reading, askers, copy.snapshot)
         coverage = reading.covered(expected)
     elif reading is not None:
         coverage = reading.coverage

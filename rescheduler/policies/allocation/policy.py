@@ -12,7 +12,8 @@ from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.allocation.amounts import made
 from rescheduler.policies.allocation.term import AllocationTerm
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.absent import absent_resource
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 

@@ -12,7 +12,7 @@ from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.wording import counted
-from rescheduler.policies.base import Match
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_pods
 
 _MOST_REASONS = 3

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.conformity.failed_pods import Failed
 from rescheduler.policies.conformity.node_rules import NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind
@@ -21,6 +21,7 @@ from rescheduler.policies.conformity.rules import (
 from rescheduler.policies.conformity.states import never_in
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 
 _CRASHING = frozenset({"CrashLoopBackOff", "RunContainerError"})
 """What containers wait for that have run before; their pods are not Ready."""

@@ -6,10 +6,11 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import PositiveDuration, Strict
 from rescheduler.documents.label_names import TaintPattern
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.conformity.failed_pods import Failed
 from rescheduler.policies.conformity.node_rules import NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind
+from rescheduler.policies.match import Match
 
 Effect = Literal["NoSchedule", "NoExecute", "PreferNoSchedule"]
 

@@ -10,11 +10,15 @@ from rescheduler.documents.validation import locate, near, value_at
 from rescheduler.model.errors import Place
 from rescheduler.model.moves.steering import TRAITS
 from rescheduler.model.wording import agreed
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import NO_OWNER, Match
 from rescheduler.scheduler.config.predictability import unpredictable
 from rescheduler.scheduler.config.scheduler import Scheduler
+
+_STAYING = frozenset({"DaemonSet", "Node", NO_OWNER})
+"""What runs pods that come and go with their node, or that nobody makes again."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,7 @@ def warnings(policies: PolicySet) -> list[PlacedWarning]:
         for policy in policies.policies
         for warning in (
             *_protected(policy, policies.limits),
+            *_staying(policy),
             *_spared(policy, policies.limits),
             *_unsteered(policy, policies.limits),
         )
@@ -87,15 +92,17 @@ def _of_match(match: Match) -> Iterator[FieldWarning]:
         if name not in known:
             message = f"`{name}` is not matched in the first place"
             yield FieldWarning(("exclude", "namespaces", number), message, known=known)
-    if known and not _left(match):
-        message = "every namespace that is matched is excluded, so nothing is left"
-        yield FieldWarning(("exclude", "namespaces"), message)
+    if match.exclude is not None and match.selects_nothing:
+        name = match.exclude.given[0]
+        what = "every namespace" if name == "namespaces" else "all"
+        message = f"{what} that is matched is excluded, so nothing is left"
+        yield FieldWarning(("exclude", name), message)
 
 
 def _left(match: Match) -> list[str]:
     """The namespaces that a match names, without those that it excludes as a whole."""
     out = match.exclude
-    whole = out is not None and out.namespaceSelector is None and out.labels is None
+    whole = out is not None and out.given == ["namespaces"]
     gone = out.namespaces or [] if out is not None and whole else []
     return [each for each in match.namespaces or [] if each not in gone]
 
@@ -108,6 +115,17 @@ def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
         message = f"{which} protected by the Limits, so what is found there is shown and stays"
         yield FieldWarning(("match", "namespaces"), message)
+
+
+def _staying(policy: Policy) -> Iterator[FieldWarning]:
+    """Whether only pods are matched that nothing would make again on another node."""
+    match = getattr(policy, "match", None)
+    kinds = match.ownerKinds if isinstance(match, Match) else None
+    if kinds and set(kinds) <= _STAYING:
+        message = f"pods of kind {' or '.join(kinds)} are never moved: what is found there stays"
+        if kinds == [NO_OWNER]:
+            message = "pods that nothing runs are never moved: what is found there stays"
+        yield FieldWarning(("match", "ownerKinds"), message)
 
 
 def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:

@@ -12,7 +12,7 @@ from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
 from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
 from rescheduler.policies.fragmentation.other_resources import OtherResources
@@ -20,6 +20,7 @@ from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.absent import absent_resource
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices

@@ -27,9 +27,10 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.health.device_faults import Sign
 from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import read_signal
 

@@ -13,9 +13,10 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import lasting
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.matching import select_pods
 
@@ -104,7 +105,7 @@ class IdleGPUs(Policy):
         reading = snapshot.readings.find(request)
         if reading is None:
             return snapshot.readings.missing(request)
-        if reading.problem is not None and not reading.thin:
+        if reading.problem is not None and not reading.low_coverage:
             return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
         past = reading.range_samples if request.span else reading.values[np.newaxis]
         if past is None:

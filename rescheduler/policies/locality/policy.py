@@ -13,11 +13,12 @@ from rescheduler.documents.promql import Query, SeriesSelector
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, Policy
+from rescheduler.policies.base import Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm
 from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.match import Match
 from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
 from rescheduler.policies.shared.absent import absent_labels
 

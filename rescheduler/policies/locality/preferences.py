@@ -13,7 +13,6 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
-from rescheduler.policies.base import Exclude, Match
 from rescheduler.policies.locality.data_locality import (
     DataAffinity,
     DataLocality,
@@ -27,6 +26,7 @@ from rescheduler.policies.locality.preferred_pod_affinity import Affinities, aff
 from rescheduler.policies.locality.term import LocalityTerm, Part
 from rescheduler.policies.locality.traffic import Traffic, measured_traffic
 from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm
+from rescheduler.policies.match import Exclude, Match
 from rescheduler.policies.shared.matching import select_pods
 
 GroupBy = Literal["Workload", "Gang", "All"]

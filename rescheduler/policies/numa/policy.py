@@ -12,7 +12,8 @@ from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest, lasted
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
 from rescheduler.policies.numa.term import NumaTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods
@@ -125,7 +126,9 @@ class Numa(Policy):
         return NumaTerm(snapshot, selected, matched, excess, devices, since)
 
     def _devices(self, snapshot: Snapshot) -> DeviceZones:
-        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        inventory = DeviceInventory(
+            snapshot.resource_slices, snapshot.node_index, snapshot.device_taint_rules
+        )
         return DeviceZones(inventory, tuple(self.attributes), len(snapshot.nodes))
 
     @property

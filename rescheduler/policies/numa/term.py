@@ -167,7 +167,8 @@ class NumaTerm:
             else:
                 code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
             aspect = "devices" if which == _DEVICES else ""
-            yield Finding(code, f"pod {self._keys[pod]}", charge, text, (pod,), aspect)
+            key = self._keys[pod]
+            yield Finding(code, f"pod {key}", charge, text, (pod,), aspect, thing=key)
 
     def measured(self) -> frozenset[str]:
         """Only how full zones are comes from readings; where pods lie does not."""

@@ -7,7 +7,9 @@ from rescheduler.documents.validation import near
 from rescheduler.kube.objects import Labels
 from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import NO_OWNER, Exclude, Match
+from rescheduler.policies.shared import pod_facts
 
 _MOST = 3
 """How many values of a label are shown."""
@@ -34,8 +36,13 @@ def absent_labels(at: str, keys: Sequence[str], snapshot: Snapshot) -> Iterator[
     yield _meant(text, near(keys[0], known))
 
 
-def why_no_pod(at: str, match: Match, snapshot: Snapshot) -> str:
+def why_no_pod(at: str, match: Match | Exclude, snapshot: Snapshot) -> str:
     """Why a match selects no pod."""
+    return why_never(at, match, snapshot) or f"{at}: no pod satisfies all that it says"
+
+
+def why_never(at: str, match: Match | Exclude, snapshot: Snapshot) -> str:
+    """The first thing that it asks for and that no pod has; "" where it is all of them together."""
     pods = [each.metadata.labels for each in snapshot.pods]
     names = {each.metadata.name for each in snapshot.namespaces} | {
         each.metadata.namespace for each in snapshot.pods
@@ -57,7 +64,30 @@ def why_no_pod(at: str, match: Match, snapshot: Snapshot) -> str:
         why = _why("namespace", match.namespaceSelector, spaces, "pod", pods)
         if why:
             return f"{at}: {why}"
-    return f"{at}: no pod satisfies all that it says"
+    for field, what, wanted, known in _beyond_labels(match, snapshot):
+        missing = [each for each in wanted if each not in known]
+        if missing and len(missing) == len(wanted):
+            text = f"{at}.{field}: {what} {' or '.join(missing)}"
+            return _meant(text, near(missing[0], known))
+    if match.podDisruptionBudget == "Exists" and not snapshot.budgets:
+        return f"{at}.podDisruptionBudget: there is no PodDisruptionBudget"
+    return ""
+
+
+def _beyond_labels(
+    match: Match | Exclude, snapshot: Snapshot
+) -> Iterator[tuple[str, str, Sequence[str], set[str]]]:
+    """Fields with the names that they want, and those that there are."""
+    if match.ownerKinds:
+        known = pod_facts.owner_kinds(snapshot) | {NO_OWNER}
+        yield "ownerKinds", "no pod is run by a", match.ownerKinds, known
+    if match.requests:
+        yield "requests", "no pod requests", match.requests, pod_facts.requested(snapshot)
+    claims = match.persistentVolumeClaims
+    if claims is not None and claims.storageClasses:
+        known = pod_facts.storage_classes(snapshot)
+        field = "persistentVolumeClaims.storageClasses"
+        yield field, "there is no StorageClass", claims.storageClasses, known
 
 
 def why_no_node(at: str, match: NodeMatch, snapshot: Snapshot) -> str:

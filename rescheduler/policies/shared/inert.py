@@ -6,8 +6,9 @@ from rescheduler.documents.field_problems import FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy
-from rescheduler.policies.shared.absent import why_no_node, why_no_pod
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
+from rescheduler.policies.shared.absent import why_never, why_no_node, why_no_pod
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 
 
@@ -30,6 +31,10 @@ def _selecting_nothing(made: Strict, at: FieldPath, snapshot: Snapshot) -> Itera
             if isinstance(each, Match):
                 if snapshot.pods and not select_pods(each, snapshot).any():
                     yield why_no_pod(field, each, snapshot)
+                elif each.exclude is not None and snapshot.pods:
+                    said = why_never(f"{field}.exclude", each.exclude, snapshot)
+                    if said:
+                        yield f"{said}; so it leaves nothing out"
             elif isinstance(each, NodeMatch):
                 if snapshot.nodes and not select_nodes(each, snapshot).any():
                     yield why_no_node(field, each, snapshot)

@@ -8,7 +8,9 @@ from rescheduler.kube.objects import Labels, LabelSelector, LabelSelectorRequire
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.selection import Selection
-from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Exclude, Match
+from rescheduler.policies.shared import pod_facts
 
 
 def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
@@ -72,6 +74,15 @@ def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> Bool
             wanted = of_labels[identity]
         chosen[place] = wanted
     answer: BoolArray = chosen[of_pod]
+    if match.ownerKinds is not None:
+        answer &= pod_facts.run_by(match.ownerKinds, snapshot)
+    if match.requests is not None:
+        answer &= pod_facts.requesting(match.requests, snapshot)
+    if match.persistentVolumeClaims is not None:
+        answer &= pod_facts.claiming(match.persistentVolumeClaims, snapshot, unknown=unknown)
+    if match.podDisruptionBudget is not None:
+        exists = match.podDisruptionBudget == "Exists"
+        answer &= pod_facts.budgeted(snapshot, exists=exists, unknown=unknown)
     return answer
 
 

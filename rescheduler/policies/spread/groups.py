@@ -20,7 +20,8 @@ from rescheduler.kube.selectors import matches
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_pods
 from rescheduler.policies.spread.domain_counts import DomainCounts, EligibleDomains
 from rescheduler.policies.spread.follow import Following

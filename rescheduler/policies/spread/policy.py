@@ -9,7 +9,8 @@ from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.absent import absent_labels
 from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
 from rescheduler.policies.spread.term import SpreadTerm

@@ -1,6 +1,7 @@
 """Several terms of one Utilization as one: of nodes, and of the devices that pods share."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -30,6 +31,15 @@ class CombinedTerm:
     def scope(self) -> int:
         """How many nodes are evaluated."""
         return int(np.logical_or.reduce([each.evaluated() for each in self._parts]).sum())
+
+    def hot_on(self, node: int) -> tuple[str, ...]:
+        """What is hot on the node, of all parts."""
+        return tuple(name for each in self._parts for name in each.hot_on(node))
+
+    def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
+        """Let every part relieve what is its own."""
+        for each in self._parts:
+            each.continue_relief(begun)
 
     def candidates(self) -> IntArray:
         """The pods of which a move lowers the cost of any part."""

@@ -1,7 +1,8 @@
 """The term of Utilization about GPUs that pods share: each device for itself."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 
 import numpy as np
 
@@ -10,14 +11,14 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import agreed, counted, named
+from rescheduler.policies.utilization.average_pod import average_part
 from rescheduler.policies.utilization.device_target import DeviceTarget
+from rescheduler.policies.utilization.relief import heat_with_relief, hot_or_not
 from rescheduler.policies.utilization.shared_gpus import SharedGpus
 
 _LEAST = 1e-9
 """Differences below this are rounding."""
-_IDLE = 0.01
-"""A pod that uses less of a device is no load that anybody would move."""
 
 
 class DeviceTerm:
@@ -60,15 +61,16 @@ class DeviceTerm:
         most = most - np.where(self._scoped, target.hidden, 0.0)
         self._most = np.where(gpus.known & ~np.isnan(most), most, -np.inf)
         self._hot = self._scoped & gpus.known & (gpus.load > self._high)
-        ceiling = np.where(self._scoped, target.ceiling[where], np.inf)
-        self._above = np.unique(where[gpus.known & (gpus.load > ceiling)]).astype(np.int32)
+        self._begun: dict[int, datetime] = {}
+        self._ceiling = np.where(self._scoped & gpus.known, target.ceiling[where], np.inf)
+        self._above = np.unique(where[gpus.load > self._ceiling]).astype(np.int32)
         pods = len(self._home)
         used = np.bincount(gpus.pod, weights=gpus.part, minlength=pods)
         self._used: FloatArray = used.astype(np.float64)
         self._has = np.bincount(gpus.pod, minlength=pods) > 0
         self._movable = movable & (self._home >= 0) & self._has
         mobile = self._movable & ~snapshot.on_own_node
-        self._unit = _average(self._used, mobile, self._has)
+        self._unit = average_part(self._used, mobile, self._has)
         self._amount, self._count = gpus.load.copy(), gpus.held.copy()
         order = np.argsort(where, kind="stable").astype(np.int32)
         bounds = np.searchsorted(where[order], np.arange(len(self._names) + 1))
@@ -100,6 +102,25 @@ class DeviceTerm:
     def evaluated(self) -> BoolArray:
         """(nodes,) which they are."""
         return self._scope
+
+    def hot_on(self, node: int) -> tuple[str, ...]:
+        """The devices of the node that are hot, where they are relieved to less than `high`."""
+        hot = self._hot & (self._low < self._high)
+        devices = [each for each in self._devices[node].tolist() if each not in self._begun]
+        return tuple(self._called(each) for each in devices if hot[each])
+
+    def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
+        """Let pods leave these devices until they are at `low`, though they are not hot now."""
+        cool = self._scoped & self._gpus.known & ~self._hot & (self._gpus.load > self._low)
+        for node in {node for node, _ in begun}:
+            for device in self._devices[node].tolist():
+                name = (node, self._called(device))
+                if cool[device] and name in begun:
+                    self._hot[device], self._begun[device] = True, begun[name]
+
+    def _called(self, device: int) -> str:
+        """What distinguishes the device from others of its node, in any cycle."""
+        return f"{self._target.resource} {self._gpus.name[device]}"
 
     def candidates(self) -> IntArray:
         """The pods that take load off a hot device when they leave."""
@@ -183,7 +204,7 @@ class DeviceTerm:
         """One for each device with too much load."""
         gpus = self._gpus
         candidates = set(self.candidates().tolist())
-        costs = self._costs(self._amount, slice(None))
+        costs, above = self._costs(self._amount, slice(None)), self._amount > self._ceiling + _LEAST
         order = np.argsort(gpus.device, kind="stable")
         bounds = np.searchsorted(gpus.device[order], np.arange(len(gpus.node) + 1))
         for device in np.flatnonzero(costs > 0).tolist():
@@ -197,7 +218,8 @@ class DeviceTerm:
                 cost=float(costs[device]),
                 message=self._sentence(device, float(costs[device])),
                 pods=tuple(sorted(pods & candidates)),
-                aspect=f"{self._target.resource} {gpus.name[device]}",
+                aspect=self._called(device),
+                thing=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
             )
 
     def hot_nodes(self) -> IntArray:
@@ -232,8 +254,9 @@ class DeviceTerm:
         answer = np.full(len(self._home), np.nan)
         if self._target.heat is None:
             return answer
-        gpus = self._gpus
-        hot = np.where(self._hot, lasted(self._target.heat, self._span), np.nan)
+        gpus, begun = self._gpus, list(self._begun)
+        heat = heat_with_relief(self._target.heat, gpus.range_samples, self._low, begun)
+        hot = np.where(self._hot, lasted(heat, self._span), np.nan)
         removed = self._removed()
         for entry in np.lexsort((removed, gpus.pod)).tolist():
             if removed[entry] > _LEAST:
@@ -360,8 +383,8 @@ class DeviceTerm:
             return f"{called} would be at {load:.1%} of {gpus.reading}, more than all of it"
         hot = ""
         if target.low[node] < target.high[node]:
-            is_hot = "hot" if self._hot[device] else "no pod leaves unless it is"
-            hot = f" ({is_hot} above {target.high[node]:.0%})"
+            begun = self._begun.get(device)
+            hot = hot_or_not(target.high[node], begun, hot=bool(self._hot[device]))
         many = int(self._count[device])
         text = (
             f"{gpus.reading} of {called} is {load:.1%}, target {target.low[node]:.0%}{hot}: about "
@@ -374,14 +397,4 @@ class DeviceTerm:
         return text
 
     def _listed(self, nodes: BoolArray) -> str:
-        names = [self._names[node] for node in np.flatnonzero(nodes)]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"{counted(len(names), 'node')} ({', '.join(names[:5])}{more})"
-
-
-def _average(used: FloatArray, mobile: BoolArray, has: BoolArray) -> float:
-    """Mean use of the pods that may be moved and are not idle; no move changes it."""
-    for chosen in (mobile & (used >= _IDLE), mobile & (used > 0), has & (used > 0)):
-        if chosen.any():
-            return max(float(used[chosen].mean()), 1e-3)
-    return 1.0
+        return named([self._names[node] for node in np.flatnonzero(nodes)], "node")

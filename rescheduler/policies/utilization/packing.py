@@ -12,7 +12,8 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted
 from rescheduler.policies.shared.demand import Devices, demands
 from rescheduler.policies.terms import Evacuation
-from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
+from rescheduler.policies.utilization.resource_target import ResourceTarget
+from rescheduler.policies.utilization.term import UtilizationTerm
 
 _GPU = "nvidia.com/gpu"
 

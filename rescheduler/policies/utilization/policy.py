@@ -9,11 +9,12 @@ from pydantic import Field
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, LinkSpeed, ReadingRequest
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
 from rescheduler.policies.utilization.combined import CombinedTerm
@@ -21,6 +22,7 @@ from rescheduler.policies.utilization.device_target import DeviceTarget, bounded
 from rescheduler.policies.utilization.device_term import DeviceTerm
 from rescheduler.policies.utilization.load import Load, mean_share, read_load
 from rescheduler.policies.utilization.packing import PackingTerm
+from rescheduler.policies.utilization.resource_target import ResourceTarget
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
@@ -34,7 +36,7 @@ from rescheduler.policies.utilization.targets import (
     link_speeds,
     readings_of,
 )
-from rescheduler.policies.utilization.term import ResourceTarget, UtilizationTerm
+from rescheduler.policies.utilization.term import UtilizationTerm
 
 _RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
 """Devices are used by pods alone."""
@@ -49,8 +51,10 @@ class Utilization(Policy):
     A node above `high` is hot, and gives pods away until it is at `low`. The load above `low`
     counts half and the load above `high` in full, on hot nodes and others: one function of where
     the pods are, so that the next cycle finds what a move promised, and a hot spot that fits
-    nowhere stays where it is. The unit is what those pods use on average that may be moved and use
-    at least 1% of a node, wherever they run, so that the costs of two cycles can be compared.
+    nowhere stays where it is. Where one cycle does not move enough, the next ones go on, for up to
+    6 hours after a move that still found the node hot. The unit is what those pods use on average
+    that may be moved and use at least 1% of a node, wherever they run, so that the costs of two
+    cycles can be compared.
 
     No pod is moved for this policy's sake to where it would most likely be too much for its node:
     above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
@@ -385,13 +389,9 @@ class Utilization(Policy):
             "max_age": self.maxAge.total_seconds(),
             "min_coverage": self.minCoverage,
             "span": span,
-            "links": self._links if name.startswith("node.network.") else (),
+            "links": link_speeds(self.targets, self.groups) if "node.network." in name else (),
         }
         return ReadingRequest(name, **quality)
-
-    @property
-    def _links(self) -> tuple[LinkSpeed, ...]:
-        return link_speeds(self.targets, self.groups)
 
 
 def _value(target: Target | None, what: str) -> float:

@@ -26,7 +26,7 @@ READINGS = {
 _OWN = r"[a-zA-Z][a-zA-Z0-9]*(\.[a-zA-Z][a-zA-Z0-9]*)*"
 
 THINGS = {"UTL001": ("hot node", "hot nodes"), "UTL003": ("hot GPU", "hot GPUs")}
-"""What each finding is one of."""
+"""What a finding counts, if the load is above `high`: the node, or the GPU, once each."""
 
 
 def readings_of(resource: str) -> tuple[str, ...]:
@@ -58,7 +58,8 @@ class Target(Strict):
     high: Ratio = Field(description="A node above this is hot, and gives pods away.")
     low: Ratio | None = Field(
         None,
-        description="A hot node is drained down to this, where others have room below it. The "
+        description="A hot node is drained down to this, where others have room below it, over as "
+        "many cycles as that takes, for up to 6 hours after a move that found it above `high`. The "
         "same as `high`, unless given.",
     )
 

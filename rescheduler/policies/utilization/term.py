@@ -1,7 +1,7 @@
 """The term of Utilization: what moving a pod does to the load of the nodes."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -10,43 +10,15 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import named
 from rescheduler.policies.shared.of_nodes import OfNodes
 from rescheduler.policies.terms import JointBound
-from rescheduler.policies.utilization.load import Load
+from rescheduler.policies.utilization.average_pod import average_pods
+from rescheduler.policies.utilization.relief import heat_with_relief, hot_or_not
+from rescheduler.policies.utilization.resource_target import ResourceTarget
 
 _LEAST = 1e-9
 """Relative differences below this are rounding."""
-
-_LEAST_UNIT = 0.001
-"""The smallest average pod, as a share of the largest node."""
-
-_IDLE = 0.01
-"""A pod that uses less of the largest node is no load that anybody would move."""
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceTarget:
-    """A load with its targets. resource: of one resource the worst load is charged.
-
-    high, low: (nodes,) shares of the node; NaN where it has no target. pressed: (nodes,) whether
-    tasks wait for the resource too long, which makes the node hot above `floor`. hidden: (nodes,)
-    share of the node that its peaks take beyond its mean; NaN where that is not known.
-    ceiling: (nodes,) the share above which a node has too much of it, whatever the others have.
-    elsewhere: the share up to which pods may fill a node that has no target of its own.
-    heat: (instants, nodes) whether the node was hot in the past; None where that is not known.
-    """
-
-    resource: str
-    load: Load
-    high: FloatArray
-    low: FloatArray
-    pressed: BoolArray
-    floor: FloatArray
-    hidden: FloatArray
-    ceiling: FloatArray
-    elsewhere: float
-    heat: BoolArray | None = None
 
 
 class UtilizationTerm:
@@ -109,9 +81,10 @@ class UtilizationTerm:
         floor = np.stack([resource_target.floor for resource_target in resource_targets])
         band = np.where(self._pressed, np.minimum(band, floor), band) * self._capacity
         self._hot = in_scope & known & (self._measured > band[1])
+        self._begun: dict[tuple[int, int], datetime] = {}
         ceiling = np.stack([resource_target.ceiling for resource_target in resource_targets])
         ceiling = np.where(self._pressed, np.minimum(ceiling, floor), ceiling) * self._capacity
-        self._above_high = in_scope & known & (self._measured > ceiling)
+        self._ceiling = np.where(in_scope & known, ceiling, np.inf)
         # Nodes that are not selected cost nothing until a move fills them beyond their size.
         whole = np.where(known, np.maximum(self._capacity, self._measured), np.inf)
         limits = np.where(in_scope, band, whole)
@@ -136,7 +109,9 @@ class UtilizationTerm:
         self._freed = np.where(leaves, self._used, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
         self._movable = movable & bound & ~missing
-        self._unit = self._average_pod(self._movable & ~snapshot.on_own_node)
+        self._unit = average_pods(
+            self._used, self._capacity, bound, self._movable & ~snapshot.on_own_node
+        )
         self._start = self.cost()
 
     def cost(self) -> float:
@@ -155,6 +130,27 @@ class UtilizationTerm:
     def evaluated(self) -> BoolArray:
         """(nodes,) which they are."""
         return np.asarray(self._scope)
+
+    def hot_on(self, node: int) -> tuple[str, ...]:
+        """The readings by which the node is hot, where it is relieved to less than `high`."""
+        return tuple(
+            target.load.name
+            for row, target in enumerate(self._resource_targets)
+            if self._hot[row, node]
+            and (row, node) not in self._begun
+            and self._limits[0, row, node] < self._limits[1, row, node]
+        )
+
+    def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
+        """Let these nodes give pods away until they are at `low`, though they are not hot now."""
+        rows = {target.load.name: row for row, target in enumerate(self._resource_targets)}
+        for (node, name), when in begun.items():
+            row = rows.get(name, -1)
+            if row < 0 or self._hot[row, node] or not self._targeted[row, node]:
+                continue
+            if self._measured[row, node] > self._limits[0, row, node]:
+                self._hot[row, node] = True
+                self._begun[row, node] = when
 
     def candidates(self) -> IntArray:
         """The pods that take load off a hot node when they leave, and whose usage is known."""
@@ -246,6 +242,7 @@ class UtilizationTerm:
         shares = self._resource_costs(self._amounts, self._limits)
         candidates = OfNodes(self.candidates(), self._node)
         ends = [*self._begins[1:], len(self._resource_targets)]
+        hot = np.asarray((self._amounts > self._ceiling * (1 + _LEAST)).any(axis=0))
         for resource, node in zip(*np.nonzero(shares), strict=True):
             begin = self._begins[resource]
             excess = self._excess(self._amounts[:, node], self._limits[:, :, node])
@@ -257,11 +254,12 @@ class UtilizationTerm:
                 message=self._sentence(row, int(node)),
                 pods=candidates[int(node)],
                 aspect=self._resource_targets[begin].resource,
+                thing=self._names[node] if hot[node] else "",
             )
 
     def hot_nodes(self) -> IntArray:
         """The nodes above `high` itself in the snapshot, not those only above the mean."""
-        return np.flatnonzero(self._above_high.any(axis=0)).astype(np.int32)
+        return np.flatnonzero((self._measured > self._ceiling).any(axis=0)).astype(np.int32)
 
     def unknown(self) -> BoolArray:
         """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
@@ -294,7 +292,10 @@ class UtilizationTerm:
         held = np.full((len(self._resource_targets), len(bound)), np.nan)
         for row, resource_target in enumerate(self._resource_targets):
             if resource_target.heat is not None:
-                hot = np.where(self._hot[row], lasted(resource_target.heat, self._span), np.nan)
+                begun = [node for of_row, node in self._begun if of_row == row]
+                past, low = resource_target.load.range_samples, resource_target.low
+                heat = heat_with_relief(resource_target.heat, past, low, begun)
+                hot = np.where(self._hot[row], lasted(heat, self._span), np.nan)
                 held[row] = np.where(self._freed[row, bound] > 0, hot[nodes], np.nan)
         of_resource = np.fmax.reduceat(held, self._begins, axis=0)
         answer = np.full(len(self._home), np.nan)
@@ -323,9 +324,7 @@ class UtilizationTerm:
         return tuple(answer)
 
     def _listed(self, nodes: BoolArray) -> str:
-        names = [self._names[node] for node in np.flatnonzero(nodes)]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        return f"{counted(len(names), 'node')} ({', '.join(names[:5])}{more})"
+        return named([self._names[node] for node in np.flatnonzero(nodes)], "node")
 
     def _sentence(self, row: int, node: int) -> str:
         resource_target = self._resource_targets[row]
@@ -339,8 +338,9 @@ class UtilizationTerm:
         if self._pressed[row, node] and load > resource_target.floor[node]:
             hot = ", because tasks wait for it"
         elif resource_target.low[node] < resource_target.high[node]:
-            is_hot = "hot" if self._hot[row, node] else "no pod leaves unless it is"
-            hot = f" ({is_hot} above {resource_target.high[node]:.0%})"
+            hot = hot_or_not(
+                resource_target.high[node], self._begun.get((row, node)), hot=self._hot[row, node]
+            )
         return (
             f"{resource_target.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
             f"about {self._excess(self._amounts[:, node], self._limits[:, :, node])[row]:.2g} "
@@ -378,23 +378,3 @@ class UtilizationTerm:
     def _node_costs(self, amounts: FloatArray, limits: FloatArray) -> FloatArray:
         """(k,) from (resource targets, k)."""
         return np.asarray(self._resource_costs(amounts, limits).sum(axis=0))
-
-    def _average_pod(self, mobile: BoolArray) -> FloatArray:
-        """(targets,) mean usage of the pods that may be moved; no move changes it.
-
-        Idle pods do not count where others do, and it is at least a thousandth of the largest node:
-        they must not make a pod so small a unit that any load costs millions.
-        """
-        known = ~np.isnan(self._capacity)
-        largest = np.max(self._capacity, axis=1, initial=0.0, where=known)
-        answer = np.where(largest > 0, largest, 1.0)
-        least = answer * _LEAST_UNIT
-        bound = self._home >= 0
-        for row, used in enumerate(self._used):
-            using = bound & (used > 0)
-            busy = using & (used >= _IDLE * answer[row])
-            for chosen in (mobile & busy, mobile & using, using):
-                if chosen.any():
-                    answer[row] = used[chosen].mean()
-                    break
-        return np.maximum(answer, least)

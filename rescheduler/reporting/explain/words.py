@@ -40,6 +40,7 @@ TITLES = {
     "ELG035": "its queue admits it again",
     "ELG036": "its owners above are read or allowed",
     "ELG037": "no eviction responders",
+    "ELG038": "nothing is missing in its namespace since earlier moves",
     "ELG039": "its replacement is like it",
     "ELG040": "its replacement is admitted",
     "DAT001": "objects decoded",

@@ -133,6 +133,15 @@ LISTS = {
             ),
         )
     },
+    "device_taint_rules": Kind(
+        "DeviceTaintRule",
+        "/apis/resource.k8s.io/v1/devicetaintrules",
+        devices.DeviceTaintRule,
+        "list devicetaintrules.resource.k8s.io",
+        extension=True,
+        optional=True,
+        older=_older("resource.k8s.io", ("v1", "v1beta2"), "devicetaintrules"),
+    ),
     "storage_capacities": Kind(
         "CSIStorageCapacity",
         "/apis/storage.k8s.io/v1/csistoragecapacities",

@@ -18,8 +18,8 @@ from rescheduler.model.moves.gains import (
 )
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.demotion import decide_mode, result
-from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

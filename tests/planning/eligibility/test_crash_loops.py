@@ -18,11 +18,11 @@ from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.restart import restart_cost
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.rules import Restarts
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policytest.object_builders import crash_looping
 from tests.cluster import NOW, pod
 from tests.picture import picture

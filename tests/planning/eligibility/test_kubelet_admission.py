@@ -11,9 +11,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policytest.topologies import topology
 from tests.cluster import deployment, node, pod, snapshot

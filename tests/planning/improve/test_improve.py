@@ -18,7 +18,8 @@ from rescheduler.planning.improve.descent import Descent
 from rescheduler.planning.improve.improve import Improvement, improve
 from rescheduler.planning.improve.placement import Placement
 from rescheduler.policies.allocation.policy import Allocation, ResourceTarget
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from tests.bench import roadef_files as files
 from tests.bench.bench_published import limits

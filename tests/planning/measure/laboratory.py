@@ -17,9 +17,10 @@ from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, Po
 from rescheduler.model.problem import Problem
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.measuring import Measured, measure
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.terms import Term
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets

@@ -7,8 +7,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.picture import picture

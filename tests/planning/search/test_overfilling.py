@@ -12,8 +12,8 @@ from rescheduler.planning.evaluation.destinations import refuse_counted
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.picture import picture

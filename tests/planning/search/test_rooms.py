@@ -16,10 +16,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
 from tests.draws import tries
 

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.allocation.term import AllocationTerm
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 from tests.picture import picture
 
 NOTE = "rescheduler.io/request-targets"

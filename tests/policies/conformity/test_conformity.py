@@ -11,9 +11,9 @@ from rescheduler.kube.objects import ContainerState, ContainerStateWaiting, Cont
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm
+from rescheduler.policies.match import Match
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed, workloads
 

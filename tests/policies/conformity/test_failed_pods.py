@@ -11,11 +11,11 @@ from rescheduler.kube.objects import Pod, PodStatus
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from tests.cluster import NOW, controller, node, pod, snapshot
 
 ENDED: dict[str, Any] = {"name": "main", "state": {"terminated": {"exitCode": 1}}}

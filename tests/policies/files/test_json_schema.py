@@ -12,13 +12,14 @@ from hypothesis import strategies as st
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.strict_yaml import grown
 from rescheduler.documents.validation import validate
-from rescheduler.policies.base import Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.match import Match
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.spread.policy import Spread

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.envelope import digest, to_document
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.files.policy_set import (
     limits_from_document,
     policy_from_document,
     policy_set,
 )
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import Target, Targets

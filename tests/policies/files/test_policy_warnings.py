@@ -176,3 +176,18 @@ def test_a_policy_that_moves_only_what_nothing_steers_is_told(tmp_path: Path) ->
     (answer,) = reported(tmp_path, "Spread", spec % none, "{steering: {by: Webhook}}")
     assert "its own `steering` is by None" in answer
     assert reported(tmp_path, "Spread", "{match: {all: true}}") == []
+
+
+def test_a_match_of_pods_that_are_never_moved_and_one_that_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    said = reported(
+        tmp_path,
+        "Spread",
+        "match:\n    ownerKinds: [DaemonSet]\n    exclude: {ownerKinds: [DaemonSet, Job]}",
+    )
+    never = "6:17: warning: spec.match.ownerKinds: pods of kind DaemonSet are never moved"
+    nothing = "7:27: warning: spec.match.exclude.ownerKinds: all that is matched is excluded"
+    assert [each.split(":")[0] for each in said] == ["6", "7"]
+    assert said[0].startswith(never)
+    assert said[1].startswith(nothing)

@@ -12,11 +12,11 @@ from rescheduler.documents.label_selector import Selector
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.free_capacity import Rows
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.demand import Demand, Devices, demand
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import picture

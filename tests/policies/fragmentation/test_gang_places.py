@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.base import Match
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.fragmentation.term import FragmentationTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.shared.demand import Devices, demand
 from tests.cluster import controller, deployment, pod, snapshot
 from tests.draws import tries

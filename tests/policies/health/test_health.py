@@ -8,9 +8,10 @@ import pytest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture, proposed, workloads
 

@@ -15,10 +15,10 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
+from rescheduler.policies.match import Match
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -208,8 +208,10 @@ def test_a_time_in_which_nobody_measured_is_not_idle() -> None:
 def test_others_without_a_value_do_not_matter() -> None:
     before = fleet()
     (reading,) = before.readings.entries
-    thin = replace(reading, problem=Problem("RDG003", "3 of 9 pods have a value"), thin=True)
-    assert term(replace(before, readings=Readings((thin,)))).scope() == 4
+    partial = replace(
+        reading, problem=Problem("RDG003", "3 of 9 pods have a value"), low_coverage=True
+    )
+    assert term(replace(before, readings=Readings((partial,)))).scope() == 4
 
 
 def test_every_report_and_the_metrics_have_the_hours() -> None:

@@ -14,9 +14,9 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.base import Match
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.numa.term import NumaTerm
 from rescheduler.policies.spread.policy import Spread

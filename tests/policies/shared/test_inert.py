@@ -132,6 +132,16 @@ INERT = [
     ),
     # selectors of what is not there, or of another subject
     (
+        made("Spread", **{**SPREAD, "match": {"requests": ["nvidia.com/gpus"]}}),
+        "match.requests: no pod requests nvidia.com/gpus",
+        "`nvidia.com/gpu`",
+    ),
+    (
+        made("Spread", **{**SPREAD, "match": {**ALL, "exclude": {"namespaces": ["shopp"]}}}),
+        "match.exclude: there is no namespace shopp",
+        "`shop` is meant; so it leaves nothing out",
+    ),
+    (
         made("Spread", **{**SPREAD, "match": {"namespaces": ["shopp"]}}),
         "match: there is no namespace shopp",
         "`shop`",

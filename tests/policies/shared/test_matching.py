@@ -10,8 +10,9 @@ from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.controllers import Namespace
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.selection import Selection
-from rescheduler.policies.base import Exclude, Match, NodeMatch, Policy
+from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.match import Exclude, Match
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.shared.matching import select_nodes, select_pods, selection_of
 from rescheduler.policies.spread.policy import Spread

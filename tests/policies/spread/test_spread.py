@@ -8,8 +8,8 @@ import pytest
 
 from rescheduler.documents.label_selector import Selector
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.base import Match
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import move, picture, proposed, workloads

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from rescheduler.kube.objects import Pod, TopologySpreadConstraint
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match, NodeMatch
+from rescheduler.policies.base import NodeMatch
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.domain_counts import DomainCounts
 from rescheduler.policies.spread.groups import from_pods
 from rescheduler.scheduler.config.default_profile import default_profile

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.base import Match
+from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import picture, proposed

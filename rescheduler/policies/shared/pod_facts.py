@@ -1,0 +1,104 @@
+"""What a match asks of pods beside names and labels, for all pods of a snapshot at once.
+
+Each is found once for each group of like pods, and spread over these.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rescheduler.kube.objects import Pod, Volume
+from rescheduler.kube.pods.pod_requests import pod_requests
+from rescheduler.model.cluster.readings import BoolArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.policies.match import NO_OWNER, ClaimMatch
+
+_BUDGET = "PodDisruptionBudget"
+
+
+def run_by(kinds: Sequence[str], snapshot: Snapshot) -> BoolArray:
+    """(pods,) whether one of these kinds runs each: at the top of its owners, or right above it."""
+    chosen = [each.kind in kinds or each.controller_kind in kinds for each in snapshot.workloads]
+    return np.array([*chosen, NO_OWNER in kinds], dtype=np.bool_)[snapshot.pod_workload]
+
+
+def owner_kinds(snapshot: Snapshot) -> set[str]:
+    """The kinds that run pods of the snapshot."""
+    kinds = {each.kind for each in snapshot.workloads}
+    return kinds | {each.controller_kind for each in snapshot.workloads}
+
+
+def requesting(names: Sequence[str], snapshot: Snapshot) -> BoolArray:
+    """(pods,) whether each requests any of these resources."""
+    specs, of_pod = snapshot.pod_asking
+    asked = map(pod_requests, specs)
+    chosen = [any(each.get(name, 0) > 0 for name in names) for each in asked]
+    return np.array(chosen, dtype=np.bool_)[of_pod]
+
+
+def requested(snapshot: Snapshot) -> set[str]:
+    """The resources that pods of the snapshot request."""
+    specs, _ = snapshot.pod_asking
+    return {name for spec in specs for name, amount in pod_requests(spec).items() if amount > 0}
+
+
+def claiming(match: ClaimMatch, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
+    """(pods,) whether each uses such a claim. unknown: the answer for a claim that is not known."""
+    classes = {
+        (each.metadata.namespace, each.metadata.name): each.spec.storageClassName or ""
+        for each in snapshot.claims
+    }
+    kin, of_pod = snapshot.pod_kin
+    chosen = [
+        _claims(snapshot.pods[index], match, classes, unknown=unknown) for index in kin.tolist()
+    ]
+    return np.array(chosen, dtype=np.bool_)[of_pod]
+
+
+def _claims(
+    pod: Pod, match: ClaimMatch, classes: dict[tuple[str, str], str], *, unknown: bool
+) -> bool:
+    volumes = [each for each in pod.spec.volumes or () if _of_claim(each)]
+    if match.storageClasses is None:
+        return bool(volumes)
+    found = [_storage_class(pod.metadata.namespace, each, classes) for each in volumes]
+    return any(unknown if name is None else name in match.storageClasses for name in found)
+
+
+def _of_claim(volume: Volume) -> bool:
+    return volume.persistentVolumeClaim is not None or volume.ephemeral is not None
+
+
+def _storage_class(
+    namespace: str, volume: Volume, classes: dict[tuple[str, str], str]
+) -> str | None:
+    """The StorageClass of the volume's claim; None where it is not known."""
+    if volume.persistentVolumeClaim is not None:
+        return classes.get((namespace, volume.persistentVolumeClaim.claimName))
+    template = (volume.ephemeral or {}).get("volumeClaimTemplate") or {}
+    name = (template.get("spec") or {}).get("storageClassName")
+    return name if isinstance(name, str) else None
+
+
+def storage_classes(snapshot: Snapshot) -> set[str]:
+    """The names of StorageClasses, and of those that claims name."""
+    named = {each.spec.storageClassName for each in snapshot.claims} - {None, ""}
+    return {each.metadata.name for each in snapshot.storage_classes} | {str(one) for one in named}
+
+
+def budgeted(snapshot: Snapshot, *, exists: bool, unknown: bool) -> BoolArray:
+    """(pods,) whether a PodDisruptionBudget selects each, or where `exists` is False, none does.
+
+    unknown: the answer where one that might select the pod could not be read.
+    """
+    doubtful = {each.namespace for each in snapshot.undecodable if each.kind == _BUDGET}
+    read = _BUDGET not in snapshot.unread
+    representatives, of_pod = snapshot.pod_template
+    chosen = []
+    for index in representatives.tolist():
+        if snapshot.budgets_of(index):
+            chosen.append(exists)
+        else:
+            sure = read and snapshot.pods[index].metadata.namespace not in doubtful
+            chosen.append(unknown if not sure else not exists)
+    return np.array(chosen, dtype=np.bool_)[of_pod]

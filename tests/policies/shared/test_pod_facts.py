@@ -1,0 +1,158 @@
+"""What a match asks of pods beside names and labels: owners, requests, claims, budgets."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rescheduler.kube.storage import ClaimSpec, PersistentVolumeClaim
+from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
+from rescheduler.policies.match import Match
+from rescheduler.policies.shared.absent import why_no_pod
+from rescheduler.policies.shared.matching import select_pods
+from tests.cluster import budget, controller, deployment, node, pod, snapshot
+
+CLAIMS = "persistentVolumeClaims"
+CLASSES = "persistentVolumeClaims.storageClasses"
+NAMES = ["web", "db", "gpu", "bare", "tmp"]
+
+
+def claim(name: str, storage: str | None) -> PersistentVolumeClaim:
+    made = PersistentVolumeClaim(spec=ClaimSpec(storageClassName=storage))
+    made.metadata.name, made.metadata.namespace = name, "default"
+    return made
+
+
+def volume(**source: Any) -> list[dict[str, Any]]:
+    return [{"name": "data", **source}]
+
+
+def cluster() -> Snapshot:
+    """A Deployment's pod with a PDB, two StatefulSets' pods with claims, a bare one, a lost one."""
+    top, web = deployment("web", replicas=2)
+    db, gpu = controller("StatefulSet", "db"), controller("StatefulSet", "gpu")
+    template = {"spec": {"storageClassName": "fast"}}
+    pods = [
+        pod("web", "n1", owner=web, labels={"app": "web"}, requests={"cpu": "1"}),
+        pod("db", "n1", owner=db, volumes=volume(persistentVolumeClaim={"claimName": "slow-db"})),
+        pod(
+            "gpu",
+            "n1",
+            owner=gpu,
+            requests={"cpu": "1", "nvidia.com/gpu": "1"},
+            volumes=volume(ephemeral={"volumeClaimTemplate": template}),
+        ),
+        pod("bare", "n1"),
+        pod("tmp", "n1", volumes=volume(persistentVolumeClaim={"claimName": "lost"})),
+    ]
+    made = snapshot(
+        [node("n1")],
+        pods,
+        controllers=[top, web, db, gpu],
+        budgets=[budget("web", "web", allowed=1)],
+    )
+    return replace(made, claims=[claim("slow-db", "slow")])
+
+
+def selected(**match: Any) -> list[str]:
+    chosen = select_pods(Match(**match), cluster()).nonzero()[0].tolist()
+    return [NAMES[each] for each in chosen]
+
+
+def classes(*names: str) -> dict[str, Any]:
+    return {"storageClasses": list(names)}
+
+
+@pytest.mark.parametrize(
+    ("match", "pods"),
+    [
+        ({"ownerKinds": ["Deployment"]}, ["web"]),
+        ({"ownerKinds": ["ReplicaSet", "StatefulSet"]}, ["web", "db", "gpu"]),
+        ({"ownerKinds": ["Pod"]}, ["bare", "tmp"]),
+        ({"requests": ["nvidia.com/gpu"]}, ["gpu"]),
+        ({"requests": ["nvidia.com/gpu", "amd.com/gpu"]}, ["gpu"]),
+        ({"persistentVolumeClaims": {"all": True}}, ["db", "gpu", "tmp"]),
+        ({"persistentVolumeClaims": classes("slow")}, ["db"]),
+        ({"persistentVolumeClaims": classes("fast", "slow")}, ["db", "gpu"]),
+        ({"podDisruptionBudget": "Exists"}, ["web"]),
+        ({"podDisruptionBudget": "DoesNotExist"}, ["db", "gpu", "bare", "tmp"]),
+        ({"requests": ["nvidia.com/gpu"], "ownerKinds": ["StatefulSet"]}, ["gpu"]),
+        ({"all": True, "exclude": {"podDisruptionBudget": "DoesNotExist"}}, ["web"]),
+        ({"all": True, "exclude": {"persistentVolumeClaims": {"all": True}}}, ["web", "bare"]),
+        # The class of a claim that is not there is not known: such a pod is left out.
+        ({"all": True, "exclude": {"persistentVolumeClaims": classes("fast")}},
+         ["web", "db", "bare"]),
+        ({"ownerKinds": ["StatefulSet"], "exclude": {"requests": ["nvidia.com/gpu"]}}, ["db"]),
+    ],
+)  # fmt: skip
+def test_it_selects(match: dict[str, Any], pods: list[str]) -> None:
+    assert selected(**match) == pods
+
+
+@pytest.mark.parametrize("lost", ["undecodable", "unread"])
+def test_budgets_that_cannot_be_read_leave_pods_alone(lost: str) -> None:
+    made = cluster()
+    odd = Undecodable("PodDisruptionBudget", "default", "odd", "minAvailable: not a number")
+    if lost == "undecodable":
+        made = replace(made, undecodable=[odd])
+    else:
+        made = replace(made, unread=["PodDisruptionBudget"])
+    without = Match(podDisruptionBudget="DoesNotExist")
+    assert not select_pods(without, made).any()
+    kept = Match.model_validate({"all": True, "exclude": {"podDisruptionBudget": "DoesNotExist"}})
+    assert select_pods(kept, made).nonzero()[0].tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("match", "said"),
+    [
+        ({"ownerKinds": ["statefulset"]}, "must be a kind without its group, such as StatefulSet"),
+        ({"ownerKinds": ["apps/v1.Deployment"]}, "must be a kind without its group"),
+        ({"requests": ["pods"]}, "every pod takes one of `pods`, and none requests it"),
+        ({"persistentVolumeClaims": {}}, "write either `all: true` or `storageClasses`"),
+        ({"podDisruptionBudget": "Missing"}, "Input should be 'Exists' or 'DoesNotExist'"),
+        ({"all": True, "requests": ["cpu"]}, "`all: true` excludes the other fields"),
+    ],
+)
+def test_what_cannot_be_is_refused(match: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValidationError, match=said):
+        Match.model_validate(match)
+
+
+@pytest.mark.parametrize(
+    ("match", "left_out", "nothing"),
+    [
+        ({"namespaces": ["a"]}, {"namespaces": ["a", "b"]}, True),
+        ({"requests": ["cpu"], "namespaces": ["a"]}, {"requests": ["cpu"]}, True),
+        ({"podDisruptionBudget": "Exists"}, {"podDisruptionBudget": "Exists"}, True),
+        ({CLAIMS: classes("a")}, {CLAIMS: {"all": True}}, True),
+        ({CLAIMS: classes("a")}, {CLAIMS: classes("b", "a")}, True),
+        ({CLAIMS: {"all": True}}, {CLAIMS: classes("a")}, False),
+        ({"requests": ["cpu", "memory"]}, {"requests": ["cpu"]}, False),
+        ({"namespaces": ["a"]}, {"namespaces": ["a"], "requests": ["cpu"]}, False),
+        ({"all": True}, {"requests": ["cpu"]}, False),
+    ],
+)
+def test_an_exclude_that_leaves_nothing_is_known(
+    match: dict[str, Any], left_out: dict[str, Any], nothing: bool
+) -> None:
+    assert Match.model_validate({**match, "exclude": left_out}).selects_nothing is nothing
+
+
+@pytest.mark.parametrize(
+    ("match", "said"),
+    [
+        ({"ownerKinds": ["Deploymnet"]},
+         "match.ownerKinds: no pod is run by a Deploymnet; Maybe `Deployment` is meant"),
+        ({"requests": ["nvidia.com/gpus"]},
+         "match.requests: no pod requests nvidia.com/gpus; Maybe `nvidia.com/gpu` is meant"),
+        ({"persistentVolumeClaims": classes("slwo")},
+         f"match.{CLASSES}: there is no StorageClass slwo; Maybe `slow` is meant"),
+        ({"ownerKinds": ["Deployment"], "requests": ["nvidia.com/gpu"]},
+         "match: no pod satisfies all that it says"),
+    ],
+)  # fmt: skip
+def test_why_it_selects_nothing(match: dict[str, Any], said: str) -> None:
+    assert not select_pods(Match(**match), cluster()).any()
+    assert why_no_pod("match", Match(**match), cluster()) == said
