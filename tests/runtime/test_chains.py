@@ -114,7 +114,7 @@ def test_nothing_follows_a_replacement_that_does_not_come_up() -> None:
     chained = Chained()
     chained.stage.world.sound = lambda _: False
     outcome = chained.run()
-    assert [move.result for move in outcome.moves] == ["evicted", "skipped"]
+    assert [move.result for move in outcome.moves] == ["evicted", "refused"]
     assert len(chained.stage.world.accepted) == 1
     assert chained.places()["ssd"] == "slow", "it runs where it was"
 
