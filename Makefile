@@ -18,7 +18,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -78,10 +78,13 @@ e2e-again: $(READY) controlplane ## of that suite what failed last time, one tes
 	$(E2E) --last-failed --last-failed-no-failures none tests/e2e
 
 e2e-backends: $(READY) controlplane ## the metric back ends of that suite, and Mimir and VictoriaMetrics (builds both)
-	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py
+	$(E2E) tests/e2e/test_backends.py tests/e2e/every_backend.py tests/e2e/every_query_on_each_backend.py
 
 e2e-kueue: $(READY) controlplane ## gangs that Kueue runs, stopped and started by it (builds Kueue and JobSet)
 	$(E2E) tests/e2e/every_kueue.py
+
+e2e-versions: $(READY) ## landings, steering, rights, gangs and devices on a control plane of each release (builds them; 40 minutes each)
+	$(BIN)/python -m tests.e2e.release_table $(VERSIONS)
 
 gains-e2e: $(READY) controlplane ## what NUMA and locality gain on 100 nodes, with and without steering (5 minutes)
 	$(E2E) -s tests/e2e/every_steered_gain.py
@@ -118,6 +121,9 @@ bench-published: $(COMPILED) ## locality and fragmentation on published instance
 bench-landing: $(READY) controlplane ## 5,000 predicted landings against the real kube-scheduler (an hour)
 	$(BIN)/python -m tests.e2e.landing --out $(OUT)/landing
 
+drift: $(READY) ## which imitated functions of Kubernetes a release has changed: VERSION=v1.38.0
+	$(BIN)/python -m tests.drift $(or $(VERSION),$(error Say which: make drift VERSION=v1.38.0))
+
 numa-kubelet: $(READY) controlplane ## 10,000 random pods before kubelet's own NUMA managers (6 minutes)
 	$(BIN)/python -m tests.oracle.kubelet
 
@@ -134,7 +140,7 @@ storms: $(READY) ## 10,000 simulated cycles under faults and churn, other ones t
 	@mkdir -p $(OUT)
 	$(BIN)/python -m tests.simulation.soak --cycles 10000 --first 1000000 --out $(OUT)/storms.json
 
-faults: $(READY) ## the fault matrix: 135 cells, 20 simulated runs each, as a table
+faults: $(READY) ## the fault matrix: 138 cells, 20 simulated runs each, as a table
 	$(BIN)/python -m tests.simulation.matrix --seeds 20
 
 mutants: $(COMPILED) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again

@@ -27,6 +27,10 @@ class Checks(Protocol):
         """Every guard that holds on this snapshot."""
         ...
 
+    def held(self, move: PlannedMove, /) -> Problem | None:
+        """Why this move is held as earlier ones went wrong; others may go on."""
+        ...
+
     def check(self, move: PlannedMove, made: Sequence[PastMove], /) -> PlannedMove | Problem:
         """The move as it stands now, after those of its batch that were made; or why not."""
         ...

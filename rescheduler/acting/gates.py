@@ -7,13 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from rescheduler.acting.actor import Actor, Checks
-from rescheduler.acting.halting import Halted, names_of
+from rescheduler.acting.halting import Halted
 from rescheduler.acting.reading import Reader, unread
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.errors import ActionError, LockLost, ObjectUnreadable
 from rescheduler.model.moves.gates import Gate, gates_at
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
@@ -29,7 +28,6 @@ FRESH = 5.0
 _AnyTime = Callable[[], Problem | None]
 _OfRun = Callable[[str], Problem | None]
 _OfBatch = Callable[[Checks], Problem | None]
-_OfMade = Callable[[Sequence[PastMove]], Problem | None]
 _OfMove = Callable[[PodContext], PlannedMove | Problem | None]
 
 
@@ -44,6 +42,7 @@ class Gates:
         self.reader = Reader(actor, self.ready)
         self.barred: dict[tuple[str, str], Problem] = {}
         self._checks: Checks | None = None
+        self._latest: Checks | None = None
         self._any_time: Mapping[str, _AnyTime] = {
             "running": self._running,
             "not paused": self._not_paused,
@@ -53,9 +52,9 @@ class Gates:
         self._of_batch: Mapping[str, _OfBatch] = {
             "guards": self._guards,
         }
-        self._of_made: Mapping[str, _OfMade] = {"none lost": _none_lost}
         self._of_move: Mapping[str, _OfMove] = {
             "steered no more": self._steered_no_more,
+            "not held": self._not_held,
             "worth it": self._worth_it,
             "readable": self._readable,
             "spared by its gang": self._spared_by_gang,
@@ -80,15 +79,15 @@ class Gates:
         self.guard(checks, version)
 
     def guard(self, checks: Checks, version: str) -> None:
-        """Ask those of the run and of a fresh snapshot. Raises: Halted."""
+        """Ask those of the run and of a fresh snapshot, whose holds count from now on.
+
+        Raises:
+            Halted: one of them holds everybody.
+        """
+        self._latest = checks
         self.start(version)
         for gate in gates_at("batch", "move"):
             _passed(gate, self._of_batch[gate.name](checks))
-
-    def go_on(self, made: Sequence[PastMove]) -> None:
-        """Ask those of what was made of a batch. Raises: Halted."""
-        for gate in gates_at("next", "move"):
-            _passed(gate, self._of_made[gate.name](made))
 
     def at_plan(self, context: PodContext) -> PlannedMove | Problem:
         """The move as it stands on the batch's snapshot; or why it must not be made."""
@@ -151,6 +150,9 @@ class Gates:
         except ActionError as error:
             return problem("STR004", error.sentence)
 
+    def _not_held(self, context: PodContext) -> Problem | None:
+        return None if self._latest is None else self._latest.held(context.move)
+
     def _worth_it(self, context: PodContext) -> PlannedMove | Problem:
         if self._checks is None:
             raise ValueError("no batch was begun")
@@ -184,6 +186,8 @@ class Gates:
         answer = self._actor.dry_run(move, self._plan, self._actor.ledger.fence)
         if answer.result == "evicted":
             return None
+        if answer.otherwise:
+            return Problem(answer.otherwise, answer.message)
         if answer.result == "unknown":
             return problem("ACT008", f"A dry run was not answered: {answer.message}")
         self.bar(move, answer)
@@ -199,11 +203,6 @@ class Gates:
             f"What pod {pod.namespace}/{pod.name} depends on was read {age:.1f} s ago, and at most "
             f"{FRESH:.0f} s may pass until its eviction: the API server is slow.",
         )
-
-
-def _none_lost(made: Sequence[PastMove]) -> Problem | None:
-    lost = [past for past in made if past.state == "lost" and not past.no_worse]
-    return Problem("GRD003", f"{names_of(lost)}.") if lost else None
 
 
 def _passed(gate: Gate, found: Problem | None) -> Problem | None:

@@ -67,7 +67,7 @@ class Releases:
             except Halted as halt:
                 self._not_yet(past, name, halt.verdict)
                 raise
-            result = self._sender.results[pod.metadata.uid]
+            result = self._sender.records.results[pod.metadata.uid]
             if result.result != "evicted":
                 self._not_yet(past, name, Problem(result.code, result.message))
             # What was changed since it was read is asked for again by what it is then.

@@ -15,6 +15,7 @@ from msgspec import structs
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.concluding import unread
 from rescheduler.acting.halting import Halted, names_of
+from rescheduler.acting.move_records import MoveRecords
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.replacements import await_placed, await_replacements, awaited
@@ -31,7 +32,7 @@ from rescheduler.model.errors import (
     SourceError,
 )
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.past_move import STAYS, PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
@@ -68,7 +69,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     "make a new plan.",
                 )
             known = history
-            sender = Sender(plan.id, actor, history, results)
+            sender = Sender(actor, MoveRecords(plan.id, actor, history, results))
             releases = Releases(actor, history, sender)
             try:
                 releases.release_earlier(lambda: _observed(plan, actor))
@@ -195,44 +196,57 @@ def _carry_out(
             sender.send(unit)
     finally:
         # Even a run that breaks off learns what became of what it evicted, if it may wait.
-        made = sender.made
+        made = sender.records.made
         try:
-            await_replacements(actor, sender.history, made, releases.release)
+            await_replacements(actor, sender.records.history, made, releases.release)
         finally:
-            sender.conclude()
+            sender.records.conclude()
     _locked(actor)
-    sender.go_on(made)
+    if _lost_since(snapshot, sender):
+        _guard(plan, sender)
     _settled(made, actor)
 
 
 def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
-    """Wait until no node is tainted for an earlier replacement; stop where one is lost.
+    """Wait until no node is tainted for an earlier replacement.
 
-    Where a guard may hold by now they are asked on a fresh snapshot, which is answered. The batch
-    goes on with its own, where its moves that have not landed yet stand where they will.
+    Where a guard or a hold may be there by now they are asked on a fresh snapshot, which is
+    answered. The batch goes on with its own, where its moves that have not landed yet stand where
+    they will.
     """
-    await_placed(sender.actor, sender.history)
-    sender.go_on(sender.made)
-    if _outdated(snapshot, sender):
-        snapshot = _observed(plan, sender.actor)
-        sender.guard(snapshot)
+    await_placed(sender.actor, sender.records.history)
+    return _guard(plan, sender) if _outdated(snapshot, sender) else snapshot
+
+
+def _guard(plan: Plan, sender: Sender) -> Snapshot:
+    """Ask the guards and holds on a fresh snapshot, which is answered. Raises: Halted."""
+    snapshot = _observed(plan, sender.actor)
+    sender.guard(snapshot)
     return snapshot
 
 
 def _outdated(snapshot: Snapshot, sender: Sender) -> bool:
-    """Whether the guards were asked long ago, or a replacement has become overdue since."""
+    """Whether the guards were asked long ago, or a replacement has become overdue or lost since."""
     now, timeout = sender.actor.clock(), sender.actor.limits.readyTimeout
-    due = (move.at + timeout for move in sender.history.moves if move.in_flight)
+    due = (move.at + timeout for move in sender.records.history.moves if move.in_flight)
     overdue = any(snapshot.taken <= time < now for time in due)
-    return overdue or sender.guarded is None or now - sender.guarded > _GUARDED_FOR
+    long_ago = sender.guarded is None or now - sender.guarded > _GUARDED_FOR
+    return overdue or long_ago or _lost_since(snapshot, sender)
+
+
+def _lost_since(snapshot: Snapshot, sender: Sender) -> bool:
+    """Whether a replacement was lost since this snapshot.
+
+    Whether it is missed only a fresh one tells: its workload may have been scaled or rolled out.
+    """
+    lost = (
+        move for move in sender.records.history.moves if move.state == "lost" and not move.no_worse
+    )
+    return any(move.settled is not None and move.settled >= snapshot.taken for move in lost)
 
 
 def _settled(made: list[PastMove], actor: Actor) -> None:
-    """Stop unless the slot of every move of the batch is free again."""
-    for code, found in (
-        (STAYS, [past for past in made if past.state == "evicted" and past.code == STAYS]),
-        ("ACT014", awaited(made)),
-    ):
-        if found:
-            said = f"{actor.stop()}; awaited: " if code == "ACT014" else ""
-            raise Halted(code, f"{said}{names_of(found)}.")
+    """Stop where a move of the batch is still awaited, as the run was asked to end meanwhile."""
+    found = awaited(made)
+    if found:
+        raise Halted("ACT014", f"{actor.stop()}; awaited: {names_of(found)}.")

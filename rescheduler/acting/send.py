@@ -6,17 +6,16 @@ steered; the gates of right before; the request, sent once; what was answered, s
 fails on the way ends with no eviction.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from rescheduler.acting import trail_records
 from rescheduler.acting.actor import Actor, Checks
-from rescheduler.acting.concluding import concluded
 from rescheduler.acting.gates import Gates
 from rescheduler.acting.halting import Halted
 from rescheduler.acting.intents import intent_of
+from rescheduler.acting.move_records import MoveRecords
 from rescheduler.acting.replacements import follow, watch_closely
 from rescheduler.acting.requests import Step
 from rescheduler.acting.units import Unit, name_of
@@ -24,12 +23,10 @@ from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.pods.pod_state import ended
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.errors import ActionError, LedgerFull, SourceError
+from rescheduler.model.errors import SourceError
 from rescheduler.model.moves.calibration import scheduler_version
 from rescheduler.model.moves.gates import Purpose, gates_at
-from rescheduler.model.moves.history import History
-from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.plan import MoveResult, PlannedMove, Result
+from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
 from rescheduler.planning.gates.context import PodContext
@@ -40,24 +37,15 @@ _GONE = f"{CATALOG['ACT001'].sentence} It was gone once its gang was broken up."
 
 
 class Sender:
-    """Sends the units of one plan, and keeps the history of them."""
+    """Sends the units of one plan, and has kept what becomes of them."""
 
-    def __init__(
-        self, plan: str, actor: Actor, history: History, results: dict[str, MoveResult]
-    ) -> None:
-        """plan: its id. history: as loaded in this lease transition; it is written through here.
-
-        results: what has become of each move, by the UID of its pod; kept up to date here.
-        """
-        self.history = history
-        self.results = results
-        self.evicted: list[tuple[PlannedMove, PastMove]] = []
-        """What was evicted of this batch, each move with the landing as it was predicted then."""
+    def __init__(self, actor: Actor, records: MoveRecords) -> None:
+        """records: of the plan, and of the history as loaded in this lease transition."""
+        self.actor = actor
+        self.records = records
         self.guarded: datetime | None = None
         """When guards were asked last; None before they were."""
-        self._plan = plan
-        self.actor = actor
-        self._gates = Gates(plan, actor, history)
+        self._gates = Gates(records.plan, actor, records.history)
         self._seen: Snapshot | None = None
         self._last: datetime | None = None
         self._given_up: set[str] = set()
@@ -75,29 +63,13 @@ class Sender:
         self.look_at(snapshot)
         self._gates.begin(self._checks(snapshot), snapshot.cluster.version)
         policies = self.actor.policies
-        self.history.begin(baseline_of(snapshot, self.history, batch, self._plan, policies))
-
-    @property
-    def made(self) -> list[PastMove]:
-        """The records of what was evicted of this batch."""
-        return [past for _, past in self.evicted]
-
-    def go_on(self, made: Sequence[PastMove]) -> None:
-        """Ask whether the run may go on after these of the batch. Raises: Halted."""
-        self._gates.go_on(made)
+        self.records.history.begin(
+            baseline_of(snapshot, self.records.history, batch, self.records.plan, policies)
+        )
 
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""
         self._gates.guard(self._checks(snapshot), snapshot.cluster.version)
-
-    def conclude(self) -> None:
-        """Record where the replacements of this batch have landed, and report it as events."""
-        for move, past in self.evicted:
-            uid = move.pod.uid
-            self.results[uid] = concluded(self.results[uid], past)
-            self.actor.announce(move, self.results[uid], self._plan)
-        self.evicted = []
-        self.history.trim_baselines()
 
     def send(self, unit: Unit) -> Problem | None:
         """Try one unit, and keep what came of it; answers why a gate let nothing be requested.
@@ -112,32 +84,36 @@ class Sender:
         try:
             return self._tried(unit)
         finally:
-            if unit.rest and self.results[unit.moves[-1].pod.uid].result != "evicted":
+            if unit.rest and self.records.results[unit.moves[-1].pod.uid].result != "evicted":
                 self._give_up(unit)
 
     def _tried(self, unit: Unit) -> Problem | None:
         self._keep_interval()
         # Where the others of the batch have landed decides where these can.
-        follow(self.actor, self.history, [past for past in self.made if not past.landedOn])
+        follow(
+            self.actor,
+            self.records.history,
+            [past for past in self.records.made if not past.landedOn],
+        )
         moves = self._planned(unit)
         found = moves if isinstance(moves, Problem) else self._all_possible(unit) or moves
         if isinstance(found, Problem):
-            self._refuse(unit.moves, found)
+            self.records.refuse(unit.moves, found)
             if unit.dependents:
-                self._refuse(unit.rest, found)
+                self.records.refuse(unit.rest, found)
                 self._given_up.update(move.pod.uid for move in unit.rest)
             return found
         read = self._read(unit, unit.request.ordered(found, self._snapshot()))
         intents = read if isinstance(read, Problem) else self._intend(unit, read)
         if isinstance(intents, Problem):
-            self._refuse(unit.moves, intents)
+            self.records.refuse(unit.moves, intents)
             return intents
         return self._request_all(unit, intents)
 
     def _planned(self, unit: Unit) -> list[PlannedMove] | Problem:
         """The moves as they stand on the batch's snapshot; or why one must not be made."""
         ready: list[PlannedMove] = []
-        made = self.made
+        made = self.records.made
         for number, move in enumerate(unit.moves):
             context = self._context(unit, move, earlier=unit.moves[:number])
             found = self._gates.at_plan(replace(context, made=made))
@@ -187,10 +163,10 @@ class Sender:
 
     def _look_at_lost(self, move: PlannedMove) -> None:
         """One that was lost holds its slot from when its replacement is Ready until it stays so."""
-        ours = (past for past in self.history.moves if past.workload == move.owner.uid)
+        ours = (past for past in self.records.history.moves if past.workload == move.owner.uid)
         lost = [past for past in ours if past.state == "lost" and past.known]
-        if lost and follow(self.actor, self.history, lost):
-            self.actor.ledger.write(self.history)
+        if lost and follow(self.actor, self.records.history, lost):
+            self.actor.ledger.write(self.records.history)
 
     def _context_of(
         self, unit: Unit, step: Step, purpose: Purpose | None = None, *, broken: bool = False
@@ -210,8 +186,8 @@ class Sender:
             move=move,
             before=self._snapshot(),
             limits=actor.limits,
-            history=self.history,
-            plan=self._plan,
+            history=self.records.history,
+            plan=self.records.plan,
             at=actor.clock(),
             earlier=earlier,
             group=unit.group,
@@ -231,12 +207,12 @@ class Sender:
         intents = [self._with_intent(unit, step) for step in read]
         for one in intents:
             self.actor.record(trail_records.intent(one.move, one.past))
-        steps = {"room in the state": self._store, "steered": self._steer}
+        steps = {"room in the state": self.records.store, "steered": self._steer}
         for gate in gates_at("intent", unit.purpose):
             refused = steps[gate.name](intents)
             if refused is not None:
-                if any(past is intents[0].intent for past in self.history.moves):
-                    self._withdraw(intents, refused.code)
+                if any(past is intents[0].intent for past in self.records.history.moves):
+                    self.records.withdraw(intents, refused.code)
                 return refused
         return intents
 
@@ -246,34 +222,16 @@ class Sender:
             step.move,
             step.read,
             self.actor,
-            plan=self._plan,
+            plan=self.records.plan,
             scheduler=scheduler_version(seen.cluster.version),
             seen=seen,
             releases=unit.releases,
         )
         return replace(step, intent=past)
 
-    def _store(self, intents: Sequence[Step]) -> Problem | None:
-        """Why the intents do not fit into the state, which is as it was then."""
-        before = list(self.history.moves)
-        self.history.moves.extend(one.past for one in intents)
-        try:
-            self.actor.ledger.intend(self.history)
-        except LedgerFull as error:
-            self.history.moves[:] = before
-            why = problem("ACT025", error.sentence)
-            answer = EvictionAnswer("refused", why.code, why.message)
-            for one in intents:
-                self.actor.record(trail_records.answered(one.move, self._plan, answer))
-            return why
-        except ActionError:
-            self.history.moves[:] = before
-            raise
-        return None
-
     def _steer(self, intents: Sequence[Step]) -> Problem | None:
         """Why their replacements cannot be steered, so that nothing is evicted."""
-        unsteered = self.actor.steering.enter(self.history, [one.past for one in intents])
+        unsteered = self.actor.steering.enter(self.records.history, [one.past for one in intents])
         return None if unsteered is None else problem(unsteered.code, unsteered.message)
 
     def _request_all(self, unit: Unit, intents: list[Step]) -> Problem | None:
@@ -287,15 +245,15 @@ class Sender:
             answer = self._request(unit, part, rest, begun=begun)
             after = rest[len(part) :]
             if answer is None and not begun:
-                result = self.results[part[0].move.pod.uid]
+                result = self.records.results[part[0].move.pod.uid]
                 refused = Problem(result.code, result.message)
             if answer is None or answer.result != "evicted":
-                self._leave(after, f"{name_of(part[0].move)} of its gang stays.")
+                self.records.leave(after, f"{name_of(part[0].move)} of its gang stays.")
                 rest = []
             else:
                 begun, rest = True, after
             if not rest:
-                watch_closely(self.actor, self.history, part[-1].past)
+                watch_closely(self.actor, self.records.history, part[-1].past)
             if answer is not None:
                 self._obey(part[0].move, answer)
         return refused
@@ -312,24 +270,24 @@ class Sender:
         answer = self._try(unit, part, rest, again=again, begun=begun)
         wait = None if answer is None else answer.retry_after
         if answer is not None and wait is not None and wait <= self.actor.pace.retry_cap:
-            with self._withdrawing(rest):
+            with self.records.withdrawing(rest):
                 self._wait_for_server(part, answer, wait)
             answer = self._try(unit, part, rest, again=True, begun=begun)
         if answer is not None:
-            self._settle(part, answer)
+            self.records.settle(part, answer)
         return answer
 
     def _wait_for_server(self, part: Sequence[Step], answer: EvictionAnswer, wait: float) -> None:
         """Wait as long as the API server wants, and look whether we still may act."""
         for one in part:
-            self._kept(one, answer)
+            self.records.answered(one, answer)
         self.actor.sleep(wait)
         self._keep_interval()
         self._gates.ready()
         for one in part:
             self.actor.record(trail_records.intent(one.move, one.past))
         # Somebody may have paused us, or taken the lock: a write finds out.
-        self.actor.ledger.write(self.history)
+        self.actor.ledger.write(self.records.history)
 
     def _try(
         self,
@@ -341,7 +299,7 @@ class Sender:
         begun: bool,
     ) -> EvictionAnswer | None:
         """Ask the gates of right before, and send once; None where one of them refuses."""
-        with self._withdrawing(rest):
+        with self.records.withdrawing(rest):
             found = self._gated(unit, part, again=again, begun=begun)
         return self._sent(unit, part, found.read) if isinstance(found, Step) else found
 
@@ -355,33 +313,24 @@ class Sender:
         moves = [one.move for one in part]
         read = self._read(unit, moves, part[0].read, broken=begun) if again else part
         if isinstance(read, Problem):
-            self._withdraw(part)
-            self._refuse(moves, read)
+            self.records.withdraw(part)
+            self.records.refuse(moves, read)
             return None
         if begun and all(map(_went, read)):
             return EvictionAnswer("evicted", "ACT001", _GONE)
         oldest = min(read, key=lambda step: step.began)
         found = self._gates.at_request(self._context_of(unit, oldest))
         if isinstance(found, Problem):
-            self._withdraw(part)
-            self._refuse(moves, unit.about(oldest.move, found))
+            self.records.withdraw(part)
+            self.records.refuse(moves, unit.about(oldest.move, found))
             return None
         return oldest
-
-    @contextmanager
-    def _withdrawing(self, intents: Sequence[Step]) -> Iterator[None]:
-        """Give the budgets of these back where the run ends before their request."""
-        try:
-            yield
-        except (Halted, SourceError):
-            self._withdraw(intents)
-            raise
 
     def _sent(self, unit: Unit, part: Sequence[Step], read: Snapshot) -> EvictionAnswer:
         """Send one request, once; where it is not answered, find out whether it took effect."""
         actor, moves = self.actor, [one.move for one in part]
-        self._last = actor.clock()
-        answer = unit.request.send(actor, self._plan, moves, read)
+        answer = unit.request.send(actor, self.records.plan, moves, read)
+        self._last = actor.clock()  # a request may be carried out as late as it is answered
         if answer.result != "unknown":
             return answer
         first = part[0]
@@ -390,7 +339,7 @@ class Sender:
         )
 
     def _found_out(self, answer: EvictionAnswer, look: Callable[[], str]) -> EvictionAnswer:
-        """Find out whether an unanswered request took effect; it is never sent again.
+        """Find out whether a request of unknown result took effect; it is never sent again.
 
         look: reads what the request was about, and says what it did, or "" where it shows nothing.
         """
@@ -398,50 +347,15 @@ class Sender:
             try:
                 done = look()
             except SourceError:
-                done = ""
+                self.actor.sleep(pause)
+                continue
             if done:
-                said = f"{done} No answer came ({answer.message})."
+                said = f"{done} No clear answer came ({answer.message})."
                 return EvictionAnswer("evicted", "ACT001", said)
+            if answer.otherwise:
+                return EvictionAnswer("refused", answer.otherwise, answer.message)
             self.actor.sleep(pause)
         return answer
-
-    def _settle(self, part: Sequence[Step], answer: EvictionAnswer) -> None:
-        """Take an answer into the history, report it, and store it."""
-        for one in part:
-            self._kept(one, answer)
-            if answer.result == "evicted":
-                self.history.carry_out(one.past, answer.code, self.actor.clock())
-                if not one.past.frees:
-                    self.evicted.append((one.move, one.past))
-            else:
-                self._stays(one.past, answer)
-                self.actor.steering.close([one.past])
-        try:
-            self.actor.ledger.write(self.history)
-        finally:
-            for one in part:
-                self.actor.announce(one.move, self.results[one.move.pod.uid], self._plan)
-
-    def _kept(self, one: Step, answer: EvictionAnswer) -> None:
-        """Write down what was answered."""
-        self.actor.record(trail_records.answered(one.move, self._plan, answer))
-        self._report(one.move, answer.result, Problem(answer.code, answer.message))
-
-    def _stays(self, past: PastMove, answer: EvictionAnswer) -> None:
-        """Give the budgets of an intent back that was refused; one without an answer stays open."""
-        if answer.result == "unknown":
-            past.stay_unanswered()
-            return
-        refuse = past.break_off if answer.stops else past.refuse
-        refuse(answer.code, self.actor.clock())
-
-    def _withdraw(self, intents: Iterable[Step], code: str = "ACT010") -> None:
-        """Give the budgets of these intents back: nothing was sent for them."""
-        for one in intents:
-            one.past.refuse(code, self.actor.clock())
-        self.actor.steering.close(self.history.moves)
-        if self.actor.lease.valid_for(self.actor.pace.call):
-            self.actor.ledger.write(self.history)
 
     def _obey(self, move: PlannedMove, answer: EvictionAnswer) -> None:
         """Draw the conclusions for the moves to come. Raises: Halted where none may come."""
@@ -449,32 +363,19 @@ class Sender:
         if answer.stops or answer.result == "unknown":
             raise Halted(answer.code, answer.message)
 
-    def _leave(self, rest: Sequence[Step], why: str) -> None:
-        if rest:
-            self._withdraw(rest)
-        for one in rest:
-            self._report(one.move, "skipped", problem("ACT010", why))
-
     def _give_up(self, unit: Unit) -> None:
         """Say of the moves that make room with this one, and come after it, why they stay."""
         left = [move for move in unit.rest if move.pod.uid not in self._given_up]
         self._given_up.update(move.pod.uid for move in left)
-        move, result = unit.moves[-1], self.results[unit.moves[-1].pod.uid]
-        made = sum(self.results[one.pod.uid].result == "evicted" for one in unit.room)
+        move, result = unit.moves[-1], self.records.results[unit.moves[-1].pod.uid]
+        made = sum(self.records.results[one.pod.uid].result == "evicted" for one in unit.room)
         said = (
             f"{name_of(move)} was not moved ({result.code}), so gang "
             f"{move.room} gets no room by this plan. Of its {len(unit.room)} moves {made} were "
             "made before; they stay where they are."
         )
         for one in left:
-            self._report(one, "skipped", problem(NO_ROOM, said))
-
-    def _refuse(self, moves: Iterable[PlannedMove], why: Problem) -> None:
-        for move in moves:
-            self._report(move, "refused", why)
-
-    def _report(self, move: PlannedMove, result: Result, code: Problem) -> None:
-        self.results[move.pod.uid] = MoveResult.of(move, result, code)
+            self.records.report(one, "skipped", problem(NO_ROOM, said))
 
     def _keep_interval(self) -> None:
         """Wait until enough time has passed since the last request."""
@@ -484,7 +385,7 @@ class Sender:
                 self.actor.sleep(self.actor.pace.gap - max(since, 0.0))
 
     def _checks(self, snapshot: Snapshot) -> Checks:
-        checks = self.actor.recheck(snapshot, self.history)
+        checks = self.actor.recheck(snapshot, self.records.history)
         self.guarded = self.actor.clock()
         return checks
 

@@ -4,9 +4,10 @@ What concerns a whole policy is reported on the ConfigMap with our state.
 
 Best effort: an Event that cannot be written is counted, and nothing else comes of it.
 
-Source: staging/src/k8s.io/api/events/v1/types.go, Kubernetes 1.36.
+Source: staging/src/k8s.io/api/events/v1/types.go.
 """
 
+import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime
@@ -20,6 +21,12 @@ from rescheduler.model.reasons import CATALOG, UNREPLACED
 
 _GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
 _NOTE_BYTES = 1024
+_LABEL = "[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?"
+_OBJECT = re.compile(
+    r"(?<![\w./-])(?:[A-Z]\w*/|(?:[A-Z]\w*|pod) )?"
+    rf"(?P<namespace>{_LABEL})/{_LABEL}(?:\.{_LABEL})*(?![\w/])"
+)
+"""An object as messages name it: `namespace/name`, maybe after its kind."""
 _API_VERSIONS = {
     "Pod": "v1",
     "ReplicationController": "v1",
@@ -151,7 +158,18 @@ def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
     if expected is not None:
         parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
     parts += [f"{each.code} {each.message}" for each in move.reasons]
-    return _cut(" ".join(parts))
+    return _cut(_own_alone(" ".join(parts), move.pod.namespace))
+
+
+def _own_alone(text: str, namespace: str) -> str:
+    """The text without names in other namespaces, which readers of Events may not know."""
+
+    def shown(found: re.Match[str]) -> str:
+        if found["namespace"] == namespace or found["namespace"].isdigit():
+            return found[0]
+        return "something in another namespace"
+
+    return _OBJECT.sub(shown, text)
 
 
 def _cut(text: str) -> str:

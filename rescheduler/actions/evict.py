@@ -3,7 +3,7 @@
 A pod is named by its UID, so that a fresh pod of the same name is never hit. Its own grace period
 holds. A request is sent once; whether a lost one took effect is found out by UID.
 
-Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
+Source: pkg/registry/core/pod/storage/eviction.go.
 """
 
 import re
@@ -24,6 +24,8 @@ class EvictionAnswer:
 
     retry_after: seconds after which one more try makes sense, or None.
     stops: whether the server asked everybody to hold back, so that the run should end.
+    otherwise: of an unknown result: the code of the refusal that it was, where what is there now
+    shows no effect.
     """
 
     result: Result
@@ -31,6 +33,7 @@ class EvictionAnswer:
     message: str
     retry_after: float | None = None
     stops: bool = False
+    otherwise: str = ""
 
 
 def evict(
@@ -98,7 +101,7 @@ def denied(answer: Answer) -> EvictionAnswer | None:
     """That admission refused this one request, whatever status it chose; None where it did not.
 
     Source: ToStatusErr in apiserver pkg/admission/plugin/webhook/errors/statuserror.go, and
-    plugin/policy/validating/dispatcher.go, Kubernetes 1.36.
+    plugin/policy/validating/dispatcher.go.
     """
     if answer.status < 400 or not _DENIED.search(answer.message) or _OURS in answer.message:
         return None
@@ -106,7 +109,11 @@ def denied(answer: Answer) -> EvictionAnswer | None:
 
 
 def understood(answer: Answer) -> EvictionAnswer:
-    """The meaning of an answer to an eviction."""
+    """The meaning of an answer to an eviction.
+
+    A proxy may repeat a request whose answer was lost: that the pod is gone, or is another one, may
+    then be what the first one did.
+    """
     said = answer.message
     if (refused := denied(answer)) is not None:
         return refused
@@ -114,9 +121,9 @@ def understood(answer: Answer) -> EvictionAnswer:
         case status if 200 <= status < 300:
             return EvictionAnswer("evicted", "ACT001", said)
         case 404:
-            return EvictionAnswer("refused", "ACT002", said)
+            return EvictionAnswer("unknown", "ACT009", said, otherwise="ACT002")
         case 409:
-            return EvictionAnswer("refused", "ACT003", said)
+            return EvictionAnswer("unknown", "ACT009", said, otherwise="ACT003")
         case 429:
             return _too_many(answer)
         case 401 | 403:

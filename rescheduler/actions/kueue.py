@@ -14,7 +14,7 @@ from rescheduler.actions.evict import EvictionAnswer, denied
 from rescheduler.actions.steering.soft_taints import REVIEWS
 from rescheduler.actions.transport import Answer
 from rescheduler.kube.gangs import KUEUE, GangObject
-from rescheduler.kube.kueue import KUEUE_VERSIONS, was_stopped
+from rescheduler.kube.kueue import KUEUE_VERSIONS
 from rescheduler.model.errors import ActionError, ClusterUnavailable, ObjectUnreadable
 from rescheduler.model.moves.restarting import RESTARTED
 from rescheduler.wire.object_paths import collection_path, named, object_path
@@ -87,8 +87,7 @@ class KueueWorkloads:
     def restart(self, workload: GangObject) -> EvictionAnswer:
         """Delete the Workload, if it is still as it was read.
 
-        A proxy may repeat a DELETE whose answer was lost: then a 404 or 409 is about the second,
-        and what the first one did is read.
+        A 404 or 409 does not tell what was done: see `evict.understood`.
         """
         metadata = workload.metadata
         body = {
@@ -98,17 +97,7 @@ class KueueWorkloads:
         }
         version = workload.apiVersion or self._versions[0]
         path = object_path(_path(version, metadata.namespace), metadata.name)
-        answer = self._call("DELETE", path, body)
-        if answer.status not in (404, 409):
-            return understood(answer)
-        try:
-            found = self.read(metadata.namespace, metadata.name)
-        except ClusterUnavailable as error:
-            said = f"{answer.message}; what it is now cannot be read: {error.message}"
-            return EvictionAnswer("unknown", "ACT009", said)
-        if was_stopped(found, metadata.uid):
-            return EvictionAnswer("evicted", "ACT001", f"{RESTARTED} {answer.message}")
-        return EvictionAnswer("refused", "ACT021", answer.message)
+        return understood(self._call("DELETE", path, body))
 
 
 def _path(version: str, namespace: str) -> str:
@@ -116,7 +105,7 @@ def _path(version: str, namespace: str) -> str:
 
 
 def understood(answer: Answer) -> EvictionAnswer:
-    """The meaning of an answer to a deletion that is not about another object, in ours."""
+    """The meaning of an answer to a deletion, in ours."""
     said = answer.message
     if (refused := denied(answer)) is not None:
         return refused
@@ -125,6 +114,8 @@ def understood(answer: Answer) -> EvictionAnswer:
             return EvictionAnswer("evicted", "ACT001", f"{RESTARTED} {said}")
         case 401 | 403:
             return EvictionAnswer("refused", "ACT022", said)
+        case 404 | 409:
+            return EvictionAnswer("unknown", "ACT009", said, otherwise="ACT021")
         case 429:
             return EvictionAnswer("refused", "ACT005", said, stops=True)
         case status if 400 <= status < 500 and status != 408:

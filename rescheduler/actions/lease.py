@@ -6,7 +6,7 @@ that has also been unchanged for two renewal periods, and is out of date by the 
 (in which we write it), is expired too. The price: a holder that was paused for longer than its
 duration, and wakes, finds the lock gone. It finds that in any case, before it sends anything.
 
-Source: client-go tools/leaderelection and resourcelock/leaselock.go, Kubernetes 1.36.
+Source: client-go tools/leaderelection and resourcelock/leaselock.go.
 """
 
 import threading

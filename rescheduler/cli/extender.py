@@ -16,8 +16,9 @@ def command(settings: Settings) -> int:
     It gives the nodes that a plan chose for a replacement the highest score, for `steering`,
     keeps replacements from all others where the strength is Require, and scores every other pod by
     what the Enforce policies say of pods like it. Without data all nodes are alike to it. The
-    cluster is read every minute, or as --every says. Whoever can reach it may use up what the table
-    names, unless --client-ca-file tells whose certificate a scheduler must have.
+    cluster is read every minute, or as --every says. On an address that others reach it needs
+    --client-ca-file, which tells whose certificate a scheduler must have: who asks uses up what the
+    table names.
 
     \b
       rescheduler extender -p policies/ --listen 127.0.0.1:8888

@@ -7,13 +7,15 @@ from rescheduler.runtime.settings import Settings
 
 
 @click.command()
-@takes("kubeconfig", "context", "listen", "tls_cert_file", "tls_key_file")
+@takes("kubeconfig", "context", "listen", "tls_cert_file", "tls_key_file", "client_ca_file")
 def command(settings: Settings) -> int:
     """Serve the admission webhook that tells replacements where to go, for `steering`.
 
     It follows the table of replacements, and adds node affinity to the pods that stand in it as
     they are created. It reads nothing else. Its certificate is its own, kept in the Secret
-    rescheduler-webhook and renewed there, unless one is given as files.
+    rescheduler-webhook and renewed there, unless one is given as files. The API server alone knows
+    the path that is answered, which ends in a secret; with files --client-ca-file tells whose
+    certificate it must have.
 
     \b
       rescheduler webhook --listen 0.0.0.0:8443

@@ -57,9 +57,14 @@ GANGS = frozenset(
         "pod-group.scheduling.sigs.k8s.io/name",
         "batch.x-k8s.io/pod-group",
         "gang.scheduling.koordinator.sh/name",
+        "yunikorn.apache.org/task-group-name",
+        "yunikorn.apache.org/task-groups",
     }
 )
 """Annotations that make a pod a member of a gang; `kube.gangs` says what each of them means."""
+
+YUNIKORN_APP = "yunikorn.apache.org/app-id"
+"""The application of a pod, all of which YuniKorn places as one gang."""
 
 GANG_SIZES = (
     "gang.scheduling.koordinator.sh/min-available",
@@ -74,12 +79,22 @@ MACHINE_CONFIG_STATE = "machineconfiguration.openshift.io/state"
 FLATCAR_REBOOTING = "flatcar-linux-update.v1.flatcar-linux.net/reboot-in-progress"
 """On a node that Flatcar's update operator reboots: `true`."""
 
+NODE_SELECTOR = "scheduler.alpha.kubernetes.io/node-selector"
+OPENSHIFT_NODE_SELECTOR = "openshift.io/node-selector"
+"""On a namespace, the labels of nodes that admission adds to nodeSelector of its pods, such as
+`zone=a,disk=ssd`."""
+DEFAULT_TOLERATIONS = "scheduler.alpha.kubernetes.io/defaultTolerations"
+"""On a namespace, what admission adds to the tolerations of its pods, as JSON."""
+
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 BETA_CLASS = "volume.beta.kubernetes.io/storage-class"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The node for which a claim is being provisioned."""
 
 READ = GANGS | {
+    NODE_SELECTOR,
+    OPENSHIFT_NODE_SELECTOR,
+    DEFAULT_TOLERATIONS,
     BETA_CLASS,
     DEFAULT_CLASS,
     SELECTED_NODE,
@@ -93,6 +108,7 @@ READ = GANGS | {
     *GPU_INDICES,
     REQUEST_TARGETS,
     *GANG_SIZES,
+    YUNIKORN_APP,
     SAFE_TO_EVICT,
     SAFE_VOLUMES,
     DO_NOT_DISRUPT,

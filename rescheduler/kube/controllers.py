@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.managed_fields import ControllerMeta, NamespaceMeta
 from rescheduler.kube.objects import (
     Base,
     Condition,
@@ -16,9 +17,16 @@ from rescheduler.kube.objects import (
 )
 
 
+class TemplateMeta(Base):
+    """spec.template.metadata of a controller."""
+
+    labels: Labels | None = None
+
+
 class PodTemplate(Base):
     """spec.template of a controller: what its pods are made from, before admission."""
 
+    metadata: TemplateMeta | None = None
     spec: PodSpec = msgspec.field(default_factory=PodSpec)
 
 
@@ -51,6 +59,12 @@ class ControllerSpec(Base):
         return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
+class ToldCondition(Condition):
+    """status.conditions[] with the message of whoever wrote it."""
+
+    message: str = ""
+
+
 class ControllerStatus(Base):
     """status of a controller, with the union of the fields that the kinds have."""
 
@@ -66,7 +80,7 @@ class ControllerStatus(Base):
     succeeded: int | None = 0
     desiredNumberScheduled: int = 0
     numberReady: int = 0
-    conditions: list[Condition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 READ_OWNERS = frozenset(
@@ -110,6 +124,7 @@ class Owner(Base):
 class Controller(Owner):
     """A workload object: what makes pods, or is above what does."""
 
+    metadata: ControllerMeta = msgspec.field(default_factory=ControllerMeta)
     spec: ControllerSpec = msgspec.field(default_factory=ControllerSpec)
     status: ControllerStatus = msgspec.field(default_factory=ControllerStatus)
 
@@ -128,7 +143,7 @@ class Controller(Owner):
         """How many pods it wants to have where it is not suspended; a number not given is 1.
 
         Of a Job what is left to do, and none once it has ended.
-        Source: pkg/controller/job/job_controller.go, manageJob, Kubernetes 1.36.
+        Source: pkg/controller/job/job_controller.go, manageJob.
         """
         spec, status = self.spec, self.status
         if self.kind == "DaemonSet":
@@ -197,12 +212,6 @@ class BudgetSpec(Base):
     unhealthyPodEvictionPolicy: str | None = None
 
 
-class BudgetCondition(Condition):
-    """status.conditions[] of a PodDisruptionBudget."""
-
-    message: str = ""
-
-
 class BudgetStatus(Base):
     """status of a PodDisruptionBudget."""
 
@@ -212,7 +221,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[BudgetCondition] | None = None
+    conditions: list[ToldCondition] | None = None
 
 
 class PodDisruptionBudget(Base):
@@ -227,7 +236,7 @@ class PodDisruptionBudget(Base):
         """Why its status cannot be counted on, so that no eviction is allowed by it, or "".
 
         Source: checkAndDecrement in pkg/registry/core/pod/storage/eviction.go, and failSafe in
-        pkg/controller/disruption/disruption.go, Kubernetes 1.36.
+        pkg/controller/disruption/disruption.go.
         """
         status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
         for each in status.conditions or ():
@@ -290,7 +299,7 @@ class Service(Base):
 class Namespace(Base):
     """A Namespace; its labels are what namespace selectors select by."""
 
-    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    metadata: NamespaceMeta = msgspec.field(default_factory=NamespaceMeta)
 
 
 class PriorityClass(Base):
@@ -339,7 +348,7 @@ class HorizontalPodAutoscaler(Base):
 
         An autoscaler that is off or reads no metric writes its last number again, or 0 where it has
         never had one: it scales nothing.
-        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go, Kubernetes 1.36.
+        Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go.
         """
         off = any(
             (each.type == "ScalingActive" and each.status != "True")

@@ -4,7 +4,7 @@ Sources: PodGroup of scheduling.k8s.io v1alpha2 (Kubernetes 1.36), v1alpha3 and 
 scheduling.x-k8s.io/v1alpha1 (coscheduling), of scheduling.volcano.sh/v1beta1 and of
 scheduling.run.ai/v2alpha2 (KAI Scheduler); Workload of kueue.x-k8s.io v1beta1 and v1beta2; the
 labels of LeaderWorkerSet, JobSet, the Kubeflow trainer (MPIJob, PyTorchJob), KubeRay, Grove and
-Koordinator; the gangs of the Job controller.
+Koordinator; the annotations of YuniKorn; the gangs of the Job controller.
 """
 
 import re
@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from rescheduler.kube.annotations import YUNIKORN_APP
 from rescheduler.kube.controllers import Controller, Owner
 from rescheduler.kube.objects import Base, Condition, ObjectMeta, Pod, PodSpec
 from rescheduler.kube.owner_references import LONGEST_NAME
@@ -43,6 +44,12 @@ _LWS_GROUP = "leaderworkerset.sigs.k8s.io/group-index"
 _LWS_SIZE = "leaderworkerset.sigs.k8s.io/size"
 _KOORDINATOR = "gang.scheduling.koordinator.sh/name"
 _KOORDINATOR_LEAST = "gang.scheduling.koordinator.sh/min-available"
+_YUNIKORN = "yunikorn.apache.org/task-group-name"
+_YUNIKORN_GROUPS = "yunikorn.apache.org/task-groups"
+"""On the first pod of an application, which asks YuniKorn to place all of it or nothing."""
+_YUNIKORN_APPS = (YUNIKORN_APP, "applicationId", "spark-app-selector")
+"""The labels, and the first an annotation too, that name the application of a pod.
+Source: GetApplicationIDFromPod in pkg/common/utils of yunikorn-k8shim."""
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -190,6 +197,8 @@ _KNOWN: tuple[tuple[_Source, str, str], ...] = (
     ("label", _VOLCANO_JOB, ""),
     ("label", "grove.io/podgang", ""),
     ("annotation", "batch.x-k8s.io/pod-group", ""),
+    ("annotation", _YUNIKORN, ""),
+    ("annotation", _YUNIKORN_GROUPS, ""),
 )
 """The marks in the order in which they name a gang: what the scheduler goes by comes first."""
 _KEYS = frozenset(key for _, key, _ in _KNOWN)
@@ -251,6 +260,9 @@ def _read(key: str, name: str, group: str, pod: Pod) -> Mark:
         return Mark(key, group_name, group, _count(notes, _LWS_SIZE))
     if key == _KOORDINATOR:
         return Mark(key, name, group, _count(notes, _KOORDINATOR_LEAST))
+    if key in (_YUNIKORN, _YUNIKORN_GROUPS):
+        named = (each.get(app) for app in _YUNIKORN_APPS for each in (notes, labels))
+        return Mark(key, next(filter(None, named), name)[:LONGEST_NAME], group)
     if key == _KUEUE_GROUP:
         return Mark(key, name, group, _count(notes, _KUEUE_TOTAL))
     return Mark(key, name, group)
@@ -264,7 +276,7 @@ def _count(notes: dict[str, str], key: str) -> int | None:
 def _is_indexed(controller: Controller) -> bool:
     """Whether the Job controller takes the Job for a gang.
 
-    Source: IsGangSchedulingCandidate in pkg/controller/job/util, Kubernetes 1.36.
+    Source: IsGangSchedulingCandidate in pkg/controller/job/util.
     """
     spec = controller.spec
     several = spec.parallelism is not None and spec.parallelism > 1

@@ -1,6 +1,6 @@
 """What a Job makes of a pod that was evicted, by its podFailurePolicy.
 
-Source: matchPodFailurePolicy in pkg/controller/job/pod_failure_policy.go, Kubernetes 1.36.
+Source: matchPodFailurePolicy in pkg/controller/job/pod_failure_policy.go.
 """
 
 from collections.abc import Mapping

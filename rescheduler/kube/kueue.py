@@ -14,8 +14,16 @@ from collections.abc import Iterable
 import msgspec
 
 from rescheduler.kube.gangs import GangObject, PodSet, PodSetAssignment
-from rescheduler.kube.objects import Base, Condition, LabelSelector, ObjectMeta, OwnerReference
+from rescheduler.kube.objects import (
+    Base,
+    Condition,
+    Labels,
+    LabelSelector,
+    ObjectMeta,
+    OwnerReference,
+)
 from rescheduler.kube.quantity import nanos
+from rescheduler.kube.selectors import matches
 
 KUEUE_VERSIONS = ("v1beta2", "v1beta1")
 """The versions of its API that are read, newest first: Kueue 0.15 brought v1beta2, which it stores,
@@ -98,6 +106,17 @@ class ClusterQueue(Base):
         """The cohort in which it shares its quota, or ""."""
         return self.spec.cohort or self.spec.cohortName
 
+    @property
+    def takes_workloads(self) -> bool:
+        """Whether it admits anything now: it is Active, and neither stopped nor deleted."""
+        gone = self.metadata.deletionTimestamp is not None
+        active = holds(self.status.conditions, "Active")
+        return active and not gone and self.spec.stopPolicy in ("", "None")
+
+    def takes(self, labels: Labels | None) -> bool:
+        """Whether it admits Workloads of a namespace with these labels."""
+        return self.takes_workloads and matches(self.spec.namespaceSelector, labels)
+
 
 class LocalQueueSpec(Base):
     """spec of a LocalQueue."""
@@ -111,6 +130,11 @@ class LocalQueue(Base):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: LocalQueueSpec = msgspec.field(default_factory=LocalQueueSpec)
+
+    @property
+    def takes_workloads(self) -> bool:
+        """Whether what waits in it may be admitted: it is neither stopped nor deleted."""
+        return self.spec.stopPolicy in ("", "None") and self.metadata.deletionTimestamp is None
 
 
 def holds(conditions: Iterable[Condition] | None, name: str) -> bool:

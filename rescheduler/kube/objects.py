@@ -9,6 +9,8 @@ from typing import Any
 
 import msgspec
 
+from rescheduler.kube.security_context import SecurityContext
+
 Labels = dict[str, str]
 Resources = dict[str, str | int | float]
 """Kubernetes quantities as they came: `{"cpu": "500m", "nvidia.com/gpu": "1"}`."""
@@ -190,6 +192,7 @@ class Container(Base):
     restartPolicy: str | None = None
     restartPolicyRules: list[RestartRule] | None = None
     readinessProbe: Base | None = None
+    securityContext: SecurityContext | None = None
 
 
 class VolumeClaim(Base):
@@ -217,6 +220,11 @@ class Volume(Base):
     awsElasticBlockStore: dict[str, Any] | None = None
     iscsi: dict[str, Any] | None = None
     rbd: dict[str, Any] | None = None
+    nfs: Base | None = None
+    cephfs: Base | None = None
+    fc: Base | None = None
+    azureFile: Base | None = None
+    flexVolume: Base | None = None
 
 
 class Named(Base):
@@ -235,8 +243,12 @@ class PodSpec(Base):
     priority: int | None = None
     priorityClassName: str = ""
     preemptionPolicy: str | None = None
+    runtimeClassName: str | None = None
     hostNetwork: bool = False
+    hostPID: bool = False
+    hostIPC: bool = False
     hostUsers: bool | None = None
+    securityContext: SecurityContext | None = None
     terminationGracePeriodSeconds: int | None = 30
     restartPolicy: str = "Always"
     os: Named | None = None
@@ -301,6 +313,7 @@ class PodStatus(Base):
     """status of a pod."""
 
     phase: str = ""
+    podIP: str | None = None
     reason: str | None = None
     nominatedNodeName: str | None = None
     startTime: datetime | None = None

@@ -1,6 +1,6 @@
 """Kubelet's topology hints: sets of NUMA zones as bit masks, and how a policy merges them.
 
-Source: pkg/kubelet/cm/topologymanager/policy.go and policy_*.go, Kubernetes 1.36, without the
+Source: pkg/kubelet/cm/topologymanager/policy.go and policy_*.go, without the
 option prefer-closest-numa-nodes, which no object in the API shows.
 """
 

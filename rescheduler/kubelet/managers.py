@@ -1,7 +1,7 @@
 """The CPU, memory and device managers of one kubelet, as amounts by NUMA zone.
 
 Source: pkg/kubelet/cm/cpumanager/policy_static.go, memorymanager/policy_static.go and
-devicemanager/topology_hints.go, Kubernetes 1.36. Which CPU or which device of a zone a container
+devicemanager/topology_hints.go. Which CPU or which device of a zone a container
 gets is not kept: hints only count them.
 """
 

@@ -75,7 +75,7 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
 
     Devices are aligned for every pod; CPUs, memory and huge pages for Guaranteed pods alone, and
     CPUs only where a container asks for whole ones.
-    Source: pkg/kubelet/cm/{cpumanager,memorymanager,devicemanager}, Kubernetes 1.36.
+    Source: pkg/kubelet/cm/{cpumanager,memorymanager,devicemanager}.
     """
     found: list[Demand] = []
     # The snapshot keeps every spec alive, so an id means one spec.
@@ -220,7 +220,7 @@ def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) 
     """What a container wants of zones: devices, and only of Guaranteed pods CPUs and memory.
 
     Of an init container that runs beside sidecars, kubelet counts both for the pod as a whole.
-    Source: pkg/kubelet/cm/cpumanager/policy_static.go, podGuaranteedCPUs, Kubernetes 1.36.
+    Source: pkg/kubelet/cm/cpumanager/policy_static.go, podGuaranteedCPUs.
     """
     return {
         name: amount

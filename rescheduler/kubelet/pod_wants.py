@@ -1,7 +1,7 @@
 """What kubelet's CPU, memory and device managers are asked for, container by container.
 
 Source: pkg/kubelet/cm/{cpumanager,memorymanager}/policy_static.go and devicemanager/manager.go,
-Kubernetes 1.36, with its default feature gates (PodLevelResourceManagers is off).
+with kubelet's default feature gates (PodLevelResourceManagers is off).
 """
 
 from dataclasses import dataclass

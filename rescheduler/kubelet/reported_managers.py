@@ -4,7 +4,7 @@ Exporters tell of each zone what may be given and what is left. They do not tell
 containers still hold (kubelet's PodResources API leaves them out), in which zone a device is out
 of order, and which zones pods use together. Where that follows from the pods it is used; where it
 does not, every possibility counts.
-Sources: pkg/kubelet/apis/podresources/server_v1.go, Kubernetes 1.36; node-feature-discovery
+Sources: pkg/kubelet/apis/podresources/server_v1.go; node-feature-discovery
 pkg/resourcemonitor; resource-topology-exporter pkg/resourcemonitor.
 """
 

@@ -1,7 +1,7 @@
 """Which NUMA zones pods use together for memory: what no exporter tells, from what is in use.
 
 Kubelet keeps zones that one container has alone apart from zones that some have together
-(pkg/kubelet/cm/memorymanager/policy_static.go, calculateHints, Kubernetes 1.36). Zones are together
+(pkg/kubelet/cm/memorymanager/policy_static.go, calculateHints). Zones are together
 where a container needed several: because no single zone could ever hold its memory, or because
 another resource of it lay in several.
 """

@@ -1,6 +1,6 @@
 """Kubelet's topology manager: which zones it gives a pod, and whether it admits the pod at all.
 
-Source: pkg/kubelet/cm/topologymanager (policy.go, policy_*.go, scope_*.go), Kubernetes 1.36. A
+Source: pkg/kubelet/cm/topologymanager (policy.go, policy_*.go, scope_*.go). A
 hint of a resource is preferred where it has as few zones as could ever hold the request; a merged
 hint is preferred where all resources have the same zones and each hint is preferred. Of those the
 narrowest counts, then the one with the lowest ids.

@@ -64,11 +64,14 @@ _ALL = (
     Reason("ELG035", "The queue of Kueue might not admit the gang, or the replacement of the pod, as it is now.", "Give its ClusterQueue one flavor with enough quota of its own; the message says what is in the way."),
     Reason("ELG036", "The pod is run by an object of a kind that is not read, which may have opted out or be on its way out.", "Allow its kind in the Limits, such as `otherOwners: [Rollout.argoproj.io]`, or all of them by `otherOwners: Allow`; annotate what shall stay."),
     Reason("ELG037", "The pod names eviction responders, which the Eviction API passes by.", "Ask for its eviction by an EvictionRequest, or take `evictionResponders` out of the template."),
+    Reason("ELG038", "An evicted pod of the namespace has had no Ready replacement for too long, or does not go.", "Find out why it is missing; the message names its owner, and says until when the namespace is held."),
+    Reason("ELG041", "The pod's replacement would be another pod: the template of its owner, or what admission does to its pods, has changed since it was made.", "Roll the workload out, so that all its pods are made anew, or undo the change that the message names."),
+    Reason("ELG042", "The replacement would be refused or changed by rules that came after the pod: a LimitRange, the Pod Security level, the default node selector or tolerations of its namespace, or its PriorityClass.", "Change the rule or the template that the message names; where it says that something was not read, grant the right to list it."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
     Reason("BUD003", "The status of the PodDisruptionBudget cannot be counted on.", "Wait until the disruption controller has updated it; where the message says SyncFailed, that never comes: give the budget a number as `minAvailable`, or let it select only pods of controllers with a scale subresource."),
-    Reason("BUD004", "A ResourceQuota does not admit the replacement beside the old pod.", "Raise the quota."),
+    Reason("BUD004", "A ResourceQuota does not admit the replacement, or not beside the old pod.", "Raise the quota; where it limits what a container does not ask for, say so in the template."),
     # Feasibility and landing
     Reason("FEA001", "No node is feasible for the replacement.", "Free or add capacity; `rescheduler explain pod` shows which filter rejects which nodes."),
     Reason("FEA002", "The replacement would come back to the node it left.", "Requests, taints, affinity or spread constraints decide where it lands; change one of them."),
@@ -93,7 +96,7 @@ _ALL = (
     # Guards: they hold the whole cycle
     Reason("GRD001", "Too many nodes are above their targets at once: a query is wrong, or the cluster is overloaded.", "Check the readings; add capacity; or raise `maxHotShare`."),
     Reason("GRD002", "Too many nodes are not Ready.", "Repair the nodes first."),
-    Reason("GRD003", "An evicted pod has had no Ready replacement for too long.", "Find out why it is Pending; where Kueue stopped its gang, give its Workload quota, resume it (`kubectl kueue resume workload NAME`), or delete its Job or JobSet."),
+    Reason("GRD003", "Evicted pods of several namespaces have had no Ready replacement for too long, or do not go.", "Find out why it is Pending; where Kueue stopped its gang, give its Workload quota, resume it (`kubectl kueue resume workload NAME`), or delete its Job or JobSet."),
     Reason("GRD004", "The ConfigMap with the budgets and moves of earlier runs is missing, damaged or an older one.", "Read the message: it says how to start it anew."),
     Reason("GRD005", "Another instance holds the lock.", "Nothing to do: one instance acts at a time."),
     Reason("GRD006", "Evictions are paused.", "Set `paused` to `false` in the state ConfigMap."),

@@ -107,7 +107,10 @@ class Limits(MoveLimitFields):
         "bound to a PersistentVolume of type hostPath.",
     )
     jobs: Literal["Refuse", "Allow"] = Field(
-        "Refuse", description="Job pods whose policy does not ignore disruption."
+        "Refuse",
+        description="Job pods whose policy does not ignore disruption. A container that ends with "
+        "exit code 0 on SIGTERM has succeeded for its Job, whatever the policy says, and is not "
+        "run again: nothing shows that beforehand, so let such pods opt out.",
     )
     gangs: Literal["Spare", "Surplus", "Whole"] = Field(
         "Spare",

@@ -42,7 +42,7 @@ _TAINTS = {
 }
 """What a node may be, and the taint that it then has.
 
-Source: pkg/controller/nodelifecycle, doNoScheduleTaintingPass, Kubernetes 1.36."""
+Source: pkg/controller/nodelifecycle, doNoScheduleTaintingPass."""
 
 
 class DrawingError(ValueError):

@@ -13,16 +13,19 @@ from rescheduler.kube.controllers import (
     Owner,
     PodDisruptionBudget,
     PriorityClass,
+    ResourceQuota,
     Service,
 )
 from rescheduler.kube.dra.devices import (
     DeviceClass,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
 )
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
 from rescheduler.kube.pods.pod_state import ended
@@ -40,9 +43,12 @@ _KINDS: dict[str, tuple[str, type]] = {
     "PodDisruptionBudget": ("budgets", PodDisruptionBudget),
     "PersistentVolume": ("volumes", PersistentVolume),
     "PersistentVolumeClaim": ("claims", PersistentVolumeClaim),
+    "LimitRange": ("limit_ranges", LimitRange),
+    "ResourceQuota": ("quotas", ResourceQuota),
     "PriorityClass": ("priority_classes", PriorityClass),
     "DeviceClass": ("device_classes", DeviceClass),
     "ResourceSlice": ("resource_slices", ResourceSlice),
+    "DeviceTaintRule": ("device_taint_rules", DeviceTaintRule),
     "ResourceClaim": ("resource_claims", ResourceClaim),
     "ResourceClaimTemplate": ("claim_templates", ResourceClaimTemplate),
     "PodGroup": ("gang_objects", GangObject),
@@ -67,6 +73,7 @@ _OF_THE_CLUSTER = frozenset(
         "PriorityClass",
         "DeviceClass",
         "ResourceSlice",
+        "DeviceTaintRule",
         "ClusterQueue",
     }
 )

@@ -47,7 +47,9 @@ def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapsho
     """The snapshot with what the running scheduler reports of itself, where it is to be asked."""
     if settings.scheduler_url is None:
         return snapshot
-    foreign = foreign_address(settings.scheduler_url, snapshot, connection.server)
+    verify = not settings.scheduler_insecure_skip_tls_verify
+    proven = verify and settings.scheduler_ca_file is not None
+    foreign = foreign_address(settings.scheduler_url, snapshot, connection.server, proven=proven)
     if foreign:
         problem = Problem("GRD010", foreign)
         return replace(
@@ -57,6 +59,6 @@ def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapsho
         connection,
         settings.scheduler_url,
         ca_file=settings.scheduler_ca_file,
-        verify=not settings.scheduler_insecure_skip_tls_verify,
+        verify=verify,
     )
     return replace(snapshot, scheduler=observed)

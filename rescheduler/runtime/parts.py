@@ -214,5 +214,8 @@ class _NoPlanYet:
     def guards(self) -> list[Problem]:
         return []
 
+    def held(self, _move: PlannedMove, /) -> None:
+        return None
+
     def check(self, _move: PlannedMove, _made: Sequence[PastMove], /) -> Problem:
         return problem("DRF004")

@@ -24,7 +24,7 @@ class Preemption:
 
         open_nodes: (nodes,) those that no unresolvable filter rejects. Other filters than
         resources are taken to pass: this errs towards yes.
-        Source: pkg/scheduler/framework/plugins/defaultpreemption, Kubernetes 1.36.
+        Source: pkg/scheduler/framework/plugins/defaultpreemption.
         """
         mine = pod_priority(pod.spec)
         nowhere = np.zeros(len(open_nodes), dtype=np.bool_)

@@ -1,7 +1,6 @@
 """What a pod asks for, in the units in which kube-scheduler compares it.
 
-Source: pkg/scheduler/framework/types.go, CalculateResource, and plugins/noderesources,
-Kubernetes 1.36.
+Source: pkg/scheduler/framework/types.go, CalculateResource, and plugins/noderesources.
 """
 
 from dataclasses import dataclass

@@ -153,7 +153,7 @@ def refusal(pod: Pod, profile: Profile) -> Problem | None:
     The replacement of one member of a scheduling group lands as any other pod does, as long as the
     group has `minCount` pods that are bound: its cycle runs the ordinary filters and scores for it,
     and Permit counts it with them (schedule_one_podgroup.go, podGroupSchedulingDefaultAlgorithm;
-    plugins/gangscheduling, PreEnqueue and Permit; Kubernetes 1.36).
+    plugins/gangscheduling, PreEnqueue and Permit).
     """
     spec = pod.spec
     if profile.problem:

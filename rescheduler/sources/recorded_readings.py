@@ -8,7 +8,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import (
     DeviceValue,
     FloatArray,
-    Lack,
+    MissingValues,
     Reading,
     ReadingRequest,
     instants,
@@ -31,8 +31,8 @@ class RecordedReading(msgspec.Struct):
     pairs: tuple[tuple[str, str], ...] = ()
     range_samples: bytes | None = msgspec.field(name="trail", default=None)
     devices: tuple[DeviceValue, ...] = ()
-    thin: bool = False
-    lacks: tuple[Lack, ...] = ()
+    low_coverage: bool = False
+    missing: tuple[MissingValues, ...] = ()
 
 
 def pack_reading(reading: Reading) -> RecordedReading:
@@ -54,8 +54,8 @@ def pack_reading(reading: Reading) -> RecordedReading:
         pairs=reading.pairs,
         range_samples=None if reading.range_samples is None else raw(reading.range_samples),
         devices=reading.devices,
-        thin=reading.thin,
-        lacks=reading.lacks,
+        low_coverage=reading.low_coverage,
+        missing=reading.missing,
     )
 
 
@@ -86,7 +86,7 @@ def unpack_reading(packed: RecordedReading, nodes: int, pods: int) -> Reading:
             range_samples is None or len(each.range_samples) != len(range_samples)
         ):
             raise ValueError(f"{packed.request.name} has another past of device {each.device}")
-    if not all(0 <= each < size for lack in packed.lacks for each in lack.subjects):
+    if not all(0 <= each < size for group in packed.missing for each in group.subjects):
         raise ValueError(
             f"{packed.request.name} lacks values of {packed.request.subject}s not there"
         )
@@ -106,6 +106,6 @@ def unpack_reading(packed: RecordedReading, nodes: int, pods: int) -> Reading:
         pairs=packed.pairs,
         range_samples=range_samples,
         devices=packed.devices,
-        thin=packed.thin,
-        lacks=packed.lacks,
+        low_coverage=packed.low_coverage,
+        missing=packed.missing,
     )

@@ -19,6 +19,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import (
     Labels,
@@ -103,6 +104,7 @@ class _Body(msgspec.Struct):
     attachments: list[storage.VolumeAttachment] | None = None
     device_classes: list[devices.DeviceClass] | None = None
     resource_slices: list[devices.ResourceSlice] | None = None
+    device_taint_rules: list[devices.DeviceTaintRule] | None = None
     resource_claims: list[devices.ResourceClaim] | None = None
     claim_templates: list[devices.ResourceClaimTemplate] | None = None
     topologies: list[NodeResourceTopology] | None = None
@@ -116,6 +118,7 @@ class _Body(msgspec.Struct):
     dependencies: Dependencies = Dependencies()
     owners: list[kinds.Owner] = []
     served: dict[str, str] = {}
+    limit_ranges: list[LimitRange] | None = None
 
 
 class _RecordedPod(_Pod):
@@ -139,12 +142,14 @@ _LATER = {
     "attachments": "VolumeAttachment",
     "device_classes": "DeviceClass",
     "resource_slices": "ResourceSlice",
+    "device_taint_rules": "DeviceTaintRule",
     "resource_claims": "ResourceClaim",
     "claim_templates": "ResourceClaimTemplate",
     "topologies": "NodeResourceTopology",
     "gang_objects": "Workload.kueue.x-k8s.io",
     "cluster_queues": "ClusterQueue",
     "local_queues": "LocalQueue",
+    "limit_ranges": "LimitRange",
 }
 """Fields that older recordings lack: their kinds are unread there, which is not "none"."""
 

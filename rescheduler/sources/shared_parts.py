@@ -72,6 +72,7 @@ class SharedParts:
         """The status of a pod."""
         return PodStatus(
             phase=self._texts.setdefault(read.phase, read.phase),
+            podIP=read.podIP,
             reason=read.reason,
             nominatedNodeName=read.nominatedNodeName,
             startTime=self.time(read.startTime),

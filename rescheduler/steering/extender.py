@@ -21,7 +21,7 @@ WEIGHT = 2
 """With it the extender's 10 points count as much as preferred node affinity of weight 100, which
 landings are predicted with: 10 x 10 x 2 points, as 100 x 2 are by the default weight of the plugin.
 
-Source: pkg/scheduler/schedule_one.go, prioritizeNodes, Kubernetes 1.36.
+Source: pkg/scheduler/schedule_one.go, prioritizeNodes.
 """
 
 

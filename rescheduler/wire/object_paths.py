@@ -21,7 +21,7 @@ def object_name(text: str, what: str) -> str:
 
     what: of which it should be one, for the message.
 
-    Source: IsDNS1123Subdomain in k8s.io/apimachinery/pkg/util/validation, Kubernetes 1.36.
+    Source: IsDNS1123Subdomain in k8s.io/apimachinery/pkg/util/validation.
 
     Raises:
         ObjectUnreadable: no such object can have this name.

@@ -72,7 +72,8 @@ def test_a_preferred_replacement_that_is_pending_is_left_alone(stage: Stage) -> 
 def test_the_budgets_decide_whether_it_is_freed_now_or_later(stage: Stage) -> None:
     pending(stage)
     limits = Limits.model_validate({**WIDE, "movesPerCycle": 1, "cyclePeriod": "10m"})
-    outcome = run(stage, steered(web(stage)), process=Process(stage, "a", limits=limits))
+    first = Process(stage, "a", limits=limits, missed=True)
+    outcome = run(stage, steered(web(stage)), process=first)
     assert len(stage.world.accepted) == 1
     assert outcome.verdict.code == "GRD003"
     stage.seconds += 100

@@ -27,7 +27,6 @@ def functions() -> dict[str, set[str]]:
         "any time": set(gates._any_time),
         "batch": set(gates._of_batch),
         "run": set(gates._of_run),
-        "next": set(gates._of_made),
         "of a move": {*gates._of_move, *PURE},
         "intent": {gate.name for gate in GATES if gate.moment == "intent" and gate.name in texts},
     }
@@ -37,7 +36,6 @@ def test_each_gate_has_a_function_at_its_moment() -> None:
     rows: dict[str, set[str]] = {
         "any time": set(),
         "run": set(),
-        "next": set(),
         "batch": set(),
         "of a move": set(),
         "intent": set(),

@@ -11,6 +11,7 @@ from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.limits.guards import holding
+from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.schedulers import Schedulers
 from tests.fakes.moves import plan_of, planned
@@ -27,8 +28,15 @@ class Guarded:
     history: History
 
     def guards(self) -> Sequence[Problem]:
+        return holding(self.snapshot, (), LIMITS, self._holds, Schedulers({}))
+
+    def held(self, move: PlannedMove, /) -> Problem | None:
+        return self._holds.refusal(move.pod.namespace)
+
+    @property
+    def _holds(self) -> Holds:
         eligibility = Eligibility(self.snapshot, LIMITS, self.history)
-        return holding(self.snapshot, (), eligibility, LIMITS, self.history, Schedulers({}))
+        return holds_of(self.snapshot, eligibility, LIMITS, self.history)
 
     def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
         return move

@@ -82,6 +82,9 @@ def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(
         def guards(self) -> list[Problem]:
             return []
 
+        def held(self, _: PlannedMove, /) -> None:
+            return None
+
         def check(self, move: PlannedMove, _: Any, /) -> PlannedMove:
             return structs.replace(move, landing=now, unschedulable=0.25)
 
@@ -133,7 +136,8 @@ def test_a_replacement_that_came_back(stage: Stage) -> None:
 
 def test_a_lost_replacement_stops_the_run(stage: Stage) -> None:
     stage.world.place = lambda _: ""
-    outcome, _ = run(stage, planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2))
+    moves = planned(web(stage)), planned(web(stage, "b", "n2", "rs-2"), batch=2)
+    outcome, _ = run(stage, *moves, process=Process(stage, "a", missed=True))
     assert outcome.verdict.code == "GRD003"
     assert [(m.result, m.code) for m in outcome.moves] == [
         ("evicted", "ACT011"),

@@ -205,7 +205,7 @@ def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: St
         stage.world._replacement = lambda old: None  # type: ignore[method-assign]
 
     stage.world.kueue.on_stop = suspend
-    first = run(stage, *moves, process=Process(stage, "a", limits=ROOM))
+    first = run(stage, *moves, process=Process(stage, "a", limits=ROOM, missed=True))
     assert (first.verdict.code, exit_code(first)) == ("GRD003", 3)
 
     def held() -> list[str]:

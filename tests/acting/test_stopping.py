@@ -150,6 +150,8 @@ def rival(stage: Stage) -> None:
     waits = kueue.workload("rival", "job-rival", pods=3)
     waits["metadata"]["namespace"], waits["status"] = "elsewhere", {"conditions": []}
     stage.world.put("workloads", "elsewhere", "job-rival", waits)
+    _, local_queue = kueue.queue(total="0")
+    stage.world.put("localqueues", "elsewhere", "team", local_queue)
 
 
 def pending(stage: Stage) -> None:

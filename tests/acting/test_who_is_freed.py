@@ -9,6 +9,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.halting import Halted
+from rescheduler.acting.move_records import MoveRecords
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.send import Sender
 from rescheduler.kube.pods.steered import REQUIRED
@@ -75,7 +76,7 @@ def releases_of(process: Process, *moves: PastMove, **ports: Any) -> Releases:
     history = process.ledger.open()
     history.moves = list(moves)
     actor = replace(process.actor(), **ports)
-    return Releases(actor, history, Sender("plan", actor, history, {}))
+    return Releases(actor, history, Sender(actor, MoveRecords("plan", actor, history, {})))
 
 
 def freed(stage: Stage, *more: PastMove, **ports: Any) -> tuple[int, list[str]]:
@@ -208,7 +209,7 @@ def test_one_that_the_api_server_refuses_to_evict_is_said_to_stay(
     releases.release()
     assert sum(path.endswith("/eviction") for _, path in process.sent) == 1, "it is asked once"
     (note,) = releases.still_pending()
-    code = releases._sender.results[pod(stage)["metadata"]["uid"]].code
+    code = releases._sender.records.results[pod(stage)["metadata"]["uid"]].code
     assert note.code == "STR007"
     assert f"{NAME}: {code}: " in note.message
 

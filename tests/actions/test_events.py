@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -110,3 +112,28 @@ def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
         move = a_move(owner=OwnerRef(kind="Rollout", name="web", uid="r-1"))
         writer(move, became(move), "abc123")
         assert len(fake.sent("POST", "/events")) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("room for default/api-1 on n1", "room for default/api-1 on n1"),
+        ("room for bank/ledger-0 on n1", "room for something in another namespace on n1"),
+        (
+            "it makes room for pod bank/ledger-0.",
+            "it makes room for something in another namespace.",
+        ),
+        ("Workload bank/rival waits, too", "something in another namespace waits, too"),
+        ("Deployment/bank/ledger is hot", "something in another namespace is hot"),
+        ("3/4 of nvidia.com/gpu in topology.kubernetes.io/zone=a", None),
+        ("GET https://10.0.0.1:6443/api/v1/namespaces/bank/pods: 200", None),
+        ("Deployment default/web, half/", None),
+    ],
+)
+def test_an_event_names_nothing_in_other_namespaces(said: str, written: str | None) -> None:
+    move, result = ended()
+    reason = Problem(code="UTL001", message=said)
+    text = note(msgspec.structs.replace(move, reasons=[reason]), result, "p")
+    assert text.endswith(f"UTL001 {written or said}")
+    told = msgspec.structs.replace(result, message=said)
+    assert (written or said) in note(move, told, "p")

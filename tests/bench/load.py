@@ -8,7 +8,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.assembly import Assembly
-from rescheduler.sources.prometheus.catalog import CATALOG
+from rescheduler.sources.prometheus.catalog import CATALOG, unit_of
 from rescheduler.sources.prometheus.expectation import Expectation
 from rescheduler.sources.prometheus.http.http_api import Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
@@ -53,7 +53,7 @@ def _reading(
     values = np.where(expected, values, np.nan)
     return Reading(
         request=request,
-        unit=CATALOG[request.name].unit,
+        unit=unit_of(request.name, CATALOG[request.name]),
         values=values,
         ages=np.where(np.isnan(values), np.nan, 15.0),
         expected=expected,

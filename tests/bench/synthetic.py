@@ -194,12 +194,19 @@ class Fleet:
                 spec={
                     "replicas": n,
                     "selector": {"matchLabels": {"app.kubernetes.io/name": each.name}},
-                    "template": json.loads(pod_text(each))["spec"],
+                    "template": _template(each),
                 },
                 status={"replicas": n, "readyReplicas": n, "updatedReplicas": n,
                         "availableReplicas": n, "observedGeneration": 1,
                         "desiredNumberScheduled": n, "numberReady": n},
             )  # fmt: skip
+
+
+def _template(template: Template) -> dict[str, Any]:
+    """What its controller makes pods from: a pod without a name and a node."""
+    spec = json.loads(pod_text(template))["spec"]
+    del spec["nodeName"]
+    return {"metadata": {"labels": {"app.kubernetes.io/name": template.name}}, "spec": spec}
 
 
 def _text(

@@ -9,11 +9,12 @@ import pytest
 
 from rescheduler.acting.run import act
 from rescheduler.model.moves.plan import Outcome, PodRef
+from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of, sent
 from tests.deploy.test_manifests import OVERLAYS, rights
 from tests.fakes import moves
-from tests.fakes.stage import Process, Stage, warm
+from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.planning.cases import Case, settled
 from tests.planning.plan.test_recheck import calm, cordon_source, gone, nothing, verdict
 from tests.simulation.objects import Object, is_ready
@@ -177,6 +178,29 @@ def test_f28_an_unknown_outcome_is_charged_and_never_sent_again(side: str) -> No
         assert outcome.moves[0].code == "ACT009"
         assert outcome.moves[1].result == "skipped"
         assert exit_code(outcome) == 1 or exit_code(outcome) == 3
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StatefulSet"])
+def test_an_eviction_that_a_proxy_repeats_is_charged(kind: str) -> None:
+    """The pod is gone by then (404), or has a successor of its name (409)."""
+    stage = warm(Stage())
+    stage.world.grace = 0
+
+    def repeat(_: int, method: str, path: str) -> str | None:
+        return "repeated" if method == "POST" and path.endswith("/eviction") else None
+
+    pods = [
+        stage.world.add_pod(f"{app}-0", "n1", owner=(kind, app), app=app) for app in ("a", "b", "c")
+    ]
+    limits = Limits(**WIDE | {"movesPerCycle": 1})
+    process = Process(stage, "a", limits=limits)
+    process.after = repeat
+    plan = moves.plan_of(stage.world, [moves.planned(pod) for pod in pods])
+    outcome = act(plan, process.actor())
+    said = [(move.result, move.code) for move in outcome.moves]
+    assert said == [("evicted", "ACT001"), ("refused", "PAC001"), ("refused", "PAC001")]
+    assert stage.world.accepted == [pods[0]["metadata"]["uid"]]
+    assert [move.charged for move in Process(stage, "reader").ledger.peek().moves] == [True]
 
 
 def test_f29_a_pod_that_lives_for_hours_after_its_eviction_keeps_its_slot() -> None:

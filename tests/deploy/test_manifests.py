@@ -130,6 +130,23 @@ def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
     assert annotations.OPT_OUT in said
 
 
+def test_the_fence_costs_the_same_in_a_namespace_of_any_size() -> None:
+    """A policy is evaluated once for each of its parameters: those would be the pods there."""
+    for each in documents(KUSTOMIZE / "fence"):
+        assert not {"paramKind", "paramRef"} & each["spec"].keys()
+
+
+def test_opt_outs_of_pods_are_looked_up_by_a_component_of_their_own() -> None:
+    policy, binding = documents(KUSTOMIZE / "fence-opt-outs")
+    assert policy["spec"]["failurePolicy"] == "Fail"
+    assert policy["spec"]["paramKind"] == {"apiVersion": "v1", "kind": "Pod"}
+    assert binding["spec"]["paramRef"] == {"selector": {}, "parameterNotFoundAction": "Deny"}
+    assert binding["spec"]["validationActions"] == ["Deny"]
+    said = yaml.safe_dump(policy, width=10_000)
+    assert f"system:serviceaccount:rescheduler:{ACTING}" in said
+    assert f"'{annotations.OPT_OUT}'" in said.replace("''", "'")
+
+
 def test_whatever_the_fence_cannot_judge_it_denies() -> None:
     found = list(documents(KUSTOMIZE / "fence"))
     policies = {e["metadata"]["name"]: e["spec"] for e in found if e["kind"].endswith("Policy")}

@@ -17,6 +17,7 @@ from tests.e2e.program import ROOT, Program
 pytestmark = pytest.mark.e2e
 
 FENCE = ROOT / "deploy" / "kustomize" / "fence"
+OPT_OUTS = ROOT / "deploy" / "kustomize" / "fence-opt-outs"
 LABEL = {"rescheduler.io/evictions": "allowed"}
 OPT_OUT = "rescheduler.io/opt-out"
 GROUP = "rbac.authorization.k8s.io"
@@ -26,7 +27,7 @@ GROUP = "rbac.authorization.k8s.io"
 def ours(cluster: Cluster, tmp_path: Path) -> Api:
     """The API server as our acting account, behind the fence, with every right there is."""
     kubeconfig = install(cluster, "enforce-cronjob", tmp_path)
-    apply_manifests(cluster.api, [FENCE])
+    apply_manifests(cluster.api, [FENCE, OPT_OUTS])
     cluster.create(
         {
             "apiVersion": f"{GROUP}/v1",

@@ -13,6 +13,7 @@ from rescheduler.policies.own_readings.definition import Series
 from rescheduler.policies.own_readings.document import built_in, preset_of
 from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from tests.sources.metrics import sources_of
 
 pytestmark = pytest.mark.e2e
 
@@ -112,7 +113,7 @@ EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
 
 
 def _source(maker: str, reading: str, *, beside: bool = False) -> Series:
-    own = next(each for each in CATALOG[reading].parts if each.devices == maker)
+    own = next(each for each in CATALOG[reading] if each.devices == maker)
     if not beside:
         return own
     assert own.free is not None
@@ -204,14 +205,14 @@ EXPECTED_BESIDE_LOAD: list[tuple[str, int, dict[str, float]]] = [
 
 def test_peaks_and_errors_of_other_makers_mean_what_they_say(tmp_path: Path) -> None:
     asked = [
-        (CATALOG[name].sources[number].value, "20m", values)
+        (sources_of(name)[number].value, "20m", values)
         for name, number, values in EXPECTED_BESIDE_LOAD
     ]
     held = '{instance="g",UUID="u",pod_namespace="d",pod_name="x"}'
     asked.append((_mean(_source(GAUDI, "pod.gpu")), "20m", {held: 70}))
     # What `increase` gives is extrapolated, so only whether there was one is compared.
     for source, wanted in ((1, _OF_AMD), (2, '{instance="g",UUID="u"}')):
-        query = CATALOG["node.gpu.ecc"].sources[source].value
+        query = sources_of("node.gpu.ecc")[source].value
         asked += [(f"({query}) > bool 0", "20m", {wanted: 1}),
                   (f"({query}) > bool 0", "14m", {wanted: 0})]  # fmt: skip
     prove(tmp_path, BESIDE_LOAD, asked)
@@ -240,14 +241,14 @@ def test_an_error_that_ends_its_pod_is_seen(
         series[f"{metric}{before}"] = "0x29 stale"
         series[f"{metric}{after}"] = f"_x30 {value}x60"
         shown = after if labels is HONORED else f"{{{GPU}}}"
-        query = f"max by (Hostname,UUID,gpu) ({CATALOG[name].sources[0].value})"
+        query = f"max by (Hostname,UUID,gpu) ({sources_of(name)[0].value})"
         asked += [(query, "14m", {f"{{{GPU}}}": 0}), (query, "27m", {f"{{{GPU}}}": 0})]
-        asked += [(f"({CATALOG[name].sources[0].value}) > 0", "20m", {shown: value})]
+        asked += [(f"({sources_of(name)[0].value}) > 0", "20m", {shown: value})]
     prove(tmp_path, series, asked)
 
 
 def test_an_error_before_its_counter_was_reset_is_seen(tmp_path: Path) -> None:
-    metric, query = "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", CATALOG["node.gpu.ecc"].sources[0].value
+    metric, query = "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", sources_of("node.gpu.ecc")[0].value
     series = {f"{metric}{{{GPU}}}": "3x30 4x4 0x60", f"{metric}{{{OTHER}}}": "7x29 _x1 0x60"}
     shown: dict[str, float] = {f"{{{GPU}}}": 1, f"{{{OTHER}}}": 0}
     prove(tmp_path, series, [(f"({query}) > bool 0", "20m", shown)])
@@ -257,7 +258,7 @@ def test_the_queries_of_signals_mean_what_they_say(tmp_path: Path) -> None:
     prove(
         tmp_path,
         SERIES,
-        [(CATALOG[name].sources[0].value, time, values) for name, time, values in EXPECTED],
+        [(sources_of(name)[0].value, time, values) for name, time, values in EXPECTED],
     )
 
 

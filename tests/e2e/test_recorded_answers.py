@@ -39,8 +39,8 @@ def answers(file: Path) -> list[tuple[str, dict[str, Any]]]:
 CASES = [case for file in FILES for case in answers(file)]
 
 
-def scraped(case: str, answer: dict[str, Any], now: int) -> Iterator[tuple[str, str]]:
-    """Each metric with its samples in the text format of OpenMetrics."""
+def series(case: str, answer: dict[str, Any]) -> Iterator[tuple[str, str, float, float]]:
+    """Each series as it is stored: metric, series, first value, and growth in a second."""
     target = {**answer.get("target", {}), "case": case}
     for line in answer["metrics"].splitlines():
         if not line.strip() or line.startswith("#"):
@@ -55,9 +55,14 @@ def scraped(case: str, answer: dict[str, Any], now: int) -> Iterator[tuple[str, 
             labels[f"exported_{label}" if clash else label] = text or labels.get(label, "")
         shown = ",".join(f'{label}="{text}"' for label, text in sorted(labels.items()) if text)
         start, _, growth = value.partition("+") if "e+" not in value else (value, "", "")
+        yield name, f"{name}{{{shown}}}", float(start), float(growth or 0)
+
+
+def scraped(case: str, answer: dict[str, Any], now: int) -> Iterator[tuple[str, str]]:
+    """Each metric with its samples in the text format of OpenMetrics."""
+    for name, shown, start, growth in series(case, answer):
         for at in range(now - PAST, now + AHEAD, STEP):
-            grown = float(start) + float(growth or 0) * (at - now + PAST)
-            yield name, f"{name}{{{shown}}} {grown!r} {at}"
+            yield name, f"{shown} {start + growth * (at - now + PAST)!r} {at}"
 
 
 @pytest.fixture(scope="module")
@@ -115,9 +120,11 @@ def snapshot(answer: dict[str, Any]) -> Snapshot:
     pods = []
     for key, pod in answer.get("pods", {}).items():
         namespace, _, name = key.partition("/")
-        pods.append(
-            cluster.pod(name, pod["node"], namespace=namespace, requests=pod.get("requests", {}))
+        found = cluster.pod(
+            name, pod["node"], namespace=namespace, requests=pod.get("requests", {})
         )
+        found.status.podIP = pod.get("address")
+        pods.append(found)
     return cluster.snapshot(nodes, pods)
 
 

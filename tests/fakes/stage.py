@@ -41,6 +41,8 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.sources.kubernetes.client import Connection
@@ -110,6 +112,7 @@ class Process:
     announced: list[tuple[str, object, object]] = field(default_factory=list)
     objection: Callable[[PlannedMove, History], Problem | None] = lambda *_: None
     guarding: Callable[[], list[Problem]] = list
+    missed: bool = False
     observed: int = 0
     warned: list[str] = field(default_factory=list)
     namespaces: tuple[str, ...] = ("default",)
@@ -156,7 +159,12 @@ class Process:
             offset = timedelta(seconds=self.stage.servers[number % len(self.stage.servers)])
             self.stage.world.offset = offset
             status, reply, headers = self.stage.world.handle(method, path, raw)
-            if self.after(number, method, path) == "lost":
+            fault = self.after(number, method, path)
+            if fault == "repeated":
+                self.stage.seconds += 5
+                self.stage.world.tick()
+                status, reply, headers = self.stage.world.handle(method, path, raw)
+            if fault == "lost":
                 self.stage.seconds += 5
                 return Answer(0, message="reply lost")
         except Killed:
@@ -263,7 +271,7 @@ class Process:
             lease=self.lease,
             ledger=self.ledger,
             observe=self._observe,
-            recheck=lambda _, history: Objecting(self, history),
+            recheck=lambda seen, history: Objecting(self, seen, history),
             pod=lambda namespace, name: read_pod(partial(self.call, "GET"), namespace, name),
             pods=self._pods,
             reread=lambda namespace, name: read_surroundings(self, namespace, name),
@@ -300,13 +308,28 @@ def warm(stage: Stage) -> Stage:
 
 @dataclass(frozen=True, slots=True)
 class Objecting:
-    """Stands for the part of the re-check that needs a placement: what the process is told."""
+    """Stands for the part of the re-check that needs a placement: what the process is told.
+
+    Where the process is `missed`, whom missing replacements hold follows from the snapshot, as in a
+    real one.
+    """
 
     process: Process
+    snapshot: Snapshot
     history: History
 
     def guards(self) -> list[Problem]:
-        return self.process.guarding()
+        held = self.holds.everybody if self.process.missed else ()
+        return [*self.process.guarding(), *held]
+
+    def held(self, move: PlannedMove, /) -> Problem | None:
+        return self.holds.refusal(move.pod.namespace) if self.process.missed else None
+
+    @property
+    def holds(self) -> Holds:
+        limits = self.process.limits
+        eligibility = Eligibility(self.snapshot, limits, self.history)
+        return holds_of(self.snapshot, eligibility, limits, self.history)
 
     def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
         return self.process.objection(move, self.history) or move

@@ -252,7 +252,7 @@ class World:
                 for each in metadata.get("ownerReferences", ()):
                     made_for.setdefault(each["uid"], set()).add(metadata["uid"])
             elif "deletionTimestamp" not in metadata:
-                owner = metadata["ownerReferences"][0]["uid"]
+                owner = next((o["uid"] for o in metadata.get("ownerReferences", ())), "")
                 pods.setdefault((namespace, owner), []).append(value)
         for found in controllers:
             metadata = found["metadata"]

@@ -80,6 +80,24 @@ CASES: list[tuple[dict[str, str], dict[str, str], Mark]] = [
         Mark("training.kubeflow.org/job-name", "mpi"),
     ),
     ({"ray.io/cluster": "ray"}, {}, Mark("ray.io/cluster", "ray")),
+    (
+        {"applicationId": "spark-1"},
+        {"yunikorn.apache.org/task-group-name": "executors"},
+        Mark("yunikorn.apache.org/task-group-name", "spark-1"),
+    ),
+    (
+        {"applicationId": "other"},
+        {
+            "yunikorn.apache.org/app-id": "spark-1",
+            "yunikorn.apache.org/task-groups": '[{"name": "executors", "minMember": 4}]',
+        },
+        Mark("yunikorn.apache.org/task-groups", "spark-1"),
+    ),
+    (
+        {},
+        {"yunikorn.apache.org/task-group-name": "executors"},
+        Mark("yunikorn.apache.org/task-group-name", "executors"),
+    ),
 ]
 
 

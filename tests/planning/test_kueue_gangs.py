@@ -11,7 +11,7 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.moves.plan_digest import digest_of
 from tests.cluster import budget, controller, node, pod, snapshot
@@ -239,78 +239,6 @@ def test_a_queue_that_might_not_admit_it_again_holds_it(
     assert plan.moves == []
     assert set(plan.totals.refused) == {"ELG035"}
     assert said in plan.refused[0].message
-
-
-def waiting(queue: str = "team", namespace: str = "default", **spec: Any) -> dict[str, Any]:
-    """A Workload that is not admitted."""
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta1",
-        "metadata": {"name": "rival", "namespace": namespace, "uid": "rival"},
-        "spec": {"queueName": queue, **spec},
-    }
-
-
-def running(*more: str, gone: str | None = None) -> dict[str, Any]:
-    """The same, admitted, with these conditions too, or on its way out."""
-    types = ("Admitted", *more)
-    rival = waiting() | {"status": {"conditions": [{"type": t, "status": "True"} for t in types]}}
-    rival["metadata"] |= {"deletionTimestamp": gone} if gone else {}
-    return rival
-
-
-def other_queue(cohort: str = "", **named: str) -> list[dict[str, Any]]:
-    spec = {"cohort": cohort, "resourceGroups": [], **named}
-    return [
-        {"metadata": {"name": "b"}, "spec": spec},
-        {"metadata": {"name": "else", "namespace": "default"}, "spec": {"clusterQueue": "b"}},
-    ]
-
-
-@pytest.mark.parametrize(
-    ("rival", "more", "own", "held"),
-    [
-        (waiting(), [], {}, True),
-        (waiting(active=False), [], {}, False),
-        (running(), [], {}, False),
-        (running("Finished"), [], {}, False),
-        (running("Evicted"), [], {}, True),
-        (running(gone="2026-01-01T00:00:00Z"), [], {}, True),
-        (waiting("unknown"), [], {}, True),
-        (waiting("team", "elsewhere"), [], {}, True),
-        (waiting("else"), other_queue(), {}, False),
-        (waiting("else"), other_queue("all"), {}, False),
-        (waiting("else"), other_queue("all"), {"cohort": "all"}, True),
-        (waiting("else"), other_queue("child"), {"cohort": "parent"}, True),
-        (waiting("else"), other_queue(cohortName="all"), {"cohortName": "all"}, True),
-    ],
-)
-def test_nothing_else_may_wait_for_the_quota_that_it_frees(
-    rival: dict[str, Any], more: list[dict[str, Any]], own: dict[str, str], held: bool
-) -> None:
-    def change(objects: State) -> None:
-        objects["workloads"].append(rival)
-        objects["more"] = more
-        objects["queue"]["spec"] |= own
-
-    plan = made(change)
-    assert bool(plan.moves) is not held
-    assert set(plan.totals.refused) == ({"ELG034"} if held else set())
-    if held:
-        assert "/rival waits" in plan.refused[0].message
-
-
-@pytest.mark.parametrize(
-    ("kind", "held"), [("Workload.kueue.x-k8s.io", True), ("PodGroup.scheduling.run.ai", False)]
-)
-def test_a_workload_that_cannot_be_decoded_may_wait_for_the_quota(kind: str, held: bool) -> None:
-    odd = Undecodable(kind, "elsewhere", "odd", "spec.podSets[0].count: not an int")
-    plan = planned(
-        cluster(state(), undecodable=[odd]), in_one_rack(), gangs="Whole", kueue="Restart"
-    )
-    assert bool(plan.moves) is not held
-    assert set(plan.totals.refused) == ({"ELG034"} if held else set())
-    if held:
-        assert "Workload elsewhere/odd cannot be decoded" in plan.refused[0].message
 
 
 @pytest.mark.parametrize("kind", ["ClusterQueue", "LocalQueue", "Workload.kueue.x-k8s.io"])

@@ -97,7 +97,8 @@ def test_a_long_ready_time_is_waited_for_after_the_timeout(stage: Stage) -> None
 
 def test_one_that_is_not_even_placed_stops_the_run(stage: Stage) -> None:
     stage.world.place = lambda _: ""
-    outcome = run(stage, leaving(crashing(stage)), planned(sound(stage), batch=2))
+    plan = plan_of(stage.world, [leaving(crashing(stage)), planned(sound(stage), batch=2)])
+    outcome = act(plan, Process(stage, "a", limits=LIMITS, missed=True).actor())
     assert outcome.verdict.code == "GRD003"
     assert [m.code for m in outcome.moves] == ["ACT011", "ACT010"]
 

@@ -289,6 +289,7 @@ FAULTS: dict[str, Fault] = {
     "slow drip": _wire("drip"),
     "truncated": _wire("truncated"),
     "reply lost": _wire("reply lost"),
+    "repeated by a proxy": _wire("repeated"),
     "401 or 403": _wire("401", "403"),
     "404": _gone,
     "409": _conflict,

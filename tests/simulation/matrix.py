@@ -1,4 +1,4 @@
-"""The fault matrix: 30 faults in 11 phases of a cycle, 135 cells, each on many seeds.
+"""The fault matrix: 31 faults in 11 phases of a cycle, 138 cells, each on many seeds.
 
     python -m tests.simulation.matrix --seeds 20
 

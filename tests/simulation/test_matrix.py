@@ -11,8 +11,8 @@ PARTS = 3
 
 
 def test_the_matrix_has_its_cells() -> None:
-    assert len(CELLS) == len(FAULTS) == 30
-    assert len(WHOLE) == 135
+    assert len(CELLS) == len(FAULTS) == 31
+    assert len(WHOLE) == 138
     assert all(set(EXPECTED[fault][phase]) <= set(LETTERS) for fault, phase in WHOLE)
 
 

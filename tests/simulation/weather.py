@@ -41,6 +41,7 @@ _WEIGHTS = {"evict": 3.0, "wal": 6.0, "watch": 2.0, "report": 2.0, "snap": 0.1}
 _AT_EVICTIONS = [
     "reply lost",
     "reply lost",
+    "repeated by a proxy",
     "409",
     "429 by a budget",
     "lease stolen",
@@ -102,6 +103,7 @@ hang                      | .xxxx.xxxxx
 slow drip                 | ..xxx...x..
 truncated                 | ..xxx...x..
 reply lost                | .x....xx.xx
+repeated by a proxy       | ......xx.x.
 401 or 403                | .xxxx.xxxx.
 404                       | x.x....xx..
 409                       | .x....xx.x.

@@ -18,9 +18,14 @@ WINDOW = 300.0
 Rows = Iterable[tuple[dict[str, str], Any]]
 
 
+def sources_of(name: str) -> list[Series]:
+    """All ways to a reading, exporter by exporter."""
+    return [each for part in CATALOG[name] for each in part.sources]
+
+
 def beside(name: str) -> Series | str:
     """What a reading asks for besides: the memory that is free, or the speed of a link."""
-    first = CATALOG[name].parts[0]
+    first = CATALOG[name][0]
     if first.free is not None:
         return first.free
     assert first.capacity is not None
@@ -50,7 +55,7 @@ class Stub:
 
         Gauges of devices are asked for as sum and number of samples; `rows` are their means.
         """
-        self.source(CATALOG[name].sources[source], list(rows), age, fresh, count)
+        self.source(sources_of(name)[source], list(rows), age, fresh, count)
         return self
 
     def beside(self, name: str, rows: Rows, *, count: float = 20.0) -> "Stub":
@@ -84,7 +89,7 @@ class Stub:
 
     def query(self, name: str, source: int = 0) -> str:
         """What is asked for the value."""
-        return fill(CATALOG[name].sources[source].value, WINDOW, "")
+        return fill(sources_of(name)[source].value, WINDOW, "")
 
     def __call__(self, request: Request) -> Reply:
         failed = self.fail(request)

@@ -89,6 +89,7 @@ class Api:
         self.served = {
             "resource.k8s.io/v1": [
                 "deviceclasses",
+                "devicetaintrules",
                 "resourceclaims",
                 "resourceclaimtemplates",
                 "resourceslices",

@@ -167,9 +167,9 @@ def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_a
 ):
     two = cluster.snapshot([cluster.node("n1"), cluster.node("n2")], [])
     made = stub()
-    assert read(made, "node.memory", two).thin
+    assert read(made, "node.memory", two).low_coverage
     question = fill(QUESTION, 0, "")
     made.fail = lambda request: vector([]) if request.query["query"] == question else None
     reading = read(made, "node.memory", two)
     assert reading.problem is not None
-    assert (reading.problem.code, reading.thin) == ("RDG002", False)
+    assert (reading.problem.code, reading.low_coverage) == ("RDG002", False)

@@ -71,6 +71,42 @@ def test_the_node_of_a_series(labels: dict[str, str], node: int) -> None:
     assert Identity(fleet()).node(labels) == node
 
 
+def test_the_address_of_a_pod_is_that_of_its_node() -> None:
+    """Exporters are scraped by their pods' addresses; `instance` is all that is left of it."""
+    before = fleet()
+    addresses = {
+        "dcgm-x": "10.244.2.7",
+        "web": "fd00:10:244::9",
+        "train": "10.244.1.8",
+        "host": "10.0.0.1",
+        "waiting": "10.244.1.8",
+        "unbound": "10.244.9.9",
+    }
+    for name, address in addresses.items():
+        before.pods[INDEX[name]].status.podIP = address
+    identity = Identity(before)
+    assert identity.node({"instance": "10.244.2.7:9400"}) == 1
+    assert identity.node({"instance": "10.244.2.7"}) == 1
+    assert identity.node({"instance": "[fd00:10:244::9]:9100"}) == 0
+    assert identity.node({"instance": "10.0.0.1:9100"}) == 0, "in its node's network"
+    assert identity.node({"instance": "10.244.1.8:9100"}) == 0, "two pods of one node"
+    assert identity.node({"instance": "10.244.9.9:9100"}) == -1, "it is on no node"
+    assert identity.node({"instance": "10.244.2.7:9400", "node": "n1"}) == 0, "labels come first"
+    assert identity.node({"Hostname": "10.244.2.7"}) == -1, "no target"
+
+
+@pytest.mark.parametrize("other", ["web", "train"])
+def test_an_address_that_two_nodes_have_is_of_neither(other: str) -> None:
+    before = fleet()
+    before.pods[INDEX["dcgm-x"]].status.podIP = "10.244.2.7"
+    before.pods[INDEX[other]].status.podIP = "10.244.2.7"
+    assert Identity(before).node({"instance": "10.244.2.7:9400"}) == -1
+    before.pods[INDEX[other]].status.phase = "Succeeded"
+    assert Identity(before).node({"instance": "10.244.2.7:9400"}) == 1, "it has ended"
+    before.pods[INDEX["dcgm-x"]].status.podIP = "10.0.0.1"
+    assert Identity(before).node({"instance": "10.0.0.1:9400"}) == -1, "n1 has it too"
+
+
 def test_the_same_label_values_in_other_labels_are_not_mistaken() -> None:
     identity = Identity(fleet())
     assert identity.node({"namespace": "gpu", "pod": "dcgm-x"}) == 1

@@ -8,15 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from rescheduler.kube.controllers import Service
-from rescheduler.kube.objects import NodeAddress, ObjectMeta
+from rescheduler.kube.objects import Container, ContainerPort, NodeAddress, ObjectMeta, Pod
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load, save
-from tests.cluster import node, snapshot
+from tests.cluster import node, pod, snapshot
 from tests.sources.server import Reply, Request, Served, serving
 from tests.sources.test_kubernetes import kubeconfig
 
@@ -143,6 +145,9 @@ def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> No
         ("https://other.kube-system.svc:10259", False),
         ("https://kube-scheduler.kube-system.svc.evil.example:10259", False),
         ("https://evil.example", False),
+        ("https://10.0.0.7:30259", False),
+        ("https://master-1", False),
+        ("https://10.96.0.1:31000", False),
     ],
 )
 def test_credentials_go_to_the_clusters_own_addresses_alone(url: str, own: bool) -> None:
@@ -154,3 +159,49 @@ def test_credentials_go_to_the_clusters_own_addresses_alone(url: str, own: bool)
     ]
     made = replace(snapshot([master], []), services=services)
     assert (foreign_address(url, made, "https://10.96.0.1:443") == "") == own
+
+
+def at_its_node(*pods: Pod) -> Snapshot:
+    master = node("master-1")
+    master.status.addresses = [NodeAddress(type="InternalIP", address="10.0.0.7")]
+    return snapshot([master, node("other")], pods)
+
+
+def scheduler_pod(on: str = "master-1", namespace: str = "kube-system", *ports: int) -> Pod:
+    found = [{"containerPort": each} for each in ports]
+    container = {"name": "kube-scheduler", "image": "kube-scheduler:v1.36.3", "ports": found}
+    made = pod("kube-scheduler", on, namespace=namespace, hostNetwork=True)
+    made.spec.containers = [msgspec.convert(container, Container)]
+    return made
+
+
+STRANGER = pod("stranger", "master-1", hostNetwork=True)
+TAKER = pod("taker", "master-1")
+TAKER.spec.containers[0].ports = [ContainerPort(containerPort=80, hostPort=10259)]
+
+
+@pytest.mark.parametrize(
+    ("pods", "port", "own"),
+    [
+        ([], 10259, True),
+        ([STRANGER], 10259, False),
+        ([TAKER], 10259, False),
+        ([pod("plain", "master-1")], 10259, True),
+        ([STRANGER, scheduler_pod()], 10259, True),
+        ([STRANGER, scheduler_pod("other")], 10259, False),
+        ([STRANGER, scheduler_pod("master-1", "tenant")], 10259, False),
+        ([scheduler_pod()], 30259, False),
+        ([STRANGER, scheduler_pod("master-1", "kube-system", 30259)], 30259, True),
+        ([STRANGER, scheduler_pod("master-1", "kube-system", 30259)], 10259, False),
+    ],
+)
+def test_on_a_node_they_go_to_the_port_of_its_scheduler_alone(
+    pods: list[Pod], port: int, own: bool
+) -> None:
+    made = at_its_node(*pods)
+    for host in ("10.0.0.7", "master-1"):
+        url = f"https://{host}:{port}"
+        assert (foreign_address(url, made, "https://10.96.0.1:443") == "") == own
+        assert (foreign_address(url, made, f"https://{host}:6443") == "") == own
+        # A certificate of its own authority proves it.
+        assert foreign_address(url, made, "https://10.96.0.1:443", proven=True) == ""

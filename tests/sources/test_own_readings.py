@@ -300,3 +300,16 @@ def test_a_reading_whose_source_is_down_has_no_value() -> None:
     assert reading.problem is not None
     assert reading.problem.code == "RDG001"
     assert np.isnan(reading.values).all()
+
+
+def test_two_definitions_of_one_node_must_agree() -> None:
+    """Of all that operators define for a name, as presets do, each is held against the others."""
+    nodes = cluster.snapshot([cluster.node(f"n{n}") for n in (1, 2, 3)], [])
+    other = own(value="avg_over_time(backlog{$match}[$window])")
+    stub = put(Stub(), own(), [(at("n1"), 10), (at("n2"), 10)])
+    put(stub, other, [(at("n1"), 12), (at("n2"), 20), (at("n3"), 5)])
+    reading = read(stub, "node.queue", (own(), other), nodes)
+    assert reading.values[[0, 2]].tolist() == [10, 5]
+    [missing] = reading.missing
+    assert (missing.code, missing.subjects) == ("RDG005", (1,))
+    assert missing.details == ("sources that differ: n2: 10 by queue, 20 by backlog",)

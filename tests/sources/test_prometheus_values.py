@@ -127,7 +127,7 @@ def test_rows_of_strangers_are_noted() -> None:
 
 def test_the_kubelet_stands_in_where_node_exporter_is_missing() -> None:
     stub = Stub().series("node.cpu", by_name(0.5))
-    stub.series("node.cpu", [({"node": "n1"}, 8.0), ({"node": "n2"}, 2.0)], source=1)
+    stub.series("node.cpu", [({"node": "n1"}, 4.8), ({"node": "n2"}, 2.0)], source=1)
     reading = read(stub, "node.cpu", nodes(2))
     assert reading.values.tolist() == [0.5, 0.25]
     assert reading.capacity is not None
@@ -282,7 +282,7 @@ def test_speeds_that_differ_are_not_replaced_by_a_declared_one() -> None:
     ],
 )  # fmt: skip
 def test_links_are_the_nodes_own(device: str, physical: bool) -> None:
-    query = fill(CATALOG["node.network.receive"].parts[0].dated, 300, "")
+    query = fill(CATALOG["node.network.receive"][0].dated, 300, "")
     [pattern] = re.findall(r'device=~"([^"]+)"', query)
     assert bool(re.fullmatch(pattern, device)) == physical
 
@@ -337,3 +337,32 @@ def test_nodes_share_no_address() -> None:
     rows = [({"instance": "10.0.0.1:9100"}, 0.5), ({"instance": "10.0.0.3:9100"}, 0.7)]
     reading = read(memory(rows), "node.memory", cluster.snapshot(made, []))
     assert np.isnan(reading.values).tolist() == [True, True, False]
+
+
+def test_two_sources_that_differ_are_no_value_and_both_are_named() -> None:
+    stub = Stub().series("node.cpu", by_name(0.9, 0.1, 0.4))
+    kubelet = [({"node": "n1"}, 0.8), ({"node": "n2"}, 1.2), ({"node": "n3"}, 5.2)]
+    reading = read(stub.series("node.cpu", kubelet, source=1), "node.cpu", nodes(3))
+    assert np.isnan(reading.values).tolist() == [True, False, False]
+    assert [(each.code, each.subjects) for each in reading.missing] == [("RDG005", (0,))]
+    [detail] = reading.missing[0].details
+    assert detail == (
+        "sources that differ: n1: 90% by node_cpu_seconds_total, "
+        "10% by node_cpu_usage_seconds_total"
+    )
+
+
+@pytest.mark.parametrize("age", [500.0, -500.0])
+def test_what_is_no_longer_reported_contradicts_nobody(age: float) -> None:
+    stub = Stub().series("node.cpu", by_name(0.9))
+    stub.series("node.cpu", [({"node": "n1"}, 0.8)], source=1, age=age)
+    assert read(stub, "node.cpu", nodes(1)).values.tolist() == [0.9]
+
+
+def test_two_series_that_differ_are_named_by_what_they_differ_in() -> None:
+    rows = [*by_name(0.5), ({**by_name(0.5)[0][0], "job": "tenant"}, 0.9)]
+    reading = read(memory(rows), "node.memory", nodes(1))
+    [missing] = reading.missing
+    assert missing.details == (
+        'several series that differ: 0.5 by {}, 0.9 by {job="tenant"} of {instance="n1"}',
+    )

@@ -9,14 +9,14 @@ import pytest
 
 from rescheduler.model.cluster.readings import Reading, ReadingRequest, instants, lasted
 from rescheduler.sources.prometheus import range_samples
-from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.cluster import NOW, node, pod, snapshot
-from tests.sources.metrics import WINDOW, Rows, answer, vector
+from tests.sources.metrics import WINDOW, Rows, answer, sources_of, vector
 from tests.sources.server import Reply, Request, Served, serving
 
 AT = NOW.timestamp()
-CPU = CATALOG["node.cpu"].sources
+CPU = sources_of("node.cpu")
 N1 = {"instance": "n1"}
 
 Then = Callable[[str, float], Rows]
@@ -143,7 +143,7 @@ def test_each_node_has_its_own_past() -> None:
 
 def test_pods_have_a_past_too() -> None:
     """A pod that shares its node with one that used nothing; then both as now."""
-    load = CATALOG["pod.gpu"].sources[0]
+    load = sources_of("pod.gpu")[0]
     gpu = {"nvidia.com/gpu": "1"}
 
     def rows(query: str, at: float) -> Rows:

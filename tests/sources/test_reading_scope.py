@@ -8,9 +8,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.sources.prometheus.catalog import CATALOG
 from tests import cluster
-from tests.sources.metrics import Rows, Stub, read
+from tests.sources.metrics import Rows, Stub, read, sources_of
 
 POOL = "pool"
 
@@ -59,7 +58,7 @@ def holding(before: Snapshot, policy: Health | Utilization, *found: Reading) -> 
             expected=each.expected,
             capacity=each.capacity,
             problem=each.problem,
-            thin=each.thin,
+            low_coverage=each.low_coverage,
         )
         for each in found
     )
@@ -107,7 +106,7 @@ def test_a_pool_without_values_silences_only_the_policies_that_select_it() -> No
     reading = ecc(before, rows)
     assert reading.problem is not None
     assert reading.problem.code == "RDG003"
-    assert reading.thin
+    assert reading.low_coverage
     assert not isinstance(health("a").compile(holding(before, health("a"), reading)), Problem)
     for policy in (health("b"), health()):
         problem = policy.compile(holding(before, policy, reading))
@@ -120,7 +119,7 @@ def test_a_problem_of_the_whole_reading_silences_everybody() -> None:
     stub = Stub().series("node.gpu.ecc", [(device("a1", 0), 0)])
     stub.extra = {"warnings": ["store gateway 2 is down"]}
     reading = read(stub, "node.gpu.ecc", before)
-    assert not reading.thin
+    assert not reading.low_coverage
     problem = health("a").compile(holding(before, health("a"), reading))
     assert isinstance(problem, Problem)
     assert problem.code == "RDG002"
@@ -139,7 +138,7 @@ def test_memory_of_zones_counts_what_the_kernel_can_free() -> None:
 
     Shared memory is in the page cache of a zone and cannot be freed; reclaimable slab can.
     """
-    [source] = CATALOG["node.numa.memory"].sources
+    [source] = sources_of("node.numa.memory")
     for part in ("MemFree", "Active_file", "Inactive_file", "SReclaimable"):
         assert f"node_memory_numa_{part}{{$match}}" in source.value
     assert "FilePages" not in source.value

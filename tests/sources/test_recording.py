@@ -103,7 +103,8 @@ def test_what_pods_and_nodes_have_alike_is_kept_once_and_nothing_is_lost(tmp_pat
 
     def status(**given: object) -> PodStatus:
         fields = {
-            "phase": "Running", "reason": "odd", "nominatedNodeName": "n2", "startTime": now,
+            "phase": "Running", "podIP": "10.244.0.7", "reason": "odd", "nominatedNodeName": "n2",
+            "startTime": now,
             "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
             "containerStatuses": [{"name": "main", "restartCount": 3}],
             "initContainerStatuses": [{"name": "first", "ready": True}],

@@ -7,9 +7,9 @@ from rescheduler.kube.dra.devices import ResourceSlice
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.readings import DeviceValue, Reading
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.catalog import CATALOG, fill, holders_of
 from tests import cluster
-from tests.sources.metrics import AT, WINDOW, Stub, read
+from tests.sources.metrics import AT, WINDOW, Stub, read, sources_of
 
 PROFILED, RUNNING, AMD, GAUDI, INTEL = range(5)
 """The sources of the load of GPUs, in their order in the catalogue."""
@@ -164,7 +164,7 @@ def test_gaudi_says_in_labels_of_its_own_who_has_a_device() -> None:
     labels = {"node": "n1", "namespace": "habana", "pod": "exporter", "UUID": "01P0", **owner}
     stub = Stub().series("node.gpu", [(labels, 80.0)], source=GAUDI)
     assert read(stub, "pod.gpu", before).values[0] == pytest.approx(0.8)
-    assert "pod_namespace,pod_name" in fill(CATALOG["pod.gpu"].sources[GAUDI].value, WINDOW, "")
+    assert "pod_namespace,pod_name" in fill(sources_of("pod.gpu")[GAUDI].value, WINDOW, "")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_memory_errors_of_other_makers_count_too(
     node = cluster.node("n1", allocatable={resource: "1"})
     before = cluster.snapshot([node], [cluster.pod("p", "n1", requests={resource: "1"})])
     stub = Stub().series("node.gpu.ecc", [(labels, 2.0)], source=source)
-    holders = fill(CATALOG["node.gpu.ecc"].holders, WINDOW, "")
+    holders = fill(holders_of(CATALOG["node.gpu.ecc"]), WINDOW, "")
     stub.rows[holders] = [({**labels, **owner}, AT - 10)]
     reading = read(stub, "node.gpu.ecc", before)
     assert (reading.problem, reading.values.tolist()) == (None, [2.0])
@@ -213,10 +213,8 @@ def test_a_gpu_whose_pod_changed_has_the_mean_of_all_of_the_window() -> None:
 def test_the_memory_of_intel_gpus_is_measured_too() -> None:
     node = cluster.node("n1", allocatable={"gpu.intel.com/xe": "1"})
     device = {"node": "n1", "pci_bdf": "0000:4d:00.0"}
-    [used] = [n for n, each in enumerate(CATALOG["node.gpu.memory"].sources) if "hw_" in each.value]
-    [free] = [
-        each.free for each in CATALOG["node.gpu.memory"].parts if each.free and "hw_" in each.value
-    ]
+    [used] = [n for n, each in enumerate(sources_of("node.gpu.memory")) if "hw_" in each.value]
+    [free] = [each.free for each in CATALOG["node.gpu.memory"] if each.free and "hw_" in each.value]
     stub = Stub().series("node.gpu.memory", [(device, 25e9)], source=used)
     stub.source(free, [(device, 75e9)], 10.0, None, 20.0)
     reading = read(stub, "node.gpu.memory", cluster.snapshot([node], []))

@@ -12,10 +12,10 @@ from rescheduler.kube.dra.devices import ResourceSlice
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.model.cluster.readings import DeviceValue, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.sources.prometheus.catalog import CATALOG, fill
+from rescheduler.sources.prometheus.catalog import CATALOG, fill, holders_of
 from rescheduler.sources.recording import load, save
 from tests import cluster
-from tests.sources.metrics import AT, WINDOW, Stub, read
+from tests.sources.metrics import AT, WINDOW, Stub, read, sources_of
 
 
 def gpu_nodes(count: int, gpus: int = 2) -> Snapshot:
@@ -59,7 +59,7 @@ def test_a_broken_node_reports_of_its_devices_and_who_has_them() -> None:
         ({**device(1, 0), **owner}, AT - 900),  # it had this one before
         ({**device(1, 0), **owner, "exported_pod": "gone"}, AT - 10),
     ]
-    stub.rows[fill(CATALOG["node.gpu.xid"].holders, WINDOW, "")] = holders
+    stub.rows[fill(holders_of(CATALOG["node.gpu.xid"]), WINDOW, "")] = holders
     reading = read(stub, "node.gpu.xid", before)
     assert reading.problem is None
     assert reading.devices == (
@@ -159,14 +159,14 @@ def test_rdma_is_expected_where_a_plugin_offers_it() -> None:
 
 
 def test_errors_of_applications_are_left_out_of_the_query() -> None:
-    query = fill(CATALOG["node.gpu.xid"].sources[0].value, 600, "")
+    query = fill(sources_of("node.gpu.xid")[0].value, 600, "")
     for code in (13, 31, 43, 45, 68, 109):
         assert f" != {code}" in query
     assert "[600s]" in query
 
 
 def test_a_peak_is_a_quantile_over_ten_short_rates() -> None:
-    query = fill(CATALOG["node.cpu.peak"].sources[0].value, 1800, 'cluster="a",')
+    query = fill(sources_of("node.cpu.peak")[0].value, 1800, 'cluster="a",')
     assert query.startswith("quantile_over_time(0.95, (1 - avg")
     assert query.endswith("[1800s:180s])")
     assert 'rate(node_time_seconds{cluster="a",}[360s])' in query

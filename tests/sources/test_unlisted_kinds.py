@@ -1,5 +1,6 @@
 """A kind that cannot be listed is never taken for one of which there are none."""
 
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from tests.sources.server import Reply, Request
 from tests.sources.test_kubernetes import NODES, PODS, connected, small
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
+RULE, RULES = "DeviceTaintRule", LISTS["device_taint_rules"].path
 GANGS = {kind.name for kind in GANG_OBJECTS}
 QUEUES = {"ClusterQueue", "LocalQueue"}
 RUNNERS = {"JobSet", "LeaderWorkerSet"}
@@ -35,6 +37,7 @@ EXTENSIONS = {
 BUILT_IN = [PODS, NODES] + [
     kind.path for kind in (*LISTS.values(), *CONTROLLERS, *OWNERS) if not kind.extension
 ]
+OPTIONAL = {kind.path: kind.name for kind in LISTS.values() if kind.optional}
 
 
 def test_of_what_is_listed_above_pods_it_is_known_that_it_is_read() -> None:
@@ -66,7 +69,10 @@ def fault_of(api: Api, folder: Path) -> str:
 
 
 def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
-    assert set(EXTENSIONS.values()) == DEVICES | GANGS | QUEUES | RUNNERS | {"NodeResourceTopology"}
+    assert set(EXTENSIONS.values()) == DEVICES | GANGS | QUEUES | RUNNERS | {
+        "NodeResourceTopology",
+        RULE,
+    }
 
 
 @pytest.mark.parametrize("status", [403, 404, 500, 503])
@@ -74,6 +80,10 @@ def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
 def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
     path: str, status: int, tmp_path: Path
 ) -> None:
+    if status == 403 and path in OPTIONAL:
+        with connected(refusing(path, status), tmp_path) as (connection, _):
+            assert read_cluster(connection).unread == [OPTIONAL[path]]
+        return
     fault = fault_of(refusing(path, status), tmp_path)
     assert f"{path} answered {status}: no" in fault
     if status == 403:
@@ -82,13 +92,54 @@ def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
         assert "cannot be listed" in fault
 
 
-@pytest.mark.parametrize("status", [403, 404, 500])
+@pytest.mark.parametrize("status", [500, 503])
 @pytest.mark.parametrize("path", EXTENSIONS)
+def test_an_extension_that_fails_alone_costs_what_it_governs_and_no_more(
+    path: str, status: int, tmp_path: Path
+) -> None:
+    """As where the webhook that converts its objects is down."""
+    with connected(refusing(path, status), tmp_path) as (connection, _):
+        connection.attempts = 1
+        made = read_cluster(connection)
+    assert [each.metadata.name for each in made.pods] == ["web-0"]
+    assert made.unread == [EXTENSIONS[path]]
+    assert made.served == {EXTENSIONS[path]: f"it answered {status}: no"}
+    again = tmp_path / "recording"
+    save(made, again)
+    assert load(again).unread == made.unread
+
+
+@pytest.mark.parametrize(
+    ("path", "status"), sorted({*product(EXTENSIONS, (403, 404))} - {(RULES, 403)})
+)
 def test_an_extension_that_is_served_and_cannot_be_listed_is_an_error(
     path: str, status: int, tmp_path: Path
 ) -> None:
     fault = fault_of(refusing(path, status), tmp_path)
     assert f"{path} answered {status}: no" in fault
+
+
+@pytest.mark.parametrize(("path", "unread"), [(RULES, [RULE]), (f"{RULES}/x", [])])
+def test_without_the_right_to_read_what_taints_devices_that_is_said(
+    path: str, unread: list[str], tmp_path: Path
+) -> None:
+    with connected(refusing(path, 403), tmp_path) as (connection, _):
+        assert read_cluster(connection).unread == unread
+
+
+def test_rules_that_taint_devices_are_read_in_the_version_of_1_36(tmp_path: Path) -> None:
+    api = refusing("", 404)
+    api.served["resource.k8s.io/v1"].remove("devicetaintrules")
+    api.served["resource.k8s.io/v1beta2"] = ["devicetaintrules"]
+    older = RULES.replace("/v1/", "/v1beta2/")
+    spec = {"taint": {"key": "k", "effect": "NoExecute"}, "deviceSelector": {"pool": "n1"}}
+    api.lists[older] = [{"metadata": {"name": "r"}, "spec": spec}]
+    api.fail = lambda request: refusal(404, "no") if request.path == RULES else None
+    with connected(api, tmp_path) as (connection, _):
+        read = read_cluster(connection)
+    assert [each.spec.taint.effect for each in read.device_taint_rules] == ["NoExecute"]
+    assert read.device_taint_rules[0].selects("any", "n1", "0")
+    assert read.unread == []
 
 
 @pytest.mark.parametrize("status", [403, 404])

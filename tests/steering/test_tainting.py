@@ -150,7 +150,7 @@ def test_one_replacement_is_steered_at_a_time(stage: Stage) -> None:
 
 def test_where_one_is_lost_while_it_is_awaited_nothing_follows(stage: Stage) -> None:
     stage.world.place = lambda _: ""
-    process = Process(stage, "a")
+    process = Process(stage, "a", missed=True)
     process.limits = Limits.model_validate({**WIDE, "readyTimeout": "30s"})
     outcome = run(stage, steered(web(stage)), steered(web(stage, "api-1", "rs-2")), process=process)
     assert [move.result for move in outcome.moves] == ["evicted", "skipped"]

@@ -134,6 +134,6 @@ _KIND = {"key": SOFT_TAINT.key, "effect": SOFT_TAINT.effect}
 def _same_kind(taint: dict[str, Any]) -> bool:
     """A node has one taint of a key and an effect.
 
-    Source: validateNodeTaints in pkg/apis/core/validation/validation.go, Kubernetes 1.36.
+    Source: validateNodeTaints in pkg/apis/core/validation/validation.go.
     """
     return (taint.get("key"), taint.get("effect")) == (SOFT_TAINT.key, SOFT_TAINT.effect)

@@ -1,7 +1,7 @@
 """What a claim consumes of a device of which several claims may have a part.
 
-Source: dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go,
-Kubernetes 1.36. Amounts are in nanos, exactly.
+Source: dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go. Amounts
+are in nanos, exactly.
 """
 
 from collections.abc import Mapping

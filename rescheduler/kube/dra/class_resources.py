@@ -1,7 +1,7 @@
 """Extended resources that a DeviceClass serves by dynamic allocation, in place of a device plugin.
 
-Source: plugins/dynamicresources/extendeddynamicresources.go, hasDeviceClassMappedExtendedResource,
-Kubernetes 1.36 (feature gate DRAExtendedResource).
+Source: plugins/dynamicresources/extendeddynamicresources.go, hasDeviceClassMappedExtendedResource
+(feature gate DRAExtendedResource).
 """
 
 from collections.abc import Iterable

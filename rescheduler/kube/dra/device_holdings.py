@@ -1,7 +1,7 @@
 """Which devices claims have, which pods use those claims, and what is free when a pod goes.
 
 Source: dynamic-resource-allocation resourceclaim/resourceclaim.go (IsReservedForPod) and
-pkg/controller/resourceclaim/controller.go (syncClaim), Kubernetes 1.36.
+pkg/controller/resourceclaim/controller.go (syncClaim).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

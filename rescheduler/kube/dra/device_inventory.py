@@ -1,6 +1,7 @@
 """The devices that nodes offer by dynamic resource allocation."""
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import cached_property
 
 import msgspec
@@ -8,8 +9,10 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
-from rescheduler.kube.dra.devices import DeviceAttribute, ResourceSlice
-from rescheduler.kube.pods.tolerations import HARD
+from rescheduler.kube.dra.device_counters import DeviceCounters
+from rescheduler.kube.dra.devices import DeviceAttribute, DeviceTaintRule, ResourceSlice
+from rescheduler.kube.objects import Taint, Toleration
+from rescheduler.kube.pods.tolerations import HARD, tolerated
 
 
 class DeviceInventory:
@@ -20,9 +23,17 @@ class DeviceInventory:
     part: (devices,) the number of the ResourceSlice that offers it.
     index: driver, pool and name to the device.
     incomplete: drivers of which some pool is not wholly there.
+    counters: what partitions of devices have in common.
     """
 
-    def __init__(self, slices: list[ResourceSlice], nodes: dict[str, int]) -> None:
+    def __init__(
+        self,
+        slices: list[ResourceSlice],
+        nodes: dict[str, int],
+        rules: Sequence[DeviceTaintRule] = (),
+    ) -> None:
+        """rules: what administrators taint."""
+        self._rules = rules
         self.subjects: list[Subject] = []
         self.index: dict[tuple[str, str, str], int] = {}
         self.incomplete: set[str] = set()
@@ -43,6 +54,7 @@ class DeviceInventory:
                 self.incomplete.add(each.spec.driver)
         self.node = np.array(places, dtype=np.int32)
         self.part = np.array(parts, dtype=np.int32)
+        self.counters = DeviceCounters(newest, self.index, self.node)
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -94,18 +106,31 @@ class DeviceInventory:
         """All devices."""
         return np.arange(len(self), dtype=np.int32)
 
-    def untainted(self, devices: IntArray) -> IntArray:
-        """Those of these devices that no taint keeps to pods that tolerate it."""
+    def untainted(
+        self, devices: IntArray, tolerations: Sequence[Toleration] | None = None
+    ) -> IntArray:
+        """Those of these devices that no taint keeps from a request with these tolerations."""
         return np.array(
             [
                 number
                 for number in devices.tolist()
                 if all(
-                    each.effect not in HARD for each in self.subjects[number].device.taints or ()
+                    each.effect not in HARD or tolerated(each, tolerations)
+                    for each in self._taints[number]
                 )
             ],
             dtype=np.int32,
         )
+
+    @cached_property
+    def _taints(self) -> list[list[Taint]]:
+        """Of each device: its driver's, and those that administrators put on it."""
+        answer = [list(each.device.taints or ()) for each in self.subjects]
+        for rule in self._rules:
+            for key, number in self.index.items():
+                if rule.selects(*key):
+                    answer[number].append(rule.spec.taint)
+        return answer
 
     def odd(self, devices: IntArray) -> str:
         """Why an allocation of one of these devices is not modelled, or ""."""
@@ -115,8 +140,8 @@ class DeviceInventory:
                 return f"not all devices of driver {driver} are known"
             if self.node[number] == -1:
                 return f"device {device.name} can be reached from several nodes"
-            if device.consumesCounters:
-                return f"device {device.name} is a part of another"
+            if number in self.counters.unclear:
+                return self.counters.unclear[number]
             if device.bindingConditions:
                 return f"device {device.name} has binding conditions"
         return ""

@@ -1,7 +1,8 @@
 """What pods ask of devices: the claims made from their templates, as far as we work them out."""
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, product
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,10 @@ from rescheduler.kube.dra.devices import (
 )
 from rescheduler.kube.objects import PodSpec
 
+MOST_ALTERNATIVES = 8
+"""Of one request (FirstAvailableDeviceRequestMaxSize of resource.k8s.io): what the first scores."""
+MOST_CHOICES = 64
+"""The most combinations of alternatives of one pod that are worked out."""
 MAX_KINDS = 6
 """The most different requests of one pod whose sharing of devices is worked out."""
 MOST_RESULTS = 32
@@ -48,13 +53,16 @@ class Needs(NamedTuple):
 
     needs: of devices that a claim has for itself. common: attribute that the devices must share, or
     "". parts: of devices some of which several claims may have; no two are for the same devices.
-    capacity: whether it takes DRAConsumableCapacity to serve them.
+    capacity: whether it takes DRAConsumableCapacity to serve them. partitions: whether some of the
+    devices are partitions of others. points: the allocator's score of these alternatives.
     """
 
     needs: list[Need]
     common: str = ""
     parts: tuple[PartsNeed, ...] = ()
     capacity: bool = False
+    partitions: bool = False
+    points: int = 0
 
     @property
     def together(self) -> list[Need]:
@@ -88,10 +96,14 @@ class DeviceNeeds:
             for each in templates
         }
         self._classes = {each.metadata.name: each.spec for each in classes}
-        self._known: dict[tuple[str, tuple[str, ...]], Needs | str] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[Needs, ...] | str] = {}
 
-    def of(self, namespace: str, spec: PodSpec) -> Needs | str:
-        """What a pod with that spec needs, or why that is not known."""
+    def of(self, namespace: str, spec: PodSpec) -> tuple[Needs, ...] | str:
+        """What a pod with that spec needs, or why that is not known.
+
+        Where its claims have alternatives, these in the allocator's order: it takes the first that
+        can be had.
+        """
         claims = spec.resourceClaims or ()
         names = tuple(each.resourceClaimTemplateName or f"/{each.name}" for each in claims)
         known = self._known.get((namespace, names))
@@ -99,10 +111,10 @@ class DeviceNeeds:
             known = self._known[namespace, names] = self._read(namespace, names)
         return known
 
-    def _read(self, namespace: str, names: tuple[str, ...]) -> Needs | str:
+    def _read(self, namespace: str, names: tuple[str, ...]) -> tuple[Needs, ...] | str:
         if self._unread:
             return f"it has resource claims, and {', '.join(self._unread)} was not read"
-        needs: list[Need | PartsNeed] = []
+        options: list[list[_Option]] = []
         common, capacity = "", False
         for name in names:
             claim = self._templates.get((namespace, name))
@@ -110,11 +122,27 @@ class DeviceNeeds:
                 kind = "is shared by its name" if name.startswith("/") else "has no template"
                 return f"its resource claim {name.strip('/')} {kind}"
             try:
-                needs += self._asked(claim)
+                options += self._asked(claim)
                 common = _common(claim, alone=len(names) == 1)
             except ValueError as error:  # unclear, or a quantity that is none
                 return f"its resource claim from {name}: {error}"
-            capacity |= any(each.exactly and each.exactly.capacity for each in claim.requests or ())
+            requests = (each for request in claim.requests or () for each in _exact(request))
+            capacity |= any(each.capacity for each in requests)
+        if prod(map(len, options)) > MOST_CHOICES:
+            return f"its claims have more than {MOST_CHOICES} combinations of alternatives"
+        answer = []
+        for chosen in product(*options):
+            needs = [option.need for option in chosen]
+            known = self._worked_out(needs, common, capacity=capacity)
+            if isinstance(known, str):
+                return known
+            answer.append(known._replace(points=sum(option.points for option in chosen)))
+        return tuple(answer)
+
+    def _worked_out(
+        self, needs: list[Need | PartsNeed], common: str, *, capacity: bool
+    ) -> Needs | str:
+        """What one choice of alternatives needs in all, or why that is not worked out."""
         if any(not need.number for need in needs) and len(needs) > 1:
             return "it asks for all devices of a kind, and for others"
         if common and any(not need.number for need in needs):
@@ -127,36 +155,48 @@ class DeviceNeeds:
         parts = _together(needs)
         if isinstance(parts, str):
             return parts
-        return Needs(whole, common, tuple(parts), capacity=capacity or bool(parts))
+        counters = self.inventory.counters
+        devices = np.unique(np.concatenate([each.devices for each in needs] or [_NONE]))
+        partitions = bool(counters.taking[devices].any())
+        several = sum(each.number for each in needs) != 1
+        if partitions and several and not counters.apart(devices):
+            return "it asks for several devices, some of which are partitions of the same"
+        capacity = capacity or bool(parts)
+        return Needs(whole, common, tuple(parts), capacity=capacity, partitions=partitions)
 
-    def _asked(self, claim: DeviceClaim) -> list[Need | PartsNeed]:
-        """What each request of the claim needs."""
-        needs = [self._need(each) for each in claim.requests or ()]
-        if sum(each.number for each in needs) > MOST_RESULTS:
+    def _asked(self, claim: DeviceClaim) -> list[list["_Option"]]:
+        """What each request of the claim needs, with its alternatives."""
+        answer = []
+        for request in claim.requests or ():
+            several = request.firstAvailable or ()
+            answer.append(
+                [
+                    _Option(self._need(request.name, each), MOST_ALTERNATIVES - place)
+                    for place, each in enumerate(several)
+                ]
+                if several
+                else [_Option(self._need(request.name, each), 0) for each in _exact(request)]
+            )
+        if sum(max(option.need.number for option in options) for options in answer) > MOST_RESULTS:
             raise Unclear(f"it asks for more than {MOST_RESULTS} devices")
-        return needs
+        return answer
 
     def _listed(self, needs: list[Need | PartsNeed], name: str) -> bool:
         """Whether the attribute of some device is a list, of which any member may be shared."""
         found = (self.inventory.attribute(d, name) for n in needs for d in n.devices.tolist())
         return any(each is not None and each.single is None for each in found)
 
-    def _need(self, request: DeviceRequest) -> Need | PartsNeed:
-        exact = request.exactly
-        if exact is None:
-            raise Unclear(f"request {request.name} has alternatives")
+    def _need(self, name: str, exact: ExactDeviceRequest) -> Need | PartsNeed:
         if exact.adminAccess:
-            raise Unclear(f"request {request.name} asks for access as an administrator")
+            raise Unclear(f"request {name} asks for access as an administrator")
         if exact.allocationMode not in ("ExactCount", "All"):
-            raise Unclear(f"request {request.name} has mode {exact.allocationMode}")
+            raise Unclear(f"request {name} has mode {exact.allocationMode}")
         offered = self._classes.get(exact.deviceClassName)
         if offered is None:
             raise Unclear(f"device class {exact.deviceClassName} is not there")
         devices = self._selected(self.inventory.everything(), offered.selectors)
         devices = self._selected(devices, exact.selectors)
-        if exact.tolerations:
-            raise Unclear(f"request {request.name} tolerates taints of devices")
-        devices = self.inventory.untainted(devices)
+        devices = self.inventory.untainted(devices, exact.tolerations)
         odd = self.inventory.odd(devices)
         if odd or self.inventory.incomplete:
             raise Unclear(odd or f"not all devices of {min(self.inventory.incomplete)} are known")
@@ -189,6 +229,25 @@ class DeviceNeeds:
                 raise Unclear("a selector is not CEL")
             devices = self.inventory.select(devices, parse(each.cel.expression))
         return devices
+
+
+class _Option(NamedTuple):
+    """One alternative of a request. points: more for an earlier one, 0 where there is one only."""
+
+    need: Need | PartsNeed
+    points: int
+
+
+_NONE: IntArray = np.zeros(0, dtype=np.int32)
+
+
+def _exact(request: DeviceRequest) -> list[ExactDeviceRequest]:
+    """The request, or its alternatives."""
+    if request.firstAvailable:
+        return request.firstAvailable
+    if request.exactly is None:
+        raise Unclear(f"request {request.name} is of a kind that is not known")
+    return [request.exactly]
 
 
 def _merged(needs: list[Need]) -> list[Need]:

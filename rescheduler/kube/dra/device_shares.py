@@ -1,7 +1,7 @@
 """How many more claims devices can serve of which several claims may have a part.
 
 Source: dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go
-(CmpRequestOverCapacity, allocateDevice), Kubernetes 1.36.
+(CmpRequestOverCapacity, allocateDevice).
 """
 
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """The objects of dynamic resource allocation (resource.k8s.io/v1), with the fields that we use."""
 
-from typing import Any
-
 import msgspec
 
 from rescheduler.kube.objects import Base, NodeSelector, ObjectMeta, Taint, Toleration
@@ -47,13 +45,33 @@ class DeviceCapacity(Base):
     requestPolicy: CapacityRequestPolicy | None = None
 
 
+class Counter(Base):
+    """How much there is of a counter, or how much a device takes of it."""
+
+    value: str | int | float = 0
+
+
+class CounterSet(Base):
+    """spec.sharedCounters[] of a ResourceSlice: what devices of its pool share out."""
+
+    name: str = ""
+    counters: dict[str, Counter] | None = None
+
+
+class CounterConsumption(Base):
+    """consumesCounters[] of a device: what goes of the counters of its pool when it is taken."""
+
+    counterSet: str = ""
+    counters: dict[str, Counter] | None = None
+
+
 class Device(Base):
     """spec.devices[] of a ResourceSlice."""
 
     name: str = ""
     attributes: dict[str, DeviceAttribute] | None = None
     capacity: dict[str, DeviceCapacity] | None = None
-    consumesCounters: list[dict[str, Any]] | None = None
+    consumesCounters: list[CounterConsumption] | None = None
     nodeName: str | None = None
     nodeSelector: NodeSelector | None = None
     allNodes: bool | None = None
@@ -80,6 +98,7 @@ class ResourceSliceSpec(Base):
     allNodes: bool | None = None
     perDeviceNodeSelection: bool | None = None
     devices: list[Device] | None = None
+    sharedCounters: list[CounterSet] | None = None
 
 
 class ResourceSlice(Base):
@@ -122,8 +141,9 @@ class CapacityRequirements(Base):
 
 
 class ExactDeviceRequest(Base):
-    """requests[].exactly of a claim."""
+    """requests[].exactly of a claim, or one of `firstAvailable`, which has a name."""
 
+    name: str = ""
     deviceClassName: str = ""
     selectors: list[DeviceSelector] | None = None
     allocationMode: str = "ExactCount"
@@ -134,11 +154,11 @@ class ExactDeviceRequest(Base):
 
 
 class DeviceRequest(Base):
-    """requests[] of a claim; `firstAvailable` only shows that there are alternatives."""
+    """requests[] of a claim: exactly one, or the first of these that can be had."""
 
     name: str = ""
     exactly: ExactDeviceRequest | None = None
-    firstAvailable: list[dict[str, Any]] | None = None
+    firstAvailable: list[ExactDeviceRequest] | None = None
 
 
 class DeviceConstraint(Base):
@@ -223,3 +243,34 @@ class ResourceClaimTemplate(Base):
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
     spec: TemplateSpec = msgspec.field(default_factory=TemplateSpec)
+
+
+class DeviceTaintSelector(Base):
+    """spec.deviceSelector of a DeviceTaintRule: all of these must be those of the device."""
+
+    driver: str | None = None
+    pool: str | None = None
+    device: str | None = None
+
+
+class DeviceTaintRuleSpec(Base):
+    """spec of a DeviceTaintRule; without a selector it taints nothing."""
+
+    taint: Taint
+    deviceSelector: DeviceTaintSelector | None = None
+
+
+class DeviceTaintRule(Base):
+    """A DeviceTaintRule: a taint that an administrator puts on devices of others."""
+
+    spec: DeviceTaintRuleSpec
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+
+    def selects(self, driver: str, pool: str, device: str) -> bool:
+        """Whether that device has its taint."""
+        chosen = self.spec.deviceSelector
+        return chosen is not None and (
+            chosen.driver in (None, driver)
+            and chosen.pool in (None, pool)
+            and chosen.device in (None, device)
+        )

@@ -1,6 +1,6 @@
 """What the name of a resource means.
 
-Source: pkg/apis/core/v1/helper/helpers.go and pkg/scheduler/util/utils.go, Kubernetes 1.36.
+Source: pkg/apis/core/v1/helper/helpers.go and pkg/scheduler/util/utils.go.
 """
 
 HUGE_PAGES = "hugepages-"
@@ -40,6 +40,6 @@ def counted(resource: str) -> bool:
 def pod_level(resource: str) -> bool:
     """Whether it can be asked for a pod as a whole.
 
-    Source: component-helpers resource/helpers.go, IsSupportedPodLevelResource, Kubernetes 1.36.
+    Source: component-helpers resource/helpers.go, IsSupportedPodLevelResource.
     """
     return resource in ("cpu", "memory") or resource.startswith(HUGE_PAGES)

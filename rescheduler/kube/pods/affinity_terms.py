@@ -2,7 +2,7 @@
 
 kube-scheduler reads the selector of a term alone: the API server has merged `matchLabelKeys` and
 `mismatchLabelKeys` into it when the pod was made, and whoever reads stored pods leaves it at that.
-Source: kube-scheduler framework/types.go, newAffinityTerm, Kubernetes 1.36.
+Source: kube-scheduler framework/types.go, newAffinityTerm.
 """
 
 from collections.abc import Iterator, Mapping

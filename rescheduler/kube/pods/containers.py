@@ -6,7 +6,7 @@ from rescheduler.kube.objects import Container, PodSpec
 def restartable(container: Container) -> bool:
     """Whether an init container is a sidecar, which runs on beside all that come after it.
 
-    Source: pkg/api/v1/pod/util.go, IsRestartableInitContainer, Kubernetes 1.36.
+    Source: pkg/api/v1/pod/util.go, IsRestartableInitContainer.
     """
     return container.restartPolicy == "Always"
 

@@ -1,6 +1,6 @@
 """Which nodes a pod selects: its nodeSelector, and its required and preferred node affinity.
 
-Source: component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go, Kubernetes 1.36.
+Source: component-helpers scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 from collections.abc import Sequence

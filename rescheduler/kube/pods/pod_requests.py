@@ -2,7 +2,7 @@
 
 Amounts are exact (billionths of a unit) until a whole pod is summed; a component rounds each sum
 up once, so two containers of 100.5m are 201m of CPU.
-Source: component-helpers resource/helpers.go (PodRequests, PodLimits), Kubernetes 1.36.
+Source: component-helpers resource/helpers.go (PodRequests, PodLimits).
 """
 
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _encode = msgspec.msgpack.Encoder().encode
 def scheduler_units(resource: str, amount: int) -> int:
     """The amount as kube-scheduler counts that resource: milli for `cpu`, else whole units, up.
 
-    Source: pkg/scheduler/framework/types.go, Resource.Add, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/types.go, Resource.Add.
     """
     return min(-(-amount // (_MICRO if resource == "cpu" else NANO)), MOST_COUNTED)
 
@@ -53,7 +53,7 @@ def container_requests(container: Container) -> Resources:
     """Requests, and limits where there is no request: the API server's default for pods.
 
     A template lacks that default, and its pods have it.
-    Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod, Kubernetes 1.36.
+    Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
     """
     given = container.resources
     if given is None:
@@ -139,7 +139,7 @@ def pod_level_requests(spec: PodSpec) -> Amounts:
 def effective_requests(pod: Pod) -> dict[str, Amounts]:
     """Requests of those containers (ordinary and sidecars) whose status has them.
 
-    Source: component-helpers resource/helpers.go, determineEffectiveRequests, Kubernetes 1.36.
+    Source: component-helpers resource/helpers.go, determineEffectiveRequests.
     """
     statuses = _statuses(pod)
     answer: dict[str, Amounts] = {}
@@ -155,7 +155,7 @@ def effective_requests(pod: Pod) -> dict[str, Amounts]:
 def effective_pod_level_requests(pod: Pod) -> Amounts:
     """The requests of the pod as a whole, by its status where that has them.
 
-    Source: component-helpers resource/helpers.go, PodRequests, Kubernetes 1.36.
+    Source: component-helpers resource/helpers.go, PodRequests.
     """
     asked = pod_level_requests(pod.spec)
     given = pod.status.resources
@@ -188,7 +188,7 @@ def requests_by_sum(pod: Pod, missing: Amounts) -> Amounts:
 
     They are of what the spec asks for, of what is allocated, and of what is in force; the last two
     are the pod's own where its status has both. missing: for containers that lack one.
-    Source: component-helpers resource/helpers.go, AggregateContainerRequests, Kubernetes 1.37.
+    Source: component-helpers resource/helpers.go, AggregateContainerRequests.
     """
     statuses, refused = _statuses(pod), _infeasible(pod)
 

@@ -10,7 +10,7 @@ _LONGEST_GRACE = 365 * 86_400
 def pod_priority(spec: PodSpec) -> int:
     """The priority that counts, 0 where none was resolved.
 
-    Source: component-helpers scheduling/corev1/helpers.go, PodPriority, Kubernetes 1.36.
+    Source: component-helpers scheduling/corev1/helpers.go, PodPriority.
     """
     return spec.priority or 0
 
@@ -18,7 +18,7 @@ def pod_priority(spec: PodSpec) -> int:
 def ended(pod: Pod) -> bool:
     """Whether it has ended for good, so that it holds no room.
 
-    Source: pkg/api/v1/pod/util.go, IsPodTerminal, Kubernetes 1.36.
+    Source: pkg/api/v1/pod/util.go, IsPodTerminal.
     """
     return pod.status.phase in ("Succeeded", "Failed")
 
@@ -41,7 +41,7 @@ def grace(pod: Pod) -> timedelta:
 def grace_of(seconds: int | None) -> timedelta:
     """What these `terminationGracePeriodSeconds` mean; a year stands for all that is longer.
 
-    Source: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec, Kubernetes 1.36: 30 s if not given.
+    Source: pkg/apis/core/v1/defaults.go, SetDefaults_PodSpec: 30 s if not given.
     """
     return timedelta(seconds=30 if seconds is None else min(max(seconds, 0), _LONGEST_GRACE))
 

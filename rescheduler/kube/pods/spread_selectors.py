@@ -16,7 +16,7 @@ def spread_selector(
 
     Both must hold: where the selector asks for another value of such a label, nobody is selected.
     Often the API server has merged them already, which changes nothing.
-    Source: plugins/podtopologyspread/common.go, mergeLabelSetWithSelector, Kubernetes 1.36.
+    Source: plugins/podtopologyspread/common.go, mergeLabelSetWithSelector.
     """
     selector = constraint.labelSelector
     if selector is None or not constraint.matchLabelKeys:

@@ -1,7 +1,6 @@
 """Taints and tolerations: which nodes a pod must shun, and which it had better.
 
-Source: api core/v1/toleration.go and component-helpers scheduling/corev1/helpers.go,
-Kubernetes 1.36.
+Source: api core/v1/toleration.go and component-helpers scheduling/corev1/helpers.go.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,7 +47,7 @@ def evicting(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] |
 
     Of the tolerations of a taint the first counts, and its tolerationSeconds.
     Source: pkg/controller/tainteviction/taint_eviction.go, processPodOnNode, and
-    pkg/apis/core/v1/helper/helpers.go, GetMatchingTolerations, Kubernetes 1.36.
+    pkg/apis/core/v1/helper/helpers.go, GetMatchingTolerations.
     """
     for taint in taints or ():
         if taint.effect == "NoExecute":

@@ -137,13 +137,21 @@ class Cost:
     samples: int | None
 
 
+CONTRADICTIONS = frozenset({"RDG005", "RDG016"})
+"""Codes of values that are not believed: several differ, or one stands still."""
+
+
 @dataclass(frozen=True, slots=True)
-class Lack:
-    """Subjects that ought to have a value and have none, for one cause. subjects: their indices."""
+class MissingValues:
+    """Subjects that are expected to have a value and have none, for one cause.
+
+    subjects: their indices. details: of CONTRADICTIONS, what was measured of each.
+    """
 
     code: str
     cause: str
     subjects: tuple[int, ...]
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +167,9 @@ class Reading:
     query: the PromQL that was evaluated.
     notes: what was odd and left out: unresolved names, duplicates, values out of range.
     problem: why the reading as a whole is unfit, or None.
-    thin: whether `problem` is only that too few of all subjects have a value. Whoever evaluates
-    some of them has to see for itself whether enough of those have one.
-    lacks: who of `expected` has no value, by cause.
+    low_coverage: whether `problem` is only that too few of all subjects have a value. A policy that
+    selects some of them checks the coverage of those itself.
+    missing: who of `expected` has no value, by cause.
     convention: which labels tell the nodes and pods of its series, in words; "" is not known.
     cost: of asking; None where nothing was asked, as in a recording.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
@@ -184,8 +192,8 @@ class Reading:
     pairs: tuple[tuple[str, str], ...] = ()
     range_samples: FloatArray | None = None
     devices: tuple[DeviceValue, ...] = ()
-    thin: bool = False
-    lacks: tuple[Lack, ...] = ()
+    low_coverage: bool = False
+    missing: tuple[MissingValues, ...] = ()
     convention: str = ""
     cost: Cost | None = None
 

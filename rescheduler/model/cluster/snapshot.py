@@ -23,6 +23,7 @@ from rescheduler.kube.controllers import (
 )
 from rescheduler.kube.dra.devices import (
     DeviceClass,
+    DeviceTaintRule,
     ResourceClaim,
     ResourceClaimTemplate,
     ResourceSlice,
@@ -30,6 +31,7 @@ from rescheduler.kube.dra.devices import (
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
 from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
 from rescheduler.kube.pods.pod_groups import PodGroups
@@ -93,6 +95,7 @@ class Snapshot:
     priority_classes: list[PriorityClass] = field(default_factory=list)
     autoscalers: list[HorizontalPodAutoscaler] = field(default_factory=list)
     quotas: list[ResourceQuota] = field(default_factory=list)
+    limit_ranges: list[LimitRange] = field(default_factory=list)
     topologies: list[NodeResourceTopology] = field(default_factory=list)
     storage_classes: list[StorageClass] = field(default_factory=list)
     csi_drivers: list[CSIDriver] = field(default_factory=list)
@@ -101,6 +104,7 @@ class Snapshot:
     attachments: list[VolumeAttachment] = field(default_factory=list)
     device_classes: list[DeviceClass] = field(default_factory=list)
     resource_slices: list[ResourceSlice] = field(default_factory=list)
+    device_taint_rules: list[DeviceTaintRule] = field(default_factory=list)
     resource_claims: list[ResourceClaim] = field(default_factory=list)
     claim_templates: list[ResourceClaimTemplate] = field(default_factory=list)
     validating_webhooks: list[WebhookConfiguration] = field(default_factory=list)
@@ -114,8 +118,7 @@ class Snapshot:
     unread: list[str] = field(default_factory=list)
     """Optional kinds that could not be listed (not served, or forbidden)."""
     served: dict[str, str] = field(default_factory=dict)
-    """Of these, the kinds that are served in versions that we do not read: which, and which we do.
-    """
+    """Of these, why those that are served were not read: their versions, or what was answered."""
     readings: Readings = field(default_factory=Readings)
     failed: list[Pod] | None = None
     """Pods whose phase is Failed, without their specs; they hold no room, and no index counts them.

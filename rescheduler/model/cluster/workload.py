@@ -78,7 +78,7 @@ def _updated(pods: Sequence[Pod], by_uid: dict[str, Controller]) -> set[str]:
     """UIDs of the StatefulSets whose pods all have the new template, though the status lags.
 
     The controller lets `currentRevision` follow only where it rolls out by itself: with OnDelete it
-    stays behind for ever (completeRollingUpdate in pkg/controller/statefulset, Kubernetes 1.36).
+    stays behind for ever (completeRollingUpdate in pkg/controller/statefulset).
     A pod below a partition is made from the old template.
     """
     found = {

@@ -8,12 +8,12 @@ the rows are in `planning/gates`; those that have to read something from the API
 from dataclasses import dataclass
 from typing import Literal
 
-Moment = Literal["any time", "run", "batch", "next", "plan", "read", "intent", "request"]
+Moment = Literal["any time", "run", "batch", "plan", "read", "intent", "request"]
 """When a gate is looked at.
 
 any time: before each read and each request. run: when the run begins, and on each fresh snapshot.
-batch: on the fresh snapshot of a batch, and again each minute. next: before each move or group of a
-batch, and after its last one. plan: by our own state and that snapshot, before anything is read
+batch: on the fresh snapshot of a batch, and on another one each minute, and as soon as a
+replacement is overdue or lost. plan: by our own state and that snapshot, before anything is read
 again. read: by what is read of the pod right before its eviction. intent: when the intent is
 stored. request: right before the request.
 """
@@ -65,15 +65,8 @@ GATES: tuple[Gate, ...] = (
         "guards",
         "batch",
         ("GRD",),
-        "No guard holds on a snapshot at most a minute old as the next move or group begins.",
-        halts=True,
-        purposes=("move",),
-    ),
-    Gate(
-        "none lost",
-        "next",
-        ("GRD003",),
-        "Each pod that was evicted in this batch has a Ready replacement, or still has time to.",
+        "No guard holds on a snapshot at most a minute old as the next move or group begins, "
+        "and read after the last replacement was lost.",
         halts=True,
         purposes=("move",),
     ),
@@ -112,6 +105,13 @@ GATES: tuple[Gate, ...] = (
         ("STR",),
         "No means still steers by the entry that was taken out.",
         purposes=("release",),
+    ),
+    Gate(
+        "not held",
+        "plan",
+        ("ELG038",),
+        "No replacement is missing in its namespace.",
+        purposes=_PODS,
     ),
     Gate(
         "worth it",

@@ -16,7 +16,7 @@ from rescheduler.model.moves.past_move import PastMove
 INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
 """Of the compressed state: with new intents, and with what becomes of them, for which there must
 be room whatever was intended. A ConfigMap holds 1 MiB in all, binary data counted as decoded.
-Source: ValidateConfigMap, pkg/apis/core/validation/validation.go, Kubernetes 1.36."""
+Source: ValidateConfigMap, pkg/apis/core/validation/validation.go."""
 
 RECENT_BYTES, OLD_BYTES = 345, 200
 """What a closed move takes, compressed, within `LOOK_BACK` and after it, with names of 90 random

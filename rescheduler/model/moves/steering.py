@@ -34,7 +34,7 @@ _ROWS = (
         about="a MutatingAdmissionPolicy adds node affinity to them (Kubernetes 1.36 and later, or "
         "where v1beta1 is served).",
         # As v1beta1, and where it is enabled.
-        # Source: pkg/features/kube_features.go, MutatingAdmissionPolicy, Kubernetes 1.36.
+        # Source: pkg/features/kube_features.go, MutatingAdmissionPolicy.
         since=34,
         before="has no MutatingAdmissionPolicy; use Webhook",
     ),

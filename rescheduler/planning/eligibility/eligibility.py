@@ -1,4 +1,4 @@
-"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG037, DAT001."""
+"""Whether a pod may be moved at all, whatever a policy would gain: codes ELG001-ELG042, DAT001."""
 
 from collections import Counter
 from collections.abc import Collection, Iterator
@@ -27,6 +27,7 @@ from rescheduler.planning.eligibility.pod_checks import (
     refuse_responders,
     refuse_state,
 )
+from rescheduler.planning.eligibility.replacement_checks import ReplacementChecks
 from rescheduler.planning.eligibility.volume_checks import Attachments
 from rescheduler.planning.eligibility.workload_checks import Surroundings
 from rescheduler.policies.limits import Limits
@@ -70,6 +71,7 @@ class Eligibility:
         self._surroundings = Surroundings(snapshot, limits, history, plan)
         self._needed = NeededPods(snapshot, schedulers)
         self._crash_loops = CrashLoops(snapshot, history)
+        self._replacements = ReplacementChecks(snapshot)
         self.places = Places(snapshot, limits, self._surroundings.refuse_node)
         self._gangs = GangChecks(snapshot, limits, history)
         self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
@@ -101,6 +103,7 @@ class Eligibility:
             or self._refuse_storage(pod, shared.storage, whole=whole)
             or self._surroundings.refuse_moved(each.metadata.uid)
             or self._refuse_workload(pod, shared.workload, whole=whole)
+            or self._replacements.refusal(each)
             or self._crash_loops.refusal(pod)
             or self._refuse_node(pod)
             or shared.namespace
@@ -114,6 +117,7 @@ class Eligibility:
         snapshot, limits, now = self._snapshot, self._limits, self._snapshot.taken
         by_itself = self._calm[snapshot.pod_node[pods]] & self._harmless(pods)
         by_itself &= np.isin(pods, self._surroundings.moved, invert=True)
+        by_itself &= ~self._replacements.refused(pods)
         moves_loops = limits.crashLooping != "Refuse"
         answer: dict[int, Problem] = {}
         for pod, alone in zip(pods.tolist(), by_itself.tolist(), strict=True):
@@ -162,6 +166,7 @@ class Eligibility:
                 suspended=self._gangs.restarted(pod),
             )
             yield ("ELG015", "ELG036", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
+            yield ("ELG041", "ELG042"), self._replacements.refusal(each)
         yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
         yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)

@@ -4,19 +4,21 @@ kube-scheduler does not know NUMA zones. A pod that lands where no zone holds it
 refused by the kubelet (TopologyAffinityError), and its controller tries again at once, perhaps
 for ever and on the same node (kubernetes/kubernetes#84869). The topology manager's policies
 `restricted` and `single-numa-node` refuse what they cannot align
-(pkg/kubelet/cm/topologymanager/policy_*.go, Kubernetes 1.36); the memory manager refuses what no
+(pkg/kubelet/cm/topologymanager/policy_*.go); the memory manager refuses what no
 zones hold under any policy (pkg/kubelet/cm/memorymanager/policy_static.go, Allocate).
 """
 
 import numpy as np
 
 from rescheduler.kubelet.kubelet_states import KubeletStates
+from rescheduler.kubelet.pod_wants import pod_wants
 from rescheduler.kubelet.zone_allocation import ZoneAllocation
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
 
+_TOPOLOGIES = "NodeResourceTopology"
 _TOLERATED = 0.01
 """The probability of a refusal that is taken for none: with it a loop cannot last."""
 
@@ -27,6 +29,9 @@ class Admission:
     def __init__(self, snapshot: Snapshot) -> None:
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._allocation = ZoneAllocation(snapshot) if snapshot.topologies else None
+        self._pods = snapshot.pods
+        unread = _TOPOLOGIES in snapshot.unread
+        self._unread = snapshot.served.get(_TOPOLOGIES, "") if unread else ""
 
     def commit(self, shift: Shift) -> None:
         """Make the move in the working copy."""
@@ -52,6 +57,9 @@ class Admission:
         Nothing certain is known of a node whose NodeResourceTopology disagrees with its pods or
         cannot be read. If its kubelet refuses what it cannot align, it counts as refusing.
         """
+        if self._unread and pod_wants(self._pods[pod].spec).any:
+            said = f"NodeResourceTopology was not read, as {self._unread}"
+            return Problem("FEA007", f"whether a NUMA zone holds it is not known: {said}")
         if self._allocation is None:
             return None
         rejected = self._allocation.rejected(pod, landing.nodes) & (landing.nodes != source)

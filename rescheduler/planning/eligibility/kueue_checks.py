@@ -6,6 +6,7 @@ may be waiting for it, and the queue must be able to admit the like again in the
 what it owns itself.
 """
 
+from collections import Counter
 from functools import cached_property
 
 from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject, admitted_alone
@@ -94,10 +95,7 @@ class KueueChecks:
         if admission.clusterQueue != queue.metadata.name:
             text = f"LocalQueue {local.metadata.name} leads to another ClusterQueue now"
             return Problem(code="ELG035", message=f"{name}: {text}")
-        if (
-            local.spec.stopPolicy not in ("", "None")
-            or local.metadata.deletionTimestamp is not None
-        ):
+        if not local.takes_workloads:
             text = f"LocalQueue {local.metadata.name} admits nothing"
             return Problem(code="ELG035", message=f"{name}: {text}")
         labels = self._labels.get(namespace)
@@ -130,23 +128,59 @@ class KueueChecks:
     def _rivals(self) -> dict[str, str]:
         """What waits, or may, by whose quota it may take; "" where that is not known.
 
-        Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one.
+        Cohorts may be parts of others, so that all ClusterQueues in a cohort count as one. What
+        Kueue does not admit as its queues are takes nothing.
         """
         answer: dict[str, str] = {}
+        hopeless = Counter[str]()
         for bad in self._snapshot.undecodable:
             if bad.kind == WORKLOADS:
                 answer.setdefault("", f"Workload {bad.namespace}/{bad.name} cannot be decoded")
         for each in self._snapshot.gang_objects:
             if each.group == KUEUE and waits(each):
-                local = self._locals.get((each.metadata.namespace, each.spec.queueName or ""))
-                queue = None if local is None else self._queues.get(local.spec.clusterQueue)
-                text = f"Workload {each.metadata.namespace}/{each.metadata.name} waits"
-                answer.setdefault("" if queue is None else _pool(queue), text)
+                pool = self._pool_of(each, hopeless)
+                if pool is not None:
+                    text = f"Workload {each.metadata.namespace}/{each.metadata.name} waits"
+                    answer.setdefault(pool, text)
         for queue in self._snapshot.cluster_queues:
-            if waiting := queue.status.pendingWorkloads:
+            waiting = queue.status.pendingWorkloads - hopeless[queue.metadata.name]
+            if waiting > 0 and queue.takes_workloads:
                 text = f"ClusterQueue {queue.metadata.name} has {counted(waiting, 'Workload')}"
                 answer.setdefault(_pool(queue), f"{text} pending")
         return answer
+
+    def _pool_of(self, workload: GangObject, hopeless: Counter[str]) -> str | None:
+        """Whose quota a Workload that waits may take, "" where that is not known; None: nobody's.
+
+        hopeless: counts, by ClusterQueue, those that wait in one that does not take them.
+        """
+        namespace, name = workload.metadata.namespace, workload.spec.queueName or ""
+        local = self._locals.get((namespace, name))
+        queue = None if local is None else self._queues.get(local.spec.clusterQueue)
+        if local is None or queue is None:
+            return "" if self._unclear(namespace, name, local) else None
+        if not local.takes_workloads:
+            return None
+        if self._takes(queue, namespace):
+            return _pool(queue)
+        hopeless[queue.metadata.name] += 1
+        return None
+
+    def _takes(self, queue: ClusterQueue, namespace: str) -> bool:
+        """Whether it may admit Workloads of the namespace, whose labels may not have been read."""
+        if namespace not in self._labels:
+            return queue.takes_workloads
+        return queue.takes(self._labels[namespace])
+
+    def _unclear(self, namespace: str, name: str, local: LocalQueue | None) -> bool:
+        """Whether a queue that is missing is one that could not be decoded."""
+        wanted = ("LocalQueue", namespace, name)
+        if local is not None:
+            wanted = ("ClusterQueue", "", local.spec.clusterQueue)
+        return any(
+            each.kind == wanted[0] and (each.namespace, each.name) in (wanted[1:], ("", ""))
+            for each in self._snapshot.undecodable
+        )
 
 
 def _pool(queue: ClusterQueue) -> str:

@@ -19,7 +19,7 @@ from rescheduler.policies.limits import Limits
 _MANY_NODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
 """Access modes of a volume that several nodes may have at a time.
 
-Source: isMultiAttachForbidden in pkg/volume/util/util.go, Kubernetes 1.36.
+Source: IsMultiAttachAllowed in pkg/volume/util/util.go.
 """
 
 

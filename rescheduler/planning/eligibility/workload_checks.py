@@ -89,7 +89,7 @@ class Surroundings:
         crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
         suspended: whether its Job is suspended for it, which counts no pod as a failure: the Job
         controller takes its finalizer off first. Source: deleteJobPods in
-        pkg/controller/job/job_controller.go, Kubernetes 1.36.
+        pkg/controller/job/job_controller.go.
         """
         key = (workload, crash_looping, suspended)
         if key not in self._verdicts:

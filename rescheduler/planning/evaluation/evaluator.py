@@ -92,24 +92,26 @@ class Evaluator:
     def refuse_always(self, pod: int) -> Problem | None:
         """What keeps the pod where it is, whatever the plan does; worked out once."""
         if pod not in self._permanent:
-            eligibility, budgets = self.copy.eligibility, self.copy.budgets
-            self._permanent[pod] = eligibility.refusal(pod) or budgets.permanent(pod)
+            copy = self.copy
+            found = copy.eligibility.refusal(pod) or copy.refuse_held(pod)
+            self._permanent[pod] = found or copy.budgets.permanent(pod)
         return self._permanent[pod]
 
     def _refuse_all(self, pods: list[int]) -> dict[int, Problem]:
         """What `refuse_always` answers to each of the pods; those that may move are not in it."""
-        known, eligibility, budgets = self._permanent, self.copy.eligibility, self.copy.budgets
+        known, copy = self._permanent, self.copy
         asked = np.array([pod for pod in pods if pod not in known], dtype=np.int32)
         if len(asked):
-            found = budgets.permanents(asked) | eligibility.refusals(asked)
+            found = copy.budgets.permanents(asked) | copy.refusals_of_held(asked)
+            found |= copy.eligibility.refusals(asked)
             known.update((pod, found.get(pod)) for pod in asked.tolist())
         return {pod: refusal for pod in pods if (refusal := known[pod]) is not None}
 
     def _refuse_in_gang(self, pod: int, gang: Gang) -> Problem | None:
         """As `refuse_always`, where the whole gang of the pod moves with it."""
-        eligibility, budgets = self.copy.eligibility, self.copy.budgets
-        refusal = eligibility.refusal(pod, whole=True) or budgets.permanent(pod)
-        return refusal or budgets.too_large(gang)
+        copy = self.copy
+        refusal = copy.eligibility.refusal(pod, whole=True) or copy.refuse_held(pod)
+        return refusal or copy.budgets.permanent(pod) or copy.budgets.too_large(gang)
 
     def refuse_pods(
         self, pods: tuple[int, ...], *, closed: bool = True, limited: bool = True

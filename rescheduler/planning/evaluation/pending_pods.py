@@ -17,8 +17,8 @@ PASSED_OVER = timedelta(minutes=15)
 """A pod that its scheduler has left Pending for so long, for reasons that cannot be read, takes no
 room: kube-scheduler tries each pod again after 5 minutes at the latest.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go, DefaultPodMaxInUnschedulablePodsDuration,
-Kubernetes 1.36.
+Source: pkg/scheduler/backend/queue/scheduling_queue.go,
+DefaultPodMaxInUnschedulablePodsDuration.
 """
 
 

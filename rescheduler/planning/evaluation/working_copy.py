@@ -30,6 +30,7 @@ from rescheduler.planning.evaluation.ties import precedence
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.demotion import in_force
 from rescheduler.planning.limits.disruption import Disruptions
+from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.terms import ROOM
@@ -100,6 +101,22 @@ class WorkingCopy:
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._versions = count()
         self._start_pass([each for each in self.bindings if each.enforced])
+
+    @cached_property
+    def holds(self) -> Holds:
+        """Who is left alone as earlier moves went wrong."""
+        return holds_of(self.snapshot, self.eligibility, self.limits, self.history)
+
+    def refuse_held(self, pod: int) -> Problem | None:
+        """Why this pod is left alone as earlier moves went wrong, or None."""
+        return self.holds.refusal(self.snapshot.pods[pod].metadata.namespace)
+
+    def refusals_of_held(self, pods: IntArray) -> dict[int, Problem]:
+        """What `refuse_held` answers to each of these; those that are not held are not in it."""
+        if not self.holds.some:
+            return {}
+        found = ((pod, self.refuse_held(pod)) for pod in pods.tolist())
+        return {pod: refusal for pod, refusal in found if refusal is not None}
 
     @cached_property
     def precedence(self) -> IntArray:

@@ -105,7 +105,7 @@ def _loads(copy: WorkingCopy, node: int) -> list[Load]:
     for reading in copy.snapshot.readings.entries:
         if reading.request.subject != "node":
             continue
-        problem = None if reading.thin else reading.problem
+        problem = None if reading.low_coverage else reading.problem
         capacity = None if reading.capacity is None else _known(reading.capacity[node])
         answer.append(
             Load(

@@ -58,7 +58,7 @@ def refuse_released(context: PodContext) -> Problem | None:
     It is none of the Ready ones, so it is not asked what those have to spare; nor does the API
     server ask a disruption budget.
 
-    Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36.
+    Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go.
     """
     merged = _merged(context)
     pod = merged.pod_index[context.move.pod.uid]

@@ -58,7 +58,7 @@ def waits_for_chosen_nodes(pod: Pod) -> bool:
 def unschedulable(pod: Pod) -> bool:
     """Whether the scheduler has tried to place the pod, found no node, and waits for none to free.
 
-    Source: pkg/scheduler/schedule_one.go, handleSchedulingFailure, Kubernetes 1.36.
+    Source: pkg/scheduler/schedule_one.go, handleSchedulingFailure.
     """
     tried = pod.condition("PodScheduled")
     return (

@@ -200,7 +200,7 @@ class Budgets:
     def _free(self, pod: int, index: int) -> bool:
         """Whether the Eviction API takes nothing of this budget for the pod: it is not Ready.
 
-        Source: pkg/registry/core/pod/storage/eviction.go, Kubernetes 1.36. IfHealthyBudget, the
+        Source: pkg/registry/core/pod/storage/eviction.go. IfHealthyBudget, the
         default, asks for as many healthy pods as are desired; those of this plan are gone by then.
         """
         if self._snapshot.pods[pod].ready:

@@ -4,12 +4,22 @@ from collections import Counter
 
 from rescheduler.kube.nodes.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.pod_requests import pod_limits, pod_requests
+from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.pod_requests import container_requests, pod_limits, pod_requests
 from rescheduler.kube.quantity import nanos
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 
 _ONE = nanos(1)
+_SAID = {
+    **{
+        f"{prefix}{name}": ("requests", name)
+        for prefix in ("", "requests.")
+        for name in ("cpu", "memory")
+    },
+    **{f"limits.{name}": ("limits", name) for name in ("cpu", "memory")},
+}
+"""What a quota limits that each container has to say then: its field, and the name in it."""
 _OVERLAPPING = frozenset({"ReplicaSet", "ReplicationController", "Job"})
 
 
@@ -17,8 +27,10 @@ class Quotas:
     """The headroom of every ResourceQuota along the plan.
 
     A ReplicaSet makes the replacement while the old pod terminates, and a quota counts both until
-    then; a StatefulSet waits. Scopes of a quota are not evaluated: each counts every pod of its
-    namespace. All moves of a plan are charged together, though a quota frees up between batches.
+    then; a StatefulSet waits, and finds no room only where the quota is exceeded already, as it was
+    lowered. A quota refuses pods that do not say how much they take of what it limits. Its scopes
+    are not evaluated: each counts every pod of its namespace. All moves of a plan are charged
+    together, though a quota frees up between batches.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -29,18 +41,21 @@ class Quotas:
         self._charged: dict[int, Counter[str]] = {}
 
     def refusal(self, pod: int) -> Problem | None:
-        """BUD004: the first resource of a quota without room for one more such pod."""
+        """BUD004: the first resource of a quota without room for the replacement."""
         each = self._snapshot.pods[pod]
         indices = self._by_namespace.get(each.metadata.namespace)
         if not indices:
             return None
         owner = each.controller
-        if owner is None or owner.kind not in _OVERLAPPING:
+        if owner is None:
             return None
         try:
             wanted = quota_use(each)
             for index in indices:
-                if problem := self._short(index, wanted):
+                overlapping = owner.kind in _OVERLAPPING
+                problem = self._unsaid(index, each)
+                problem = problem or (self._short if overlapping else self._exceeded)(index, wanted)
+                if problem:
                     return Problem(code="BUD004", message=problem)
         except ValueError as error:
             return Problem(code="BUD004", message=f"a quota cannot be compared: {error}")
@@ -53,6 +68,35 @@ class Quotas:
             charged = self._charged.setdefault(index, Counter())
             for resource, amount in quota_use(each).items():
                 charged[resource] += sign * amount
+
+    def _unsaid(self, index: int, pod: Pod) -> str:
+        """What a container does not say, though the quota limits it; pod-level resources do.
+
+        Source: pkg/quota/v1/evaluator/core/pods.go, Constraints, Kubernetes 1.36.
+        """
+        quota = self._snapshot.quotas[index]
+        for resource in sorted((quota.status.hard or {}).keys() & _SAID.keys()):
+            kind, name = _SAID[resource]
+            if name in (getattr(pod.spec.resources, kind, None) or {}):
+                continue
+            for each in every(pod.spec):
+                limits = (each.resources.limits if each.resources else None) or {}
+                if name not in (limits if kind == "limits" else container_requests(each)):
+                    text = f"ResourceQuota {quota.metadata.name} wants {kind} of {name}"
+                    return f"{text}, and container {each.name} has none"
+        return ""
+
+    def _exceeded(self, index: int, wanted: dict[str, int]) -> str:
+        """The first resource of which more is used than the quota allows now."""
+        quota = self._snapshot.quotas[index]
+        used = quota.status.used or {}
+        for resource, limit in sorted((quota.status.hard or {}).items()):
+            if wanted.get(resource) and nanos(used.get(resource, 0)) > nanos(limit):
+                return (
+                    f"ResourceQuota {quota.metadata.name} allows {limit} of {resource}, and "
+                    f"{used.get(resource)} are used: it would not admit the replacement"
+                )
+        return ""
 
     def _short(self, index: int, wanted: dict[str, int]) -> str:
         quota = self._snapshot.quotas[index]
@@ -74,7 +118,7 @@ class Quotas:
 def quota_use(pod: Pod) -> dict[str, int]:
     """What a quota counts for the replacement of a pod, in billionths, by its resource names.
 
-    Source: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper, Kubernetes 1.36.
+    Source: pkg/quota/v1/evaluator/core/pods.go, podComputeUsageHelper.
     """
     answer = {"pods": _ONE, "count/pods": _ONE}
     for resource, amount in pod_requests(pod.spec).items():

@@ -42,7 +42,7 @@ def usable(reading: Reading | None, snapshot: Snapshot) -> bool:
 
     That too few of all have one is none here: each node that counts is looked at.
     """
-    if reading is None or (reading.problem is not None and not reading.thin):
+    if reading is None or (reading.problem is not None and not reading.low_coverage):
         return False
     subject = reading.request.subject
     subjects = len(snapshot.nodes) if subject == "node" else len(snapshot.pods)

@@ -18,6 +18,8 @@ from rescheduler.planning.search.warm_start import last_moves, searched
 
 _SHOWN = frozenset({"GRD012"})
 """Guards under which a plan shows what it would move."""
+_HOLDING = {"GRD008": "GRD008", "ELG038": "GRD003"}
+"""Of each code with which some moves are held: that of the guard where nothing moves for it."""
 
 
 @dataclass(slots=True)
@@ -67,12 +69,18 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = No
 
 
 def _holding_all(refusals: dict[int, Problem]) -> list[Problem]:
-    """GRD008, where nothing moves as Pending pods want the room: one that holds most moves."""
-    held = Counter(each.message for each in refusals.values() if each.code == "GRD008")
+    """What holds most moves, where nothing moves: Pending pods want the room, or moves went wrong.
+
+    Nobody shall take that for a cluster in which there is nothing to do.
+    """
+    held = Counter(each for each in refusals.values() if each.code in _HOLDING)
     if not held:
         return []
-    message, _ = min(held.items(), key=lambda each: (-each[1], each[0]))
-    return [Problem("GRD008", message)]
+    (code, message), _ = min(
+        (((each.code, each.message), count) for each, count in held.items()),
+        key=lambda each: (-each[1], each[0]),
+    )
+    return [Problem(_HOLDING[code], message)]
 
 
 def _searched(evaluator: Evaluator, effort: Effort, last: Plan | None) -> SearchResult:
@@ -84,9 +92,7 @@ def _searched(evaluator: Evaluator, effort: Effort, last: Plan | None) -> Search
 
 def guards_on(copy: WorkingCopy) -> list[Problem]:
     """Every guard that holds on this working copy, as it is."""
-    return holding(
-        copy.snapshot, copy.bindings, copy.eligibility, copy.limits, copy.history, copy.schedulers
-    )
+    return holding(copy.snapshot, copy.bindings, copy.limits, copy.holds, copy.schedulers)
 
 
 def _hold(copy: WorkingCopy, guard: Problem) -> dict[int, Problem]:

@@ -62,7 +62,7 @@ def plan_and_observations(
         finding_history=finding_history,
         attended=outline.attended,
     )
-    before = Before.of(copy.bindings)
+    before = Before.of(copy.bindings, copy.snapshot)
     decision = decide(copy, effort(), last)
     passes = with_landings(copy, decision.passes)
     made = assemble(

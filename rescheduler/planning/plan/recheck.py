@@ -54,6 +54,10 @@ class Recheck:
         """Every guard that holds on this snapshot; to be asked before any move is checked."""
         return guards_on(self._copy)
 
+    def held(self, move: PlannedMove) -> Problem | None:
+        """Why this move is held on this snapshot as earlier ones went wrong, or None."""
+        return self._copy.holds.refusal(move.pod.namespace)
+
     def check(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing and gains predicted now; or why it must not be made.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.readings import FloatArray, ReadingRequest
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.found import Found
 from rescheduler.model.moves.gains import Gain
 from rescheduler.model.moves.history import History
@@ -31,7 +32,7 @@ from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policies.shared.coverage import narrowed
+from rescheduler.policies.shared.coverage import check_coverage, contradictions
 
 MOST_FINDINGS = 20
 MOST_KINDS = 5
@@ -53,17 +54,19 @@ class Before:
     loads: dict[str, FloatArray]
 
     @classmethod
-    def of(cls, bindings: Iterable[Binding]) -> "Before":
+    def of(cls, bindings: Iterable[Binding], snapshot: Snapshot) -> "Before":
         """Ask every term; the loads are copied, because terms go on with theirs."""
+        bindings = list(bindings)
         evaluated = [each for each in bindings if each.term is not None]
         found = {
             each.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
+                for findings in (each.findings, contradictions(each.policy, snapshot))
                 for f in nsmallest(
-                    MOST_FINDINGS, each.findings, key=lambda each: (-each.cost, each.subject)
+                    MOST_FINDINGS, findings, key=lambda each: (-each.cost, each.subject)
                 )
             ]
-            for each in evaluated
+            for each in bindings
         }
         return cls(
             {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
@@ -172,7 +175,7 @@ def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult
     coverage, problem = 0.0, readings.missing(request) if reading is None else reading.problem
     if reading is not None and request.subject != "pair":
         askers = [each.policy for each in copy.bindings if request in each.policy.requests()]
-        expected, problem = narrowed(reading, askers, copy.snapshot)
+        expected, problem = check_coverage(reading, askers, copy.snapshot)
         coverage = reading.covered(expected)
     elif reading is not None:
         coverage = reading.coverage

@@ -24,7 +24,7 @@ SOFT = 0.5
 _OF_KUBERNETES = "node.kubernetes.io/"
 """The taints that Kubernetes sets itself, for a cordon or a node's condition.
 
-Source: k8s.io/api core/v1 well_known_taints.go, Kubernetes 1.36.
+Source: k8s.io/api core/v1 well_known_taints.go.
 """
 
 

@@ -75,8 +75,7 @@ class RequiredPodAffinity:
 
     A pod on a node without the topology's label is in no domain: it is apart from all, and near to
     none. A pod that must be near its own kind may be the first of it. Pods that are being deleted
-    are neither holders nor members. Source: pkg/scheduler/framework/plugins/interpodaffinity,
-    Kubernetes 1.36.
+    are neither holders nor members. Source: pkg/scheduler/framework/plugins/interpodaffinity.
     """
 
     def __init__(

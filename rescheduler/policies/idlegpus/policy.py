@@ -106,7 +106,7 @@ class IdleGPUs(Policy):
         reading = snapshot.readings.find(request)
         if reading is None:
             return snapshot.readings.missing(request)
-        if reading.problem is not None and not reading.thin:
+        if reading.problem is not None and not reading.low_coverage:
             return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
         past = reading.range_samples if request.span else reading.values[np.newaxis]
         if past is None:

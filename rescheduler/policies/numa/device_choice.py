@@ -1,7 +1,7 @@
 """Over how many NUMA zones the devices lie that kube-scheduler would give to a pod.
 
 The allocator knows no zones: it takes the first devices that will do, in the order of each
-ResourceSlice, unless a constraint makes it search on. Source: Kubernetes 1.36,
+ResourceSlice, unless a constraint makes it search on. Source:
 dynamic-resource-allocation/structured/internal/{stable,incubating}, allocateOne and GatherPools.
 """
 

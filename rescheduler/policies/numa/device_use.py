@@ -8,7 +8,7 @@ import numpy as np
 
 from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
-from rescheduler.kube.dra.device_needs import DeviceNeeds
+from rescheduler.kube.dra.device_needs import DeviceNeeds, Needs
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
@@ -259,9 +259,7 @@ class DeviceUse:
                 if len(self._lies(pod)) > 1:
                     self.unmodeled[pod] = "a claim serves its extended resources"
                 continue
-            known = needs.of(snapshot.pods[pod].metadata.namespace, spec)
-            if not isinstance(known, str) and known.parts:
-                known = "it may get parts of devices"
+            known = _one_choice(needs.of(snapshot.pods[pod].metadata.namespace, spec))
             if isinstance(known, str):
                 if len(self._lies(pod)) > 1:
                     self.unmodeled[pod] = known
@@ -271,6 +269,17 @@ class DeviceUse:
                 numbers[id(known)] = -1 if wanted is None else len(self._wanted)
                 self._wanted += [] if wanted is None else [wanted]
             self._of_pod[pod] = numbers[id(known)]
+
+
+def _one_choice(known: tuple[Needs, ...] | str) -> Needs | str:
+    """What is needed, where that is whole devices and there is no choice; else why it is not."""
+    if isinstance(known, str):
+        return known
+    if len(known) > 1:
+        return "its claims have alternatives"
+    if known[0].parts or known[0].partitions:
+        return "it may get parts of devices"
+    return known[0]
 
 
 def _users(snapshot: Snapshot) -> BoolArray:

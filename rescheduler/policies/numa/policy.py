@@ -126,7 +126,9 @@ class Numa(Policy):
         return NumaTerm(snapshot, selected, matched, excess, devices, since)
 
     def _devices(self, snapshot: Snapshot) -> DeviceZones:
-        inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        inventory = DeviceInventory(
+            snapshot.resource_slices, snapshot.node_index, snapshot.device_taint_rules
+        )
         return DeviceZones(inventory, tuple(self.attributes), len(snapshot.nodes))
 
     @property

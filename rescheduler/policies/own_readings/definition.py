@@ -43,8 +43,8 @@ _AT_MOST_ONE = ("device", "zone", "link")
 _CAPACITIES = ("fixed", "query", "allocatable", "node")
 
 
-def _narrowed(query: str) -> str:
-    """A query of which each selector can be narrowed to one cluster."""
+def _matched(query: str) -> str:
+    """A query of which each selector takes the matchers of one cluster."""
     found = selectors(query)
     if not found:
         raise FieldError("selects no series")
@@ -61,7 +61,7 @@ def _narrowed(query: str) -> str:
 
 OwnQuery = Annotated[
     Query,
-    AfterValidator(_narrowed),
+    AfterValidator(_matched),
     WithJsonSchema(
         {"type": "string", "allOf": [{"pattern": QUERY_PATTERN}, {"pattern": r"\$match"}]}
     ),
@@ -91,9 +91,10 @@ class ReadingLabels(Strict):
         None,
         description="The label with the name or an address of the node. Unless given, the first "
         f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
-        "exporter's pod (`namespace` and `pod`); else the host of `instance`. Short and full host "
-        "names match. `by ($node)` keeps all of these labels, `by ($node,$pod)` also those that "
-        "tell the pod.",
+        "exporter's pod (`namespace` and `pod`); else the host of `instance`: an address of a node "
+        "or of a pod (the node is that of the pod; of an address that two nodes have, none), or "
+        "the name of a node. Short and full host names match. `by ($node)` keeps all of these "
+        "labels, `by ($node,$pod)` also those that name the pod.",
     )
     namespace: _LABEL | None = Field(
         None, description="The label with the pod's namespace; `pod` must be given too."
@@ -208,28 +209,26 @@ class WholeOnly(Strict):
     value: str = Field(description="Its value for a GPU that is not in partitions.")
 
 
-class Doubt(Strict):
-    """What shows that a value must not be believed."""
+class RejectRule(Strict):
+    """A sign that a value is wrong, so that it does not count."""
 
     query: OwnQuery = Field(
         description="PromQL, with the same labels as `value`, that answers for those nodes, pods "
         "or devices whose value is wrong, and for nobody else."
     )
-    says: str = Field(description="What it shows, for people.")
+    reason: str = Field(description="What is wrong then, for people.")
 
 
 class OwnReading(Series):
     """A reading of nodes or pods.
 
     Each series must be of one node or pod, or of one device, zone or link of it. What is not a
-    number, below 0, above the highest legal value, older than the policy's `maxAge`, or told twice
+    number, below 0, above the highest legal value, older than the policy's `maxAge`, or given twice
     and differently, counts as absent, and absent is never 0.
     """
 
     unit: Unit = Field(description="Of the values of `value`.")
-    needs: str = Field(
-        "", description="Which exporter tells it, and what that must be told: for people."
-    )
+    needs: str = Field("", description="Which exporter it needs, with which settings: for people.")
     highest: float | None = Field(
         None,
         gt=0,
@@ -245,13 +244,15 @@ class OwnReading(Series):
     )
     alternatives: list[Series] = Field(
         default_factory=list,
-        description="Other ways to the value, in order: each completes what those before it lack.",
+        description="Other sources of the same value, in order: each completes what is missing in "
+        "those before it. What two of them measure differently, by more than 30 points of a ratio "
+        "or 30% of the larger value, has no value. What may differ by more, such as a rate over "
+        "another time, is joined with `or` in one query instead.",
     )
-    doubts: list[Doubt] = Field(
+    rejectWhen: list[RejectRule] = Field(
         default_factory=list,
         description="Who has no value although there is one: a counter that stands still, a value "
-        "that is frozen. Alternatives of `devices` are compared without that: a GPU of which two "
-        "differ by more than 30 points has no value.",
+        "that is frozen.",
     )
     free: Series | None = Field(
         None, description="Of `devices`: what they have besides, so that the value is a share."
@@ -267,13 +268,13 @@ class OwnReading(Series):
     )
     devices: Maker | None = Field(
         None,
-        description="The value is of each GPU of this maker, told by its UUID or the like, and of "
+        description="The value is of each GPU of this maker, known by its UUID or the like, and of "
         "the pods that have it: partitions and GPUs that pods share are understood.",
     )
     wholeOnly: WholeOnly | None = Field(
         None, description="Of `devices`: what tells that a GPU is not in partitions."
     )
-    podsUntold: Yes | None = Field(
+    podsNotReported: Yes | None = Field(
         None,
         description="Of `devices`: the exporter may not tell which pod has a GPU. Unless a series "
         "does, no such pod ought to have a value.",
@@ -332,7 +333,7 @@ class OwnReading(Series):
         """All that is asked for it."""
         ways = (*self.sources, *([self.free] if self.free else ()))
         more = [self.capacity.query if self.capacity else None, self.holders]
-        more += [each.query for each in self.doubts]
+        more += [each.query for each in self.rejectWhen]
         found = (each for way in ways for each in (way.value, way.count, way.dated))
         return tuple(dict.fromkeys(each for each in (*found, *more) if each))
 

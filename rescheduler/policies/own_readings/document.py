@@ -10,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, Strict, at_least_one_of
-from rescheduler.policies.own_readings.definition import LINKS, Doubt, OwnReading, ReadingName
+from rescheduler.policies.own_readings.definition import LINKS, OwnReading, ReadingName, RejectRule
 from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
 from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS, shipped
 
@@ -119,7 +119,7 @@ class Readings(Document):
         description="Definitions by the name of the reading; they replace those of the presets.",
     )
 
-    doubts: list[Doubt] = Field(
+    rejectWhen: list[RejectRule] = Field(
         default_factory=list, description="As those of a reading, for all `readings` here."
     )
     traffic: dict[str, PairReading] = Field(
@@ -144,11 +144,11 @@ class Readings(Document):
 
     @property
     def own_readings(self) -> dict[str, OwnReading]:
-        """Its readings by name, each with the doubts about all of them."""
-        if not self.doubts:
+        """Its readings by name, each with the rules for all of them."""
+        if not self.rejectWhen:
             return self.readings
         return {
-            name: each.model_copy(update={"doubts": [*each.doubts, *self.doubts]})
+            name: each.model_copy(update={"rejectWhen": [*each.rejectWhen, *self.rejectWhen]})
             for name, each in self.readings.items()
         }
 

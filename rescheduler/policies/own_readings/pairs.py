@@ -37,7 +37,7 @@ class End(Strict):
     )
 
 
-def _narrowed(query: str) -> str:
+def _matched(query: str) -> str:
     wide = unmatched(query)
     if wide:
         raise FieldError(
@@ -58,8 +58,8 @@ class PairReading(Strict):
         }
     )
 
-    series: Annotated[SeriesSelector, AfterValidator(_narrowed)] = Field(description=SERIES)
-    query: Annotated[Query, AfterValidator(_narrowed)] | None = Field(None, description=QUERY)
+    series: Annotated[SeriesSelector, AfterValidator(_matched)] = Field(description=SERIES)
+    query: Annotated[Query, AfterValidator(_matched)] | None = Field(None, description=QUERY)
     source: End = Field(description="The workload or pod at one end of the traffic.")
     destination: End | None = Field(None, description="The one at the other end.")
     destinationDomain: PrometheusLabel | None = Field(None, description=DOMAIN)

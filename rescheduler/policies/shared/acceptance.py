@@ -72,7 +72,7 @@ class Acceptance:
     def preferred(self, spec: PodSpec) -> FloatArray | None:
         """(nodes,) the weight of the preferred node affinity that each meets; None without one.
 
-        Source: pkg/scheduler/framework/plugins/nodeaffinity, Score, Kubernetes 1.36.
+        Source: pkg/scheduler/framework/plugins/nodeaffinity, Score.
         """
         terms = node_affinity(spec).preferredDuringSchedulingIgnoredDuringExecution
         return self._selection.preferred(terms).astype(np.float64) if terms else None

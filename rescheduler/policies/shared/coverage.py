@@ -1,11 +1,17 @@
 """Whether enough of what a policy selects has a value, and who has none, by name and cause."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, Reading, ReadingRequest
+from rescheduler.model.cluster.readings import (
+    CONTRADICTIONS,
+    BoolArray,
+    Reading,
+    ReadingRequest,
+)
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.finding import Finding
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
 from rescheduler.policies.base import Policy
@@ -21,16 +27,15 @@ def too_few(
 ) -> Problem | None:
     """Why too few of the selected subjects have a value, with their names by cause; or None.
 
-    One of which two sources contradict each other has no value, and does not count: else whoever is
-    scraped could silence the policy for all. having: what the others have, a fresh value unless
-    given.
+    One whose value is contradicted has none, and does not count: else whoever is scraped could
+    silence the policy for all. having: what the others have, a fresh value unless given.
     """
     request = reading.request
     wanted = reading.expected & selected
     counts = wanted.copy()
-    for lack in reading.lacks:
-        if lack.code == "RDG005":
-            counts[list(lack.subjects)] = False
+    for group in reading.missing:
+        if group.code in CONTRADICTIONS:
+            counts[list(group.subjects)] = False
     present, count = int((known & counts).sum()), int(counts.sum())
     if count or not wanted.any():
         if present >= request.min_coverage * count:
@@ -39,7 +44,7 @@ def too_few(
         text += f"{counted(count, request.subject)} that the policy selects, "
         text += f"less than {request.min_coverage:.0%}"
     else:
-        text = f"{request.name}: sources contradict each other about all that the policy selects"
+        text = f"{request.name}: the values of all that the policy selects are contradicted"
     code, names = _absent(snapshot, reading, wanted & ~known)
     return Problem(code, f"{text}. {names}" if names else text)
 
@@ -49,11 +54,11 @@ def _absent(snapshot: Snapshot, reading: Reading, absent: BoolArray) -> tuple[st
     subjects = snapshot.nodes if reading.request.subject == "node" else snapshot.pods
     found: list[tuple[int, str, str, list[int]]] = []
     left = absent.copy()
-    for lack in reading.lacks:
-        such = [each for each in lack.subjects if absent[each]]
+    for group in reading.missing:
+        such = [each for each in group.subjects if absent[each]]
         left[such] = False
         if such:
-            found.append((len(such), lack.code, lack.cause, such))
+            found.append((len(such), group.code, group.cause, such))
     others = np.flatnonzero(left).tolist()
     if others:
         found.append(
@@ -94,7 +99,28 @@ def selected_by(
     return chosen
 
 
-def narrowed(
+def contradictions(policy: Policy, snapshot: Snapshot) -> Iterator[Finding]:
+    """A finding for each node or pod whose value a policy needs and that is contradicted.
+
+    They cost nothing: what is not known is neither good nor bad.
+    """
+    for request in policy.requests():
+        reading = snapshot.readings.find(request)
+        if reading is None or request.subject == "pair":
+            continue
+        subjects = snapshot.nodes if request.subject == "node" else snapshot.pods
+        chosen = selected_by([policy], request, snapshot)
+        if chosen.shape != reading.expected.shape:
+            continue
+        for group in reading.missing:
+            for subject, detail in zip(group.subjects, group.details, strict=False):
+                if chosen[subject]:
+                    what = f"{request.subject} {_name(subjects[subject])}"
+                    text = f"{request.name} is not known: {detail}"
+                    yield Finding(group.code, what, 0.0, text, aspect=request.name)
+
+
+def check_coverage(
     reading: Reading, policies: Iterable[Policy], snapshot: Snapshot
 ) -> tuple[BoolArray, Problem | None]:
     """Who of those that the policies look at ought to have a value, and the reading's problem.
@@ -105,6 +131,6 @@ def narrowed(
     problem = reading.problem
     if chosen.shape != reading.expected.shape:  # of another cluster: whoever uses it says so
         return reading.expected, problem
-    if reading.thin:
+    if reading.low_coverage:
         problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)
     return reading.expected & chosen, problem

@@ -36,7 +36,7 @@ def read_signal(
     reading = snapshot.readings.find(request)
     if reading is None:
         return snapshot.readings.missing(request)
-    if reading.problem is not None and not reading.thin:
+    if reading.problem is not None and not reading.low_coverage:
         return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
     if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):
         return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")

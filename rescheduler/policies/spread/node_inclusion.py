@@ -46,7 +46,7 @@ class NodeInclusion:
     alone. For ScheduleAnyway the keys are those of such constraints, and a domain counts only if
     one of its nodes passes the filters of nodes alone; free capacity does not count here.
     Source: pkg/scheduler/framework/plugins/podtopologyspread, common.go, calPreFilterState of
-    filtering.go, initPreScoreState and PreScore of scoring.go, Kubernetes 1.36.
+    filtering.go, initPreScoreState and PreScore of scoring.go.
     Equal answers are shared.
     """
 

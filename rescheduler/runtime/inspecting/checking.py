@@ -20,7 +20,7 @@ from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.shared.coverage import narrowed
+from rescheduler.policies.shared.coverage import check_coverage
 from rescheduler.policies.shared.inert import inert
 from rescheduler.policies.shared.matching import selection_of
 from rescheduler.runtime.reading_sources import BUILT_IN
@@ -128,7 +128,7 @@ def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
             asking = [each for each in policies.policies if request in each.requests()]
             expected, problem = reading.expected, reading.problem
             if request.subject != "pair":
-                expected, problem = narrowed(reading, asking, snapshot)
+                expected, problem = check_coverage(reading, asking, snapshot)
             yield _answer(reading, expected, problem, given)
 
 
@@ -139,7 +139,7 @@ def _answer(
     present = expected & ~np.isnan(reading.values)
     values = reading.values[present]
     cost = reading.cost
-    fit = reading.problem is None or reading.thin
+    fit = reading.problem is None or reading.low_coverage
     return ReadingAnswer(
         **given,
         unit=reading.unit,

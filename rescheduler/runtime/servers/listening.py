@@ -6,6 +6,7 @@ import ssl
 import sys
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -35,6 +36,7 @@ class Server(ThreadingHTTPServer):
         patience: float,
     ) -> None:
         self.context: ssl.SSLContext | None = None
+        self.secret: Callable[[], str] = lambda: ""
         self._most = most
         self._patience = patience
         self._lock = threading.Lock()

@@ -1,5 +1,6 @@
 """A server that answers JSON with JSON, quickly, on connections that stay open; with TLS or not."""
 
+import hmac
 import socket
 import ssl
 import time
@@ -53,6 +54,10 @@ class JsonServer(Listening):
         )
         self.server.context = context
 
+    def expect(self, secret: Callable[[], str]) -> None:
+        """Answer only where this follows the path, `/path/SECRET`; "" is nothing."""
+        self.server.secret = secret
+
     def present(self, context: ssl.SSLContext) -> None:
         """Use another certificate for connections to come."""
         self.server.context = context
@@ -85,11 +90,11 @@ def _handler(
         def do_POST(self) -> None:
             began = time.perf_counter()
             self.server.heard_of(self.connection)
-            if not _admitted(self.connection):
+            path = _shown(self.path.partition("?")[0], self.server.secret())
+            if path is None or not _admitted(self.connection):
                 self.close_connection = True
-                self._send(403, b"a client certificate is needed\n", "text/plain")
+                self._send(403, b"who asks has to show that it may\n", "text/plain")
                 return
-            path = self.path.partition("?")[0]
             answer = answers.get(path)
             length = self.headers.get("Content-Length", "")
             if not length.isdigit() or int(length) > most_body:
@@ -118,6 +123,14 @@ def _handler(
             """A scheduler asks twice for each pod; that is not news."""
 
     return Handler
+
+
+def _shown(path: str, secret: str) -> str | None:
+    """The path without the secret at its end; None where it is not there."""
+    if not secret:
+        return path
+    path, _, given = path.rpartition("/")
+    return path if hmac.compare_digest(given.encode(), secret.encode()) else None
 
 
 def _admitted(connection: socket.socket) -> bool:

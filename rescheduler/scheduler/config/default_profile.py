@@ -40,6 +40,7 @@ def profile_of(version: str) -> Profile | None:
         image_volumes_in_threshold=minor >= 37,
         empty_spread_selector=minor >= 38,
         stamps_topology=minor >= 35,
+        alternatives_scored=minor >= 35,
     )
     return replace(made, **gates)
 

@@ -1,6 +1,6 @@
 """Plugin DynamicResources: a pod goes where free devices satisfy its claims."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, Self
 
@@ -15,8 +15,9 @@ from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
+from rescheduler.scheduler.normalizing import ByMaximum, Relative
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
+from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
 
 
@@ -35,13 +36,15 @@ class DeviceUse:
     """
 
     def __init__(self, snapshot: Snapshot, occupancy: Occupancy) -> None:
-        self.inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
+        self.inventory = DeviceInventory(
+            snapshot.resource_slices, snapshot.node_index, snapshot.device_taint_rules
+        )
         self.node = self.inventory.node
         holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, self.inventory)
         self.allocated = holdings.users
         self.taken = holdings.claims
         self.shares = DeviceShares(self.inventory, holdings.parts)
-        self.wanted: Callable[[int], Needs] = lambda _: Needs([])
+        self.wanted: Callable[[int], Sequence[Needs]] = lambda _: ()
         self._held = {
             pod: Held(devices, holdings.freed_parts.get(pod, []))
             for pod, devices in holdings.freed.items()
@@ -53,13 +56,14 @@ class DeviceUse:
             occupancy.watchers.append(self._change)
 
     def free(self) -> BoolArray:
-        """(devices,) those that no claim has."""
-        answer: BoolArray = self.taken == 0
+        """(devices,) those that no claim has, nor parts of them."""
+        answer: BoolArray = (self.taken == 0) & self.inventory.counters.within(self.taken > 0)
         return answer
 
     def room(self, share: Share) -> IntArray:
         """(devices,) how many requests that consume so much each can still serve."""
-        return np.where(self.taken == self.shares.count, self.shares.room(share), 0)
+        able = (self.taken == self.shares.count) & self.inventory.counters.within(self.taken > 0)
+        return np.where(able, self.shares.room(share), 0)
 
     def _change(self, pod: int, node: int, sign: int) -> None:
         """A pod has come to (1) or gone from (-1) a node, and its devices with it."""
@@ -85,23 +89,38 @@ class DeviceUse:
         """Whether nobody has come to devices that were held in whole, or to a part of them."""
         parts = [part.device for part in held.parts]
         whole = [device for device in held.devices if device not in parts]
-        return not self.taken[whole].any() and self.shares.fit(held.parts)
+        return bool(self.free()[whole].all()) and self.shares.fit(held.parts)
 
     def _first_fit(self, pod: int, node: int) -> Held:
-        """The first free devices of the node that will do: which ones, only the allocator knows."""
+        """The first free devices of the node that will do: which ones, only the allocator knows.
+
+        Of alternatives, those of the first that can be had; where none can, of the last.
+        """
+        held, missing = Held([], []), 0
+        for wanted in self.wanted(pod):
+            held, missing = self._first_of(wanted, node)
+            if not missing:
+                break
+        return held
+
+    def _first_of(self, wanted: Needs, node: int) -> tuple[Held, int]:
+        """The same for one choice of alternatives, and how many devices it lacks."""
         chosen: list[int] = []
         parts: list[Part] = []
-        wanted = self.wanted(pod)
+        missing, free = 0, self.free()
         for devices, number in wanted.needs:
-            here = devices[(self.node[devices] == node) & (self.taken[devices] == 0)]
+            here = devices[(self.node[devices] == node) & free[devices]]
             count = number or len(devices)
-            chosen += [each for each in here.tolist() if each not in chosen][:count]
+            found = [each for each in here.tolist() if each not in chosen][:count]
+            chosen += found
+            missing += max(number - len(found), 0)
         for devices, number, share in wanted.parts:
             here = devices[self.node[devices] == node]
             first = np.repeat(here, self.room(share)[here])[:number].tolist()
             chosen += first
+            missing += number - len(first)
             parts += [each for device in first if (each := self.shares.part(share, device))]
-        return Held(chosen, parts)
+        return Held(chosen, parts), missing
 
 
 class DeviceClaims:
@@ -113,6 +132,8 @@ class DeviceClaims:
             use.inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
         )
         self._extended = extended_names(snapshot.device_classes)
+        self._rules = bool(snapshot.device_taint_rules)
+        self._rules_unread = "DeviceTaintRule" in snapshot.unread
         pods = snapshot.pods
         use.wanted = lambda pod: self.needs(pods[pod].metadata.namespace, pods[pod].spec)
 
@@ -121,37 +142,39 @@ class DeviceClaims:
         """Of all pods, with the devices in the working copy."""
         return cls(handle.snapshot, DeviceUse(handle.snapshot, handle.occupancy))
 
-    def problem(self, pod: Pod, *, extended: bool, capacity: bool) -> str | None:
-        """Why the allocation for this pod cannot be predicted, or None.
-
-        extended: device classes may serve extended resources. capacity: devices that allow multiple
-        allocations are given in parts.
-        """
-        if extended:
+    def problem(self, pod: Pod, profile: Profile) -> str | None:
+        """Why the allocation for this pod by such a scheduler cannot be predicted, or None."""
+        if profile.extended_devices:
             name = served_by_class(pod.spec, self._extended)
             if name:
                 return f"{name} may be served by a device class"
         if not pod.spec.resourceClaims:
             return None
+        if profile.device_taint_rules and self._rules_unread:
+            return "it has resource claims, and DeviceTaintRule was not read"
+        if self._rules and not profile.device_taint_rules:
+            return "its scheduler does not follow DeviceTaintRules, of which there are some"
         if not pod.node and pod.metadata.uid in self.use.allocated:
             return "its resource claims have devices already, but it is not bound"
         known = self._needs.of(pod.metadata.namespace, pod.spec)
         if isinstance(known, str):
             return known
-        if known.capacity and not capacity:
+        if any(each.capacity for each in known) and not profile.consumable_capacity:
             return "it may get a part of a device, and DRAConsumableCapacity is off"
+        if any(each.partitions for each in known) and not profile.partitions:
+            return "it may get a partition of a device, and DRAPartitionableDevices is off"
         return None
 
-    def needs(self, namespace: str, spec: PodSpec) -> Needs:
-        """What a pod without a problem needs."""
+    def needs(self, namespace: str, spec: PodSpec) -> tuple[Needs, ...]:
+        """What a pod without a problem needs: the alternatives of its claims in their order."""
         known = self._needs.of(namespace, spec)
-        return Needs([]) if isinstance(known, str) else known
+        return () if isinstance(known, str) else known
 
 
 class DynamicResources(Plugin):
     """Which devices are chosen is left to the allocator: only whether a choice exists counts.
 
-    Source: dynamic-resource-allocation/structured and plugins/dynamicresources, Kubernetes 1.36.
+    Source: dynamic-resource-allocation/structured and plugins/dynamicresources.
     """
 
     name: ClassVar[str] = "DynamicResources"
@@ -160,6 +183,8 @@ class DynamicResources(Plugin):
     gates: ClassVar[tuple[Gate, ...]] = (
         Gate("DRAExtendedResource", 36, "extended_devices"),
         Gate("DRAConsumableCapacity", 36, "consumable_capacity"),
+        Gate("DRAPartitionableDevices", 36, "partitions"),
+        Gate("DRADeviceTaintRules", 37, "device_taint_rules"),
     )
     unresolvable: ClassVar[bool] = True
     needs_pre_score: ClassVar[bool] = False
@@ -179,18 +204,41 @@ class DynamicResources(Plugin):
 
     def problem(self, pod: Pod) -> str | None:
         """What the allocator would do is not known, or whether it is asked at all."""
-        profile = self._profile
-        return self._claims.problem(
-            pod, extended=profile.extended_devices, capacity=profile.consumable_capacity
-        )
+        return self._claims.problem(pod, self._profile)
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose free devices can serve all claims at once."""
+        served = [self._served(each) for each in self._choices(pod)]
+        if not served:
+            return None
+        if len(served) == 1:
+            return served[0]
+        return lambda: np.any([each() for each in served], axis=0)
+
+    def score(self, pod: Replacement) -> Score | None:
+        """An earlier alternative that can be had is better."""
+        choices = self._choices(pod)
+        if not self._profile.alternatives_scored or not any(each.points for each in choices):
+            return None
+        served = [(each.points, self._served(each)) for each in choices]
+
+        def scored(nodes: IntArray) -> Relative:
+            points = np.zeros(len(nodes), dtype=np.int64)
+            for worth, serves in reversed(served):
+                points[serves()[nodes]] = worth
+            return ByMaximum(points)
+
+        return scored
+
+    def _choices(self, pod: Replacement) -> Sequence[Needs]:
+        """Its needs, where it has any, in the order of its alternatives."""
         if not pod.spec.resourceClaims:
-            return None
-        needs = self._claims.needs(pod.namespace, pod.spec)
-        if not needs.needs and not needs.parts:
-            return None
+            return ()
+        choices = self._claims.needs(pod.namespace, pod.spec)
+        return choices if any(each.needs or each.parts for each in choices) else ()
+
+    def _served(self, needs: Needs) -> Filter:
+        """The nodes whose free devices can serve one choice of alternatives."""
         if needs.needs and not needs.needs[0].number:
             return partial(self._all_free, needs.needs[0].devices)
         places, group = self._groups(needs.common)

@@ -186,7 +186,7 @@ class Rules:
 class InterPodAffinity(Plugin):
     """Counts pods from where they are now; terminating pods still count.
 
-    Source: pkg/scheduler/framework/plugins/interpodaffinity, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/interpodaffinity.
     """
 
     name: ClassVar[str] = "InterPodAffinity"

@@ -25,7 +25,7 @@ from rescheduler.scheduler.profile import Profile
 
 
 class NodeAffinity(Plugin):
-    """Source: pkg/scheduler/framework/plugins/nodeaffinity, Kubernetes 1.36."""
+    """Source: pkg/scheduler/framework/plugins/nodeaffinity."""
 
     name: ClassVar[str] = "NodeAffinity"
     weight: ClassVar[int] = 2

@@ -14,7 +14,7 @@ from rescheduler.scheduler.profile import Profile
 def needed_features(spec: PodSpec) -> Iterator[str]:
     """The features without which a node cannot run the pod.
 
-    Source: component-helpers/nodedeclaredfeatures/features, Kubernetes 1.36.
+    Source: component-helpers/nodedeclaredfeatures/features.
     """
     containers = (*spec.containers, *(spec.initContainers or ()))
     if any(

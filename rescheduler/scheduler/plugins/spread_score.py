@@ -32,7 +32,7 @@ class BySpread:
     """A node's raw cost depends on how many domains are scored with it.
 
     scored: (feasible,) the nodes that have all keys; the others get 0.
-    Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/podtopologyspread/scoring.go.
     """
 
     def __init__(self, counts: list[SpreadCount], scored: BoolArray) -> None:

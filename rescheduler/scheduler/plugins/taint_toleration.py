@@ -22,7 +22,7 @@ from rescheduler.scheduler.profile import Profile
 
 
 class TaintToleration(Plugin):
-    """Source: pkg/scheduler/framework/plugins/tainttoleration, Kubernetes 1.36."""
+    """Source: pkg/scheduler/framework/plugins/tainttoleration."""
 
     name: ClassVar[str] = "TaintToleration"
     weight: ClassVar[int] = 3

@@ -66,7 +66,7 @@ class SpreadContext:
 class TopologySpread(Plugin):
     """Counts the live pods of a domain from where they are now.
 
-    Source: pkg/scheduler/framework/plugins/podtopologyspread, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/podtopologyspread.
     """
 
     name: ClassVar[str] = "PodTopologySpread"

@@ -23,6 +23,7 @@ from rescheduler.sources.kubernetes.decode import (
     Unreadable,
     collector_off,
     decode_page,
+    holding,
     problem_of,
 )
 from rescheduler.sources.kubernetes.discovery import Discovery
@@ -37,7 +38,7 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     Kind,
 )
 from rescheduler.sources.kubernetes.pages import read_page
-from rescheduler.sources.kubernetes.transport import Answer, Connection
+from rescheduler.sources.kubernetes.transport import Answer, Connection, ServerFailed
 from rescheduler.wire.object_paths import collection_path, named
 
 RESTARTS = 2
@@ -238,8 +239,10 @@ class _Reader:
             if kind.name not in MAKERS or idle:
                 each.spec.template = None
             elif template is not None:
-                template.spec.volumes = None
+                template.spec.volumes = holding(template.spec.volumes or [])
                 template.spec = self._sharing.share(template.spec)
+                writes = each.metadata.managedFields or ()
+                each.metadata.managedFields = [w for w in writes if w.of_template] or None
             kept.append(each)
         return kept
 
@@ -291,7 +294,7 @@ class _Reader:
         token, self.first = "", None
         while True:
             asked = {**query, **({"continue": token} if token else {})}
-            answer = read_page(self._connection, path, asked, self._until)
+            answer = self._page(kind, path, asked)
             self.first = self.first or answer
             if answer.status == 410:
                 return None, []
@@ -326,6 +329,14 @@ class _Reader:
                 break
         return items, undecodable
 
+    def _page(self, kind: Kind, path: str, query: dict[str, str]) -> Answer:
+        try:
+            return read_page(self._connection, path, query, self._until)
+        except ServerFailed as fault:
+            if not kind.extension:
+                raise
+            return fault.answer
+
     def _older(self, kind: Kind, path: str) -> str:
         """Where the kind is served, if not in the newest version that is read; "" if nowhere."""
         if path != kind.path or not kind.older or self._discovery.serves(path):
@@ -335,6 +346,8 @@ class _Reader:
     def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
         """A kind that cannot be listed: a fault, unless the cluster says that it has none such.
 
+        An extension may fail alone, as where the webhook that converts its objects is down: then
+        only the pods that it governs cannot be judged.
         An account without the right gets 403 for a kind that is not served, too.
         """
         if kind.extension and not self._discovery.serves(path):
@@ -346,6 +359,11 @@ class _Reader:
                 self.served[kind.name] = f"it is served as {', '.join(others)}; {read} {verb} read"
             if kind.noted or others:
                 self.unread.append(kind.name)
+            return
+        fails_alone = kind.extension and answer.status >= 500
+        if fails_alone or (kind.optional and answer.status == 403):
+            self.served[kind.name] = f"it answered {answer.status}: {answer.message}"
+            self.unread.append(kind.name)
             return
         fault = _Refused if answer.status == 403 else ClusterUnavailable
         raise fault(

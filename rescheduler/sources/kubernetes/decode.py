@@ -167,7 +167,7 @@ class Sharing:
         pod.node = self.text(spec.nodeName or "")
         spec.nodeName = None
         if spec.volumes is not None:
-            spec.volumes = [each for each in spec.volumes if _holds_something(each)] or None
+            spec.volumes = holding(spec.volumes)
         key = (PodSpec, self._encode(spec))
         known = self._known.get(key)
         if known is None:
@@ -223,19 +223,13 @@ class Sharing:
         return self.share(image)  # type: ignore[no-any-return]
 
 
+def holding(volumes: list[Volume]) -> list[Volume] | None:
+    """The volumes that matter: one with configuration, secrets or tokens is but a name here."""
+    return [each for each in volumes if _holds_something(each)] or None
+
+
 def _holds_something(volume: Volume) -> bool:
-    """Whether a volume matters: one with configuration, secrets or tokens is but a name here."""
-    return (
-        volume.emptyDir is not None
-        or volume.persistentVolumeClaim is not None
-        or volume.hostPath is not None
-        or volume.ephemeral is not None
-        or volume.image is not None
-        or volume.gcePersistentDisk is not None
-        or volume.awsElasticBlockStore is not None
-        or volume.iscsi is not None
-        or volume.rbd is not None
-    )
+    return volume != Volume(name=volume.name)
 
 
 def _spec_problem(spec: PodSpec) -> str | None:

@@ -8,6 +8,7 @@ from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
 from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
 from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Base, Node, Pod
 
@@ -18,7 +19,8 @@ class Kind:
 
     older: its paths in versions that are read where the newer ones are not served, newest first.
     extension: not every cluster serves it. noted: that it is not served is said, since pods that
-    need it cannot be judged then.
+    need it cannot be judged then. optional: where the right to it is missing, pods that it governs
+    are left alone, and others are not.
     """
 
     name: str
@@ -27,6 +29,7 @@ class Kind:
     right: str
     extension: bool = False
     noted: bool = False
+    optional: bool = False
     older: tuple[str, ...] = ()
 
 
@@ -74,6 +77,13 @@ LISTS = {
         "/api/v1/resourcequotas",
         kinds.ResourceQuota,
         "list resourcequotas",
+    ),
+    "limit_ranges": Kind(
+        "LimitRange",
+        "/api/v1/limitranges",
+        LimitRange,
+        "list limitranges",
+        optional=True,
     ),
     "topologies": Kind(
         "NodeResourceTopology",
@@ -123,6 +133,15 @@ LISTS = {
             ),
         )
     },
+    "device_taint_rules": Kind(
+        "DeviceTaintRule",
+        "/apis/resource.k8s.io/v1/devicetaintrules",
+        devices.DeviceTaintRule,
+        "list devicetaintrules.resource.k8s.io",
+        extension=True,
+        optional=True,
+        older=_older("resource.k8s.io", ("v1", "v1beta2"), "devicetaintrules"),
+    ),
     "storage_capacities": Kind(
         "CSIStorageCapacity",
         "/apis/storage.k8s.io/v1/csistoragecapacities",

@@ -7,6 +7,8 @@ cluster's own addresses alone, so that who may change our settings cannot have t
 
 import copy
 import warnings
+from collections.abc import Iterable
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,12 +18,15 @@ from kubernetes.client import ApiClient
 from prometheus_client.parser import text_string_to_metric_families
 from urllib3.exceptions import InsecureRequestWarning
 
+from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.problem import Problem
 from rescheduler.sources.kubernetes.transport import Connection
 
+PORT = 10259
+"""Where kube-scheduler listens unless it is told otherwise."""
 TIMEOUT = 10.0
 """Seconds for each of the two answers."""
 
@@ -31,25 +36,60 @@ _FEATURE = "kubernetes_feature_enabled"
 _BUILD = "kubernetes_build_info"
 
 
-def foreign_address(url: str, snapshot: Snapshot, server: str) -> str:
-    """Why that address is none of the cluster's own, or "".
+def foreign_address(url: str, snapshot: Snapshot, server: str, *, proven: bool = False) -> str:
+    """Why what answers there may be none of the cluster's own schedulers, or "".
 
-    Its own are those of its nodes, Services of kube-system by name, and the API server's host.
-    server: the address of the API server.
+    Its own are Services of kube-system by name, and on its nodes and the API server's host the port
+    of kube-scheduler; any pod may listen on the others.
+    server: the address of the API server. proven: whether a certificate of an authority that was
+    given for the scheduler alone will prove it, whatever its port is.
     """
-    host = urlsplit(url).hostname or ""
-    own = {urlsplit(server).hostname}
-    for node in snapshot.nodes:
-        own.add(node.metadata.name)
-        own |= {each.address for each in node.status.addresses or ()}
+    parts = urlsplit(url)
+    host, port = parts.hostname or "", parts.port or 443
     names = {s.metadata.name for s in snapshot.services if s.metadata.namespace == "kube-system"}
-    own |= {f"{name}.kube-system{end}" for name in names for end in _SERVICE_ENDINGS}
-    if host in own:
+    if host in {f"{name}.kube-system{end}" for name in names for end in _SERVICE_ENDINGS}:
+        return ""
+    nodes = {node.metadata.name for node in snapshot.nodes if host in _hosts(node)}
+    if not nodes and host != urlsplit(server).hostname:
+        return (
+            f"{host} of --scheduler-url is neither a node's address, nor a Service of kube-system, "
+            "nor the API server's host; our credentials are sent to those alone"
+        )
+    if proven or (not nodes and (port == PORT or _is_loopback(host))):
+        return ""
+    if nodes and _is_schedulers(port, [pod for pod in snapshot.pods if pod.node in nodes]):
         return ""
     return (
-        f"{host} of --scheduler-url is neither a node's address, nor a Service of kube-system, nor "
-        "the API server's host; our credentials are sent to those alone"
+        f"what listens on port {port} of {host} may be another program than kube-scheduler, and "
+        "our credentials are sent to no other: let --scheduler-url name its own port, or give the "
+        "authority that signed its certificate with --scheduler-ca-file"
     )
+
+
+def _hosts(node: Node) -> set[str]:
+    return {node.metadata.name, *(each.address for each in node.status.addresses or ())}
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _is_schedulers(port: int, pods: Iterable[Pod]) -> bool:
+    """Whether nobody but kube-scheduler can listen on that port of a node with these pods."""
+    strange = False
+    for pod in pods:
+        containers, shared = pod.spec.containers, pod.spec.hostNetwork
+        ports = [each for one in containers for each in one.ports or ()]
+        if pod.metadata.namespace != "kube-system":
+            strange = strange or shared or port in {each.hostPort for each in ports}
+        elif shared and any(each.name == "kube-scheduler" for each in containers):
+            own = {each.containerPort for each in ports} or {PORT}
+            if port in own:
+                return True
+    return port == PORT and not strange
 
 
 def read_scheduler(

@@ -81,6 +81,14 @@ class RequestRefused(ClusterUnavailable):
     """The API server, or what is before it, does not want this very request: too long, or odd."""
 
 
+class ServerFailed(ClusterUnavailable):
+    """The API server fails at this request, and perhaps at no other. answer: what it said."""
+
+    def __init__(self, message: str, hint: str, answer: Answer) -> None:
+        super().__init__(message, hint)
+        self.answer = answer
+
+
 @dataclass(slots=True)
 class Connection:
     """An API server that can be asked. `api` is what the acting side needs.
@@ -220,9 +228,12 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
         429: "the API server is overloaded; a later cycle tries again.",
     }
     hint = hints.get(answer.status, "this is not a Kubernetes API server, or it is failing.")
+    said = f"{host}{path} answered {answer.status}: {answer.message}"
+    if answer.status >= 500:
+        return ServerFailed(said, hint, answer)
     about_it = 400 <= answer.status < 500 and answer.status not in _OF_ALL
     fault = RequestRefused if about_it else ClusterUnavailable
-    return fault(f"{host}{path} answered {answer.status}: {answer.message}", hint)
+    return fault(said, hint)
 
 
 def _message(body: bytes) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Collection
 import numpy as np
 
 from rescheduler.model.cluster.readings import (
+    CONTRADICTIONS,
     BoolArray,
     DeviceValue,
     FloatArray,
-    Lack,
+    MissingValues,
     Reading,
     ReadingRequest,
 )
@@ -21,7 +22,7 @@ from rescheduler.sources.prometheus.gpu_section import GpuSection
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import show
 from rescheduler.sources.prometheus.plain_section import PlainSection, about
-from rescheduler.sources.prometheus.section import Ask, Context, Section, no_series
+from rescheduler.sources.prometheus.section import Ask, Context, Section, metric_of, no_series
 
 
 class Assembly:
@@ -80,11 +81,22 @@ class Assembly:
         size, problems = len(self._subjects), self._context.problems
         values, ages = np.full(size, np.nan), np.full(size, np.nan)
         capacity, devices = self.capacity, list[DeviceValue]()
-        for section in self._sections:
+        origin = np.full(size, -1, dtype=np.int16)
+        for number, section in enumerate(self._sections):
             found = section.fold()
             for subject, value in found.values.items():
-                if section.wanted[subject] and np.isnan(values[subject]):
+                if not section.wanted[subject]:
+                    continue
+                if origin[subject] < 0:
                     values[subject], ages[subject] = value
+                    origin[subject] = number
+                    continue
+                first, ratio = self._sections[origin[subject]], section.own.most == 1.0
+                one = metric_of(first.own), float(values[subject])
+                other = metric_of(section.own), value.value
+                name = self._context.name_of(subject)
+                if problems.contradict(subject, name, one, other, ratio=ratio):
+                    values[subject] = ages[subject] = np.nan
             if found.capacity and self._context.of_nodes:
                 capacity = np.full(size, np.nan) if capacity is None else capacity
                 known = list(found.capacity)
@@ -110,8 +122,8 @@ class Assembly:
             query=query,
             notes=problems.notes(),
             problem=problem or short,
-            thin=short is not None,
-            lacks=self._lacks(values, expected),
+            low_coverage=short is not None,
+            missing=self._missing_values(values, expected),
             convention=self._convention(),
             devices=tuple(devices),
         )
@@ -156,7 +168,7 @@ class Assembly:
         honored = {"exported_pod": " (honor_labels: false)", "pod": " (honor_labels: true)"}
         return f"{said}, pods by {by}{honored.get(by, '')}" if by else said
 
-    def _lacks(self, values: FloatArray, expected: BoolArray) -> tuple[Lack, ...]:
+    def _missing_values(self, values: FloatArray, expected: BoolArray) -> tuple[MissingValues, ...]:
         """Who ought to have a value and has none, by cause."""
         problems, found = self._context.problems, dict[tuple[str, str], list[int]]()
         for each in np.flatnonzero(expected & np.isnan(values)).tolist():
@@ -166,7 +178,12 @@ class Assembly:
                 cause = section.cause(each)
             found.setdefault((problems.codes.get(each, "RDG003"), cause), []).append(each)
         return tuple(
-            Lack(code, cause if len(such) > 1 else self._one(such[0], cause), tuple(such))
+            MissingValues(
+                code,
+                cause if len(such) > 1 else self._one(such[0], cause),
+                tuple(such),
+                tuple(self._one(each, cause) for each in such) if code in CONTRADICTIONS else (),
+            )
             for (code, cause), such in sorted(found.items())
         )
 

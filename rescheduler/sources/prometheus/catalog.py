@@ -1,7 +1,6 @@
 """The built-in readings, as the documents that ship with the package define them."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.policies.own_readings.definition import (
@@ -9,31 +8,8 @@ from rescheduler.policies.own_readings.definition import (
     NODE_LABELS,
     OWNER_LABELS,
     OwnReading,
-    Series,
 )
 from rescheduler.policies.own_readings.document import built_in
-
-
-class Definition(NamedTuple):
-    """A built-in reading: what each exporter's document defines it by."""
-
-    name: str
-    parts: tuple[OwnReading, ...]
-
-    @property
-    def unit(self) -> str:
-        """Of the reading's values."""
-        return unit_of(self.name, self.parts)
-
-    @property
-    def sources(self) -> list[Series]:
-        """All ways to it, exporter by exporter."""
-        return [each for part in self.parts for each in part.sources]
-
-    @property
-    def holders(self) -> str:
-        """The query for which pods have the devices, or ""."""
-        return holders_of(self.parts)
 
 
 def holders_of(definitions: Iterable[OwnReading]) -> str:
@@ -49,16 +25,16 @@ def unit_of(name: str, parts: Iterable[OwnReading]) -> str:
     return "ratio" if name.startswith("node.") and first.relative else first.unit
 
 
-def _catalog() -> dict[str, Definition]:
+def _catalog() -> dict[str, tuple[OwnReading, ...]]:
     found: dict[str, tuple[OwnReading, ...]] = {}
     for document in built_in():
         for name, each in document.own_readings.items():
             found[name] = (*found.get(name, ()), each)
-    return {name: Definition(name, parts) for name, parts in found.items()}
+    return found
 
 
 CATALOG = _catalog()
-"""Every built-in reading by its name."""
+"""What the document of each exporter defines every built-in reading by, by its name."""
 
 
 def definitions_of(
@@ -70,7 +46,7 @@ def definitions_of(
     the devices of a maker, nothing for those.
     """
     own: tuple[OwnReading, ...] = request.own or ()
-    known = CATALOG[request.name].parts if request.name in CATALOG else ()
+    known = CATALOG.get(request.name, ())
     if not all(each.resources or each.devices for each in own):
         return own, ()
     makers = {each.devices for each in own if each.devices}

@@ -29,6 +29,7 @@ from rescheduler.sources.prometheus.identity import (
     workload_of,
 )
 from rescheduler.sources.prometheus.measuring import (
+    DIFFER,
     SLACK,
     Key,
     ReadingProblems,
@@ -48,11 +49,6 @@ from rescheduler.sources.prometheus.section import (
     no_series,
 )
 
-DIFFER = 0.3
-"""Points by which two ways to the load of a GPU may differ. The engine's share of active time and
-that in which any kernel ran are not the same, yet both are near 0 for an idle GPU and near 1 for a
-busy one; a profiling module that has stopped, or somebody else's exporter, is farther off."""
-
 
 def _by_device(source: Series) -> str:
     mean = f"({source.value})" + (f" / ({source.count})" if source.count else "")
@@ -70,16 +66,15 @@ class GpuSection(Section):
             wanted: BoolArray = expectation.ready & expectation.of_makers(known)
         else:
             wanted = expectation.running & (expectation.pod_gpus > 0)
-        super().__init__(context, wanted)
+        super().__init__(definitions[0], context, wanted)
         self._definitions = definitions
-        self._first = definitions[0]
         self.unowned: list[Labels] = []
         # Of nodes also where the reading is of pods: what is wrong with a device is said of both.
         self._problems = context.problems if context.of_nodes else ReadingProblems()
 
     def capacity(self) -> FloatArray | None:
         """(nodes,) how many GPUs pods can have there."""
-        if self._first.capacity is None or not self._context.of_nodes:
+        if self.own.capacity is None or not self._context.of_nodes:
             return None
         gpus = self._context.cluster.expectation.gpus
         return np.where(gpus > 0, gpus, np.nan)
@@ -99,7 +94,7 @@ class GpuSection(Section):
             return Folded({})
         context = self._context
         problems, expectation = context.problems, context.cluster.expectation
-        if context.of_nodes and self._first.combine == "Largest":
+        if context.of_nodes and self.own.combine == "Largest":
             return self._worst()
         loads = self._loads()
         if not context.of_nodes:
@@ -107,7 +102,7 @@ class GpuSection(Section):
             return Folded(self._pods(loads))
         rows = {key: load.value for key, load in loads.items()}
         shares = {key: (load.value.value, load.used) for key, load in loads.items()}
-        if self._first.free is None:
+        if self.own.free is None:
             answer = folding.gpu_load(rows, expectation, problems)
         else:
             free: dict[Key, Value] = {}
@@ -125,40 +120,39 @@ class GpuSection(Section):
 
     def _worst(self) -> Folded:
         sources = [source for each in self._asked_for() for source in each.sources]
-        rows = self.completed(sources, self._measured)
-        self.doubted(
-            [doubt for each in self._asked_for() for doubt in each.doubts], self._key, rows
-        )
         gpus = self._context.cluster.expectation.gpus
+        rows = self.completed(sources, self._measured, gpus)
+        rules = [rule for each in self._asked_for() for rule in each.rejectWhen]
+        self.reject(rules, self._key, rows)
         values = folding.worst(rows, gpus, self._context.problems)
         return Folded(values, {}, self._by_device(rows))
 
     def _pods(self, loads: Mapping[Key, DeviceLoad]) -> folding.Found:
         context = self._context
         pods = context.cluster.snapshot.pods
-        found, untold = folding.pod_gpus(
+        found, unreported = folding.pod_gpus(
             loads,
             context.cluster.expectation,
             context.cluster.pod_node,
             context.problems,
             pods,
-            in_gpus=self._first.unit == "GPUs",
+            in_gpus=self.own.unit == "GPUs",
         )
         self.wanted = self.wanted.copy()
-        self.wanted[untold] = False
-        self._leave_out_untold(loads)
-        if untold:
+        self.wanted[unreported] = False
+        self._leave_out_unreported(loads)
+        if unreported:
             text = "RDG012: pods that share GPUs, of which nobody reports who has which"
-            context.problems.note(text, pods[untold[0]].key, len(untold))
+            context.problems.note(text, pods[unreported[0]].key, len(unreported))
         return found
 
-    def _leave_out_untold(self, loads: Mapping[Key, DeviceLoad]) -> None:
-        """Expect nothing of the pods of an exporter that tells no pod."""
+    def _leave_out_unreported(self, loads: Mapping[Key, DeviceLoad]) -> None:
+        """Expect nothing of the pods of an exporter that reports no pods."""
         cluster = self._context.cluster
         home, makers = cluster.pod_node, cluster.expectation.makers
         for own in self._definitions:
             of = own.devices
-            if not own.podsUntold or any(
+            if not own.podsNotReported or any(
                 load.used and of in makers[node] for (node, _), load in loads.items()
             ):
                 continue
@@ -167,7 +161,7 @@ class GpuSection(Section):
             ]
             if such:
                 self.wanted[such] = False
-                text = f"RDG012: pods with GPUs of {of}, whose exporter does not tell pods"
+                text = f"RDG012: pods with GPUs of {of}, whose exporter does not report pods"
                 self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
 
     def _loads(self) -> dict[Key, DeviceLoad]:
@@ -180,14 +174,14 @@ class GpuSection(Section):
                 loads = device_loads(
                     self._of_maker(each, self.groups(source, self._key)),
                     self._pod_of,
-                    highest=self._first.most,
+                    highest=self.own.most,
                     max_age=context.request.max_age,
                     problems=problems,
                 )
                 for key in completed(found, loads, problems):
                     origin[key] = source
                 if is_complete(found, gpus) and all(
-                    load.told for load in found.values() if load.used
+                    load.reported for load in found.values() if load.used
                 ):
                     break
         if not context.past:
@@ -195,7 +189,7 @@ class GpuSection(Section):
         ways: dict[str | None, list[Series]] = {}
         for each in () if context.past else self._asked_for():
             ways.setdefault(each.devices, []).extend(each.sources)
-            self.doubted(each.doubts, self._key, found)
+            self.reject(each.rejectWhen, self._key, found)
         for sources in ways.values():
             for one, other in combinations(sources, 2):
                 self._disputed(one, other, found)
@@ -208,7 +202,7 @@ class GpuSection(Section):
             of_node.setdefault(key[0], set()).add(metric_of(source))
         for node, metrics in of_node.items():
             if len(metrics) > 1:
-                what = f"nodes whose GPUs are told by {' and '.join(sorted(metrics))}"
+                what = f"nodes whose GPUs are reported by {' and '.join(sorted(metrics))}"
                 name = self._context.cluster.snapshot.nodes[node].metadata.name
                 self._context.problems.note(what, name)
 
@@ -219,16 +213,12 @@ class GpuSection(Section):
         for each in self._context.send(query).samples:
             key = keys.get(device_of(each.metric)) if has_identity(each.metric) else None
             there = number(each.value[1])
-            if key is None or key not in found or not 0 <= there <= self._first.most + SLACK:
+            if key is None or key not in found or not 0 <= there <= self.own.most + SLACK:
                 continue
-            here = found[key].value.value
-            if abs(there - here) <= DIFFER:
-                continue
-            del found[key]
-            name = self._context.cluster.snapshot.nodes[key[0]].metadata.name
-            text = f"{key[1]} of {name}: {here:.0%} by {metric_of(one)}"
-            text += f", {there:.0%} by {metric_of(other)}"
-            self._problems.refuse(key[0], "RDG005", "GPUs of which two sources differ", text)
+            what = f"{key[1]} of {self._context.cluster.snapshot.nodes[key[0]].metadata.name}"
+            sources = (metric_of(one), found[key].value.value), (metric_of(other), there)
+            if self._problems.contradict(key[0], what, *sources, ratio=True):
+                del found[key]
 
     def _asked_for(self) -> list[OwnReading]:
         """The definitions of makers of which a node that counts has devices."""
@@ -261,7 +251,7 @@ class GpuSection(Section):
             del groups[key]
 
     def _measured(self, source: Series) -> dict[Key, Value]:
-        return self.measure(source, self._key, self._first.most)
+        return self.measure(source, self._key)
 
     def going_on(self, samples: list[Sample]) -> list[Sample]:
         """The times of series that have not ended."""

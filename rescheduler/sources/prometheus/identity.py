@@ -9,7 +9,7 @@ from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import NODE_LABELS
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.labels import Labels
+from rescheduler.sources.prometheus.labels import remembered
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
@@ -55,6 +55,8 @@ def read_holders(
 
 
 _ADDRESS = re.compile(r"[0-9.]+|.*:.*")
+_OF_NODE = (*NODE_LABELS, "instance")
+_OF_TARGET = (*_OF_NODE, "namespace", "pod")
 
 
 class PodFound(NamedTuple):
@@ -75,6 +77,7 @@ class Identity:
         }
         self._pod_node = snapshot.pod_node.tolist()
         self._addresses = _addresses(snapshot)
+        self._targets = _targets(snapshot, self._addresses)
         self._hosts = _hosts(snapshot)
         self._daemons = _daemons(snapshot)
         self._known: dict[tuple[str | None, ...], int] = {}
@@ -83,25 +86,13 @@ class Identity:
         """The index of the node that a series is about, or -1.
 
         In this order: a label with the name of a node; the exporter's pod, whose node the API
-        server knows; the host of `instance`, as a name or an address of a node.
+        server knows; the host of `instance`: the address of a node or pod, or the name of a node.
         """
-        return self._node(labels, own=True)
+        return remembered(labels, "node", self._find_node)
 
-    def _node(self, labels: Mapping[str, str], *, own: bool) -> int:
+    def _find_node(self, labels: Mapping[str, str], own: bool = True) -> int:
         """own: whether `namespace` and `pod` are the exporter's own."""
-        if not isinstance(labels, Labels):
-            return self._find_node(labels, own=own)
-        found: int | None = labels.known.get("own node" if own else "node")
-        if found is None:
-            found = self._find_node(labels, own=own)
-            labels.known["own node" if own else "node"] = found
-        return found
-
-    def _find_node(self, labels: Mapping[str, str], *, own: bool) -> int:
-        get = labels.get
-        key = (*(get(label) for label in NODE_LABELS), get("instance"))
-        if own:
-            key = (*key, get("namespace"), get("pod"))
+        key = tuple(map(labels.get, _OF_TARGET if own else _OF_NODE))
         found = self._known.get(key)
         if found is None:
             self._known[key] = found = self._look_up(labels, own=own)
@@ -110,7 +101,7 @@ class Identity:
     def convention(self, labels: Mapping[str, str]) -> tuple[str, str]:
         """Which labels of a series tell its node, and its pod: "" where none does."""
         node = next((each for each in NODE_LABELS if self.named(labels.get(each, "")) >= 0), "")
-        if not node and self._node(labels, own=True) >= 0:
+        if not node and self.node(labels) >= 0:
             by_pod = (labels.get("namespace", ""), labels.get("pod", "")) in self._pods
             node = "namespace and pod of the exporter" if by_pod else "instance"
         pod = next((each for each in ("exported_pod", "pod_name") if labels.get(each)), "")
@@ -122,16 +113,13 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
-        if not isinstance(labels, Labels):
-            return self._find_pod(labels)
-        found: PodFound | None = labels.known.get("pod")
-        if found is None:
-            found = labels.known["pod"] = self._find_pod(labels)
-        return found
+        return remembered(labels, "pod", self._find_pod)
 
     def _find_pod(self, labels: Mapping[str, str]) -> PodFound:
         (namespace, name), exported = workload_of(labels)
-        node = self._node(labels, own=exported) if (namespace, name) in self._pods else -1
+        node = -1
+        if (namespace, name) in self._pods:
+            node = self.node(labels) if exported else self._find_node(labels, own=False)
         return self.named_pod(namespace, name, node)
 
     def named(self, name: str) -> int:
@@ -169,7 +157,9 @@ class Identity:
         exporter = self._pods.get((labels.get("namespace", ""), labels.get("pod", "")), -1)
         if own and exporter >= 0 and self._pod_node[exporter] >= 0:
             return int(self._pod_node[exporter])
-        return self.named(_host(labels.get("instance", "")))
+        host = _host(labels.get("instance", ""))
+        target = self._targets.get(host)
+        return self.named(host) if target is None else target
 
 
 def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
@@ -194,6 +184,19 @@ def _addresses(snapshot: Snapshot) -> dict[str, int]:
             if known != index:
                 answer[address.address] = -1
     answer.pop("", None)
+    return answer
+
+
+def _targets(snapshot: Snapshot, addresses: Mapping[str, int]) -> dict[str, int]:
+    """Address of a node or pod to its node, -1 where two nodes have it.
+
+    Pods in the host's network have their node's; those that have ended may have another's by now.
+    """
+    answer = dict(addresses)
+    for pod, node in zip(snapshot.pods, snapshot.pod_node.tolist(), strict=True):
+        address = pod.status.podIP
+        if address and node >= 0 and pod.status.phase not in ("Succeeded", "Failed"):
+            answer[address] = node if answer.get(address, node) == node else -1
     return answer
 
 

@@ -1,14 +1,15 @@
 """Labels of series that come again at every instant of a range: what they mean is read once."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+_Found = TypeVar("_Found")
 
 
 class Labels(dict[str, str]):
     """The labels of one series, with what was worked out of them.
 
-    series: what tells it from others. Whoever works out something keeps it in `known` by a name of
-    its own; it must follow from the labels and the snapshot alone.
+    series: what tells it from others. known: by name, what follows from them and the snapshot.
     """
 
     __slots__ = ("known", "series")
@@ -17,6 +18,18 @@ class Labels(dict[str, str]):
         super().__init__(labels)
         self.series = frozenset(labels.items())
         self.known: dict[str, Any] = {}
+
+
+def remembered(
+    labels: Mapping[str, str], name: str, find: Callable[[Mapping[str, str]], _Found]
+) -> _Found:
+    """What `find` makes of the labels, looked up once where they are kept."""
+    if not isinstance(labels, Labels):
+        return find(labels)
+    if name not in labels.known:
+        labels.known[name] = find(labels)
+    found: _Found = labels.known[name]
+    return found
 
 
 class SeenLabels:

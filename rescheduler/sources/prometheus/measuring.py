@@ -17,6 +17,17 @@ SLACK = 0.05
 _RATIO_TOLERANCE, _TOLERANCE = 0.05, 0.1
 
 
+DIFFER = 0.3
+"""By how much what two sources measure may differ: of ratios in itself, else as a share of the
+larger. A GPU's share of active time and that in which any kernel ran, or a node's CPU with and
+without waiting for disks, are not the same, yet both are near 0 for what is idle and near 1 for
+what is busy; a module that has stopped, or somebody else's exporter, is farther off."""
+
+
+Measured = tuple[str, float]
+"""The name of a source, and what it measured."""
+
+
 class Value(NamedTuple):
     """A value and its age in seconds."""
 
@@ -43,6 +54,28 @@ class ReadingProblems:
         if code >= self.codes.get(subject, ""):
             self.codes[subject], self.causes[subject] = code, (what, example)
         self.note(f"{code}: {what}", example)
+
+    def contradict(
+        self,
+        subject: int,
+        what: str,
+        one: Measured,
+        other: Measured,
+        *,
+        ratio: bool,
+    ) -> bool:
+        """Whether two sources differ; then the subject has no value because of this."""
+        values = one[1], other[1]
+        if abs(values[0] - values[1]) <= DIFFER * (1.0 if ratio else max(values)):
+            return False
+        text = [f"{value:.0%}" if ratio else f"{value:.4g}" for value in values]
+        said = f"{text[0]} by {one[0]}, {text[1]} by {other[0]}"
+        self.refuse(subject, "RDG005", "sources that differ", f"{what}: {said}")
+        return True
+
+    def contradicted(self, subject: int) -> bool:
+        """Whether several values of the subject differ, or are not to be believed."""
+        return self.codes.get(subject, "") >= "RDG005"
 
     def adopt(self, other: "ReadingProblems", part_of: Mapping[int, int]) -> None:
         """What was wrong with larger parts, said of the subjects that are in them.
@@ -150,14 +183,14 @@ def _resolve_one(
         _refuse_stale(key, rows, max_age, problems)
         return None
     best = max(live, key=lambda row: row.value)
-    least = min(row.value for row in live)
+    least = min(live, key=lambda row: row.value)
     allowed = _RATIO_TOLERANCE if highest == 1.0 else _TOLERANCE * best.value
-    if best.value - least > allowed:
+    if best.value - least.value > allowed:
         problems.refuse(
             key[0],
             "RDG005",
             "several series that differ",
-            f"{least:g} and {best.value:g} of {show(best.labels)}",
+            _both(least, best),
         )
         return None
     if len(live) > 1:
@@ -168,6 +201,16 @@ def _resolve_one(
     if best.weight > 0 and ended:
         value = (best.value * best.weight + sum(r.value * r.weight for r in ended)) / weight
     return Value(min(max(value, 0.0), highest), max(best.age or 0.0, 0.0))
+
+
+def _both(one: Row, other: Row) -> str:
+    """The values of two rows with the labels in which they differ, and those that both have."""
+    both = dict(one.labels.items() & other.labels.items())
+    first, second = (
+        f"{row.value:g} by {show({k: v for k, v in row.labels.items() if k not in both})}"
+        for row in (one, other)
+    )
+    return f"{first}, {second} of {show(both)}"
 
 
 def _refuse_stale(key: Key, rows: list[Row], max_age: float, problems: ReadingProblems) -> None:

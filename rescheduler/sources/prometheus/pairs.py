@@ -50,15 +50,15 @@ def queries(request: ReadingRequest) -> tuple[str, str]:
     return value, f"max by ({by}) (timestamp({request.series}))"
 
 
-def unnarrowed(request: ReadingRequest, match: str) -> Problem | None:
-    """RDG011 where queries are narrowed to one cluster, and what the operator wrote would not be.
+def unmatched_problem(request: ReadingRequest, match: str) -> Problem | None:
+    """RDG011 where queries select one cluster by matchers, and the operator's would select all.
 
     Another cluster may have pods and zones of the same names. match: as `fill` takes it.
     """
     if not match or all("$match" in each for each in queries(request)):
         return None
     which = "series" if "$match" not in request.series else "query"
-    text = f"{getattr(request, which)} has no $match, so it would not be narrowed to {match[:-1]}"
+    text = f"{getattr(request, which)} has no $match, so {match[:-1]} would not be in it"
     return Problem("RDG011", text)
 
 

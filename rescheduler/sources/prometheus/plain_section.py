@@ -61,12 +61,11 @@ class PlainSection(Section):
         wanted = self.about & (expectation.ready if context.of_nodes else expectation.running)
         if not context.of_nodes and own.rate:
             wanted &= context.cluster.snapshot.pod_age >= context.request.window
-        super().__init__(context, wanted)
-        self._own = own
+        super().__init__(own, context, wanted)
 
     def capacity(self) -> FloatArray | None:
         """(nodes,) what the nodes have of the resource that the definition names."""
-        named = self._own.capacity.node if self._own.capacity else None
+        named = self.own.capacity.node if self.own.capacity else None
         if named is None or not self._context.of_nodes:
             return None
         array = np.array(
@@ -81,16 +80,18 @@ class PlainSection(Section):
     def cause(self, subject: int) -> str:
         """See Section."""
         del subject
-        return no_series(self._own)
+        return no_series(self.own)
 
     def fold(self) -> Folded:
         """See Section."""
-        own, context = self._own, self._context
+        own, context = self.own, self._context
         if not self.wanted.any() and not own.reported:
             return Folded({})
         holders: list[Holder] = []
-        values = self.completed(own.sources, lambda source: self._measured(source, holders))
-        self.doubted(own.doubts, self._whole, values)
+        values = self.completed(
+            own.sources, lambda source: self._measured(source, holders), self.wanted
+        )
+        self.reject(own.rejectWhen, self._whole, values)
         if own.reported:
             self.wanted = self.wanted.copy()
             self.wanted[[key[0] for key in values if context.cluster.expectation.ready[key[0]]]] = (
@@ -108,10 +109,10 @@ class PlainSection(Section):
 
     def _measured(self, source: Series, holders: list[Holder]) -> dict[Key, Value]:
         groups = self.groups(source, self._key)
-        if source.unit not in (None, self._own.unit):
+        if source.unit not in (None, self.own.unit):
             groups = self._per_capacity(groups)
         holders += self._holders(groups)
-        return self.resolved(groups, self._own.most)
+        return self.resolved(groups, self.own.most)
 
     def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
         capacity = self.capacity()
@@ -123,7 +124,7 @@ class PlainSection(Section):
         }
 
     def _nodes(self, values: Mapping[Key, Value], holders: list[Holder]) -> Folded:
-        own = self._own
+        own = self.own
         whole = self._capacities()
         found: dict[int, Value] = {}
         capacities: dict[int, float] = {}
@@ -147,7 +148,7 @@ class PlainSection(Section):
         self, node: int, parts: Mapping[str, Value], room: Mapping[str, float]
     ) -> tuple[Value, float] | None:
         """The node's value, and how much 1.0 of it is."""
-        own, problems = self._own, self._context.problems
+        own, problems = self.own, self._context.problems
         age = max(each.age for each in parts.values())
         name = self._context.cluster.snapshot.nodes[node].metadata.name
         declared = own.capacity is not None and own.capacity.node is not None
@@ -170,7 +171,7 @@ class PlainSection(Section):
 
     def _complete_parts(self, node: int, parts: Mapping[str, Value]) -> bool:
         """Whether every device that the node offers is there, and no other."""
-        own, snapshot = self._own, self._context.cluster.snapshot
+        own, snapshot = self.own, self._context.cluster.snapshot
         if not own.resources or not own.labels.device:
             return True
         number = float(devices_offered(snapshot, own.resources)[node])
@@ -189,7 +190,7 @@ class PlainSection(Section):
 
     def _pods(self, values: Mapping[Key, Value]) -> Iterator[tuple[int, Value]]:
         """The sum over a pod's devices, of which it has all that it asked for, and shares none."""
-        own, problems = self._own, self._context.problems
+        own, problems = self.own, self._context.problems
         cluster = self._context.cluster
         pods, home = cluster.snapshot.pods, cluster.pod_node
         if not own.labels.part:
@@ -217,7 +218,7 @@ class PlainSection(Section):
 
     def _capacities(self) -> Callable[[int, str, int], float]:
         """How much 1.0 is of a part of a node that has so many; NaN where it is not known."""
-        capacity = self._own.capacity
+        capacity = self.own.capacity
         if capacity is None:
             return lambda _node, _part, _parts: 1.0
         if capacity.query is not None:
@@ -230,12 +231,12 @@ class PlainSection(Section):
             fixed = capacity.fixed
             return lambda _node, _part, _parts: fixed
         known = self.capacity()
-        offers = count(self._own, self._context) if known is None else known
+        offers = count(self.own, self._context) if known is None else known
         return lambda node, _part, parts: float(offers[node]) / parts
 
     def _key(self, labels: Labels) -> Key | None:
         """The node or pod, and the part of it, that a series is about."""
-        problems, of = self._context.problems, self._own.labels
+        problems, of = self._context.problems, self.own.labels
         subject, reason = self._subject(labels)
         if subject < 0:
             problems.note(reason, show(labels))
@@ -254,7 +255,7 @@ class PlainSection(Section):
         """The node or pod, -1 where there is none, and why."""
         if self._context.of_nodes:
             return self._node_of(labels), "series that name no node of this cluster"
-        identity, of = self._context.cluster.identity, self._own.labels
+        identity, of = self._context.cluster.identity, self.own.labels
         if of.namespace is None or of.pod is None:
             found = identity.pod(labels)
         else:
@@ -263,7 +264,7 @@ class PlainSection(Section):
         return found.number, f"series of {found.reason}"
 
     def _node_of(self, labels: Labels) -> int:
-        identity, label = self._context.cluster.identity, self._own.labels.node
+        identity, label = self._context.cluster.identity, self.own.labels.node
         return identity.node(labels) if label is None else identity.named(labels.get(label, ""))
 
     def dated_by_key(
@@ -276,7 +277,7 @@ class PlainSection(Section):
         undated = [key for key, rows in groups.items() if all(row.age is None for row in rows)]
         if not undated or not dated:
             return groups
-        context, part, pod = self._context, self._own.labels.part, self._own.labels.pod or "pod"
+        context, part, pod = self._context, self.own.labels.part, self.own.labels.pod or "pod"
 
         def of_node_alone(labels: Labels) -> bool:
             return not context.of_nodes and not (labels.get(pod) or labels.get("exported_pod"))
@@ -303,7 +304,7 @@ class PlainSection(Section):
 
     def _holders(self, groups: Mapping[Key, list[Row]]) -> list[Holder]:
         """Which pods have the devices, where the definition names their labels."""
-        of, cluster = self._own.labels, self._context.cluster
+        of, cluster = self.own.labels, self._context.cluster
         if of.namespace is None or of.pod is None or not of.device or not self._context.of_nodes:
             return []
         return [

@@ -20,7 +20,13 @@ from rescheduler.sources.prometheus.clusters import QUESTION, several_in, severa
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import number
-from rescheduler.sources.prometheus.pairs import DISTANCE, TRAFFIC, read_pairs, unnarrowed, unread
+from rescheduler.sources.prometheus.pairs import (
+    DISTANCE,
+    TRAFFIC,
+    read_pairs,
+    unmatched_problem,
+    unread,
+)
 from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
 
 __all__ = ["Prometheus", "PrometheusReadings", "read_readings"]
@@ -37,6 +43,7 @@ def read_readings(
     with collector_off():
         # What a policy needs to be evaluated at all comes first, should the time not do for more.
         found = [cycle.read(request) for request in sorted(set(requests))]
+        cycle.forget_answers()
         return Readings(tuple(map(cycle.with_past, map(cycle.of_one_cluster, found))))
 
 
@@ -110,14 +117,14 @@ class _Cycle:
 
     def of_one_cluster(self, reading: Reading) -> Reading:
         """The reading, unless rows of several clusters were or may be among the answers."""
-        own = None if reading.thin else reading.problem
-        doubt = self._several or own or self._unsure
-        return reading if doubt is None else replace(reading, problem=doubt, thin=False)
+        own = None if reading.low_coverage else reading.problem
+        problem = self._several or own or self._unsure
+        return reading if problem is None else replace(reading, problem=problem, low_coverage=False)
 
     def with_past(self, reading: Reading) -> Reading:
         """The reading with its past, where that was asked for and the reading is fit."""
         request = reading.request
-        unfit = reading.problem is not None and not reading.thin
+        unfit = reading.problem is not None and not reading.low_coverage
         if not request.span or unfit or not (request.own or request.name in CATALOG):
             return reading
         return with_range_samples(reading, self._cluster, self._begin(), self._past(request))
@@ -141,7 +148,7 @@ class _Cycle:
 
     def _read_pairs(self, request: ReadingRequest) -> Reading:
         """A reading of what the operator named."""
-        problem = unnarrowed(request, self._prometheus.match)
+        problem = unmatched_problem(request, self._prometheus.match)
         if problem is not None:
             return unread(request, problem)
 
@@ -187,6 +194,10 @@ class _Cycle:
             answer = self._prometheus.query(promql, self._at, self._until)
             self._answers[promql] = answer
         return answer
+
+    def forget_answers(self) -> None:
+        """Free the memory of all answers: the past is asked for by other queries."""
+        self._answers.clear()
 
     def _clock_note(self, at: float) -> str:
         ahead = at - self._cluster.snapshot.taken.timestamp()

@@ -15,7 +15,7 @@ import numpy as np
 
 from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
-from rescheduler.policies.own_readings.definition import Doubt, OwnReading, Series
+from rescheduler.policies.own_readings.definition import OwnReading, RejectRule, Series
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
@@ -63,6 +63,13 @@ class Context:
         """Whether the reading is of nodes, and else of pods."""
         return self.request.subject == "node"
 
+    def name_of(self, subject: int) -> str:
+        """The name of a node, or namespace and name of a pod."""
+        snapshot = self.cluster.snapshot
+        return (
+            snapshot.nodes[subject].metadata.name if self.of_nodes else snapshot.pods[subject].key
+        )
+
     def ask(self, template: str) -> list[Sample]:
         """The rows of a template's answer.
 
@@ -87,9 +94,13 @@ class Folded(NamedTuple):
 
 
 class Section(ABC):
-    """One part of a reading. wanted: (subjects,) who ought to have a value by it."""
+    """One part of a reading.
 
-    def __init__(self, context: Context, wanted: BoolArray) -> None:
+    own: what it is defined by first. wanted: (subjects,) who ought to have a value by it.
+    """
+
+    def __init__(self, own: OwnReading, context: Context, wanted: BoolArray) -> None:
+        self.own = own
         self._context = context
         self.wanted = wanted
 
@@ -110,21 +121,41 @@ class Section(ABC):
         """
 
     def completed(
-        self, sources: Sequence[Series], measure: Callable[[Series], dict[Key, Value]]
+        self,
+        sources: Sequence[Series],
+        measure: Callable[[Series], dict[Key, Value]],
+        wanted: BoolArray | FloatArray,
     ) -> dict[Key, Value]:
-        """The values of the preferred source, completed by those of the next where it has none."""
+        """The values of the preferred source, completed by those of the next where it has none.
+
+        wanted: (subjects,) how many values each ought to have.
+        What two of them measure differently is left out, but of the past, where nobody compares.
+        """
         found: dict[Key, Value] = {}
+        origin: dict[Key, Series] = {}
         for source in sources:
             for key, value in measure(source).items():
-                if self._context.problems.codes.get(key[0], "") < "RDG005":
-                    found.setdefault(key, value)
-            if is_complete(found, self.wanted):
+                if key in found:
+                    self._compare(key, origin[key], source, found, value)
+                elif not self._context.problems.contradicted(key[0]):
+                    found[key], origin[key] = value, source
+            if self._context.past and is_complete(found, wanted):
                 break
         return found
 
-    def measure(self, source: Series, key_of: KeyOf, highest: float) -> dict[Key, Value]:
+    def _compare(
+        self, key: Key, one: Series, other: Series, found: dict[Key, Value], value: Value
+    ) -> None:
+        """Leave out a value from which that of another source differs."""
+        context = self._context
+        what = f"{key[1]} of {context.name_of(key[0])}" if key[1] else context.name_of(key[0])
+        here, there = (metric_of(one), found[key].value), (metric_of(other), value.value)
+        if context.problems.contradict(key[0], what, here, there, ratio=self.own.most == 1.0):
+            del found[key]
+
+    def measure(self, source: Series, key_of: KeyOf) -> dict[Key, Value]:
         """One trusted value of each node, pod or device that a source knows."""
-        return self.resolved(self.groups(source, key_of), highest)
+        return self.resolved(self.groups(source, key_of), self.own.most)
 
     def resolved(self, groups: Mapping[Key, list[Row]], highest: float) -> dict[Key, Value]:
         """One trusted value of each key."""
@@ -156,20 +187,20 @@ class Section(ABC):
         )
         return self.dated_by_key(found, dated)
 
-    def doubted(self, doubts: Sequence[Doubt], key_of: KeyOf, values: dict[Key, Any]) -> None:
-        """Leave out the values that must not be believed, with the reason.
+    def reject(self, rules: Sequence[RejectRule], key_of: KeyOf, values: dict[Key, Any]) -> None:
+        """Leave out the values that a rule of the definition rejects, with the reason.
 
         key_of: a device, or "" for all that a node or pod has.
         """
         problems = self._context.problems
-        for doubt in () if self._context.past else doubts:
-            for each in self._context.send(doubt.query).samples:
+        for rule in () if self._context.past else rules:
+            for each in self._context.send(rule.query).samples:
                 key = key_of(each.metric)
                 such = [one for one in values if one == key or (key == (one[0], ""))]
                 for one in such:
                     del values[one]
                 if such:
-                    problems.refuse(such[0][0], "RDG016", doubt.says, show(each.metric))
+                    problems.refuse(such[0][0], "RDG016", rule.reason, show(each.metric))
 
     def note_jobs(self, samples: Sequence[Sample]) -> None:
         """Say so where series of one name come from several jobs; learn which labels they have."""

@@ -41,6 +41,31 @@ def prometheus3(folder: Path, exporter_port: int, **labels: str) -> Prometheus:
     return Prometheus(folder, exporter_port, binary=binaries()["prometheus"], labels=labels)
 
 
+def thanos(name: str, arguments: list[str], folder: Path) -> Engine:
+    """One of its programs."""
+    (port,) = free_ports(1)
+    address = f"127.0.0.1:{port}"
+    command = [str(binaries()["thanos"]), *arguments, f"--http-address={address}"]
+    command += ["--log.level=warn", "--http-grace-period=0s"]
+    return Engine(name, command, folder, f"http://{address}", "/-/ready")
+
+
+def _sidecar(prometheus: Prometheus) -> tuple[str, list[str]]:
+    """Where the sidecar of a Prometheus serves its series, and its arguments."""
+    (port,) = free_ports(1)
+    address = f"127.0.0.1:{port}"
+    arguments = ["sidecar", f"--prometheus.url={prometheus.url}"]
+    return address, [*arguments, f"--tsdb.path={prometheus.data}", f"--grpc-address={address}"]
+
+
+def _querier(stores: list[str], *replica_labels: str) -> list[str]:
+    """The arguments of a querier of these, which drops these labels."""
+    (port,) = free_ports(1)
+    arguments = ["query", f"--grpc-address=127.0.0.1:{port}"]
+    arguments += [f"--endpoint-strict={store}" for store in stores]
+    return [*arguments, *(f"--query.replica-label={label}" for label in replica_labels)]
+
+
 class Thanos:
     """Two Prometheus with their sidecars, and the queriers in front of them.
 
@@ -50,7 +75,6 @@ class Thanos:
 
     def __init__(self, folder: Path, exporter_port: int) -> None:
         """Start all of it; `stop` ends what there is, also after a failed start."""
-        self._binary = str(binaries()["thanos"])
         self._folder = folder
         self._port = exporter_port
         self._stops: list[Callable[[], None]] = []
@@ -77,34 +101,15 @@ class Thanos:
         labels = {"replica": str(number), "cluster": cluster}
         prometheus = prometheus3(self._folder / f"replica-{number}", self._port, **labels)
         self._stops.append(prometheus.stop)
-        (port,) = free_ports(1)
-        arguments = [
-            "sidecar",
-            f"--prometheus.url={prometheus.url}",
-            f"--tsdb.path={prometheus.data}",
-            f"--grpc-address=127.0.0.1:{port}",
-        ]
+        address, arguments = _sidecar(prometheus)
         self._engine(f"sidecar-{number}", arguments)
-        return f"127.0.0.1:{port}"
+        return address
 
     def _query(self, name: str, stores: list[str], *replica_labels: str) -> Engine:
-        (port,) = free_ports(1)
-        return self._engine(
-            name,
-            [
-                "query",
-                f"--grpc-address=127.0.0.1:{port}",
-                *(f"--endpoint-strict={store}" for store in stores),
-                *(f"--query.replica-label={label}" for label in replica_labels),
-            ],
-        )
+        return self._engine(name, _querier(stores, *replica_labels))
 
     def _engine(self, name: str, arguments: list[str]) -> Engine:
-        (port,) = free_ports(1)
-        address = f"127.0.0.1:{port}"
-        command = [self._binary, *arguments, f"--http-address={address}", "--log.level=warn"]
-        command.append("--http-grace-period=0s")
-        engine = Engine(name, command, self._folder, f"http://{address}", "/-/ready")
+        engine = thanos(name, arguments, self._folder)
         self._stops.append(engine.stop)
         return engine
 
@@ -119,11 +124,12 @@ class Thanos:
             self._stops.pop()()
 
 
-def victoria_metrics(folder: Path, exporter_port: int, interval: int = 1) -> Engine:
-    """A single node that scrapes by itself."""
+def victoria_metrics(folder: Path, exporter_port: int | None, interval: int = 1) -> Engine:
+    """A single node that scrapes by itself, or without a port what it is sent."""
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "victoria-metrics.yaml"
-    config.write_text(yaml.safe_dump(scrape_config(exporter_port, interval)))
+    scrapes = {} if exporter_port is None else scrape_config(exporter_port, interval)
+    config.write_text(yaml.safe_dump(scrapes))
     (port,) = free_ports(1)
     command = [
         str(binaries(BACKENDS)["victoria-metrics"]),
@@ -209,8 +215,11 @@ TENANT = "X-Scope-OrgID"
 class Mimir(Written):
     """All of Mimir in one process, with tenants: `team-a` has the series."""
 
-    def __init__(self, folder: Path, exporter_port: int) -> None:
-        """Start all of it; `stop` ends what there is, also after a failed start."""
+    def __init__(self, folder: Path, exporter_port: int | None) -> None:
+        """Start all of it; `stop` ends what there is, also after a failed start.
+
+        exporter_port: None where somebody else sends series.
+        """
         super().__init__(folder)
         http, grpc, gossip = free_ports(3)
         config = folder / "mimir.yaml"
@@ -219,11 +228,77 @@ class Mimir(Written):
             program = str(binaries(BACKENDS)["mimir"])
             self._engine("mimir", [program, f"-config.file={config}"], http, "/ready")
             self.url = f"http://127.0.0.1:{http}/prometheus"
-            write = f"http://127.0.0.1:{http}/api/v1/push"
-            self._send(exporter_port, write, headers={TENANT: "team-a"})
+            self.write = f"http://127.0.0.1:{http}/api/v1/push"
+            if exporter_port is not None:
+                self._send(exporter_port, self.write, headers={TENANT: "team-a"})
         except BaseException:
             self.stop()
             raise
+
+
+class SameSamples:
+    """Prometheus, Thanos, Mimir and VictoriaMetrics, all with the samples of the same scrapes."""
+
+    def __init__(self, folder: Path, page: str) -> None:
+        """Start all, and scrape what is served at `page`, an address and path, every second."""
+        self._stops: list[Callable[[], None]] = []
+        try:
+            mimir = Mimir(folder / "mimir", None)
+            self._stops.append(mimir.stop)
+            victoria = victoria_metrics(folder / "victoria", None)
+            self._stops.append(victoria.stop)
+            tenant = {TENANT: "team-a"}
+            sending = {
+                "queue_config": {"batch_send_deadline": "500ms"},
+                "write_relabel_configs": [{"action": "labeldrop", "regex": "replica"}],
+            }
+            targets = [
+                {"url": mimir.write, "headers": tenant, **sending},
+                {"url": f"{victoria.url}/api/v1/write", **sending},
+            ]
+            host, _, path = page.removeprefix("http://").partition("/")
+            job = {
+                "job_name": "page",
+                "metrics_path": f"/{path}",
+                "honor_labels": True,
+                "static_configs": [{"targets": [host]}],
+            }
+            prometheus = Prometheus(
+                folder / "prometheus", 0, binary=binaries()["prometheus"],
+                labels={"replica": "0"}, jobs=[job], remote_write=targets,
+            )  # fmt: skip
+            self._stops.append(prometheus.stop)
+            store, arguments = _sidecar(prometheus)
+            self._stops.append(thanos("sidecar", arguments, folder).stop)
+            querier = thanos("query", _querier([store], "replica"), folder)
+            self._stops.append(querier.stop)
+        except BaseException:
+            self.stop()
+            raise
+        self.engines: dict[str, tuple[str, dict[str, str]]] = {
+            "prometheus": (prometheus.url, {}),
+            "thanos": (querier.url, {}),
+            "mimir": (mimir.url, tenant),
+            "victoria-metrics": (victoria.url, {}),
+        }
+        """Name to address and headers."""
+
+    def ask(self, engine: str, endpoint: str, form: dict[str, str]) -> list[dict[str, Any]]:
+        """The rows of a query; AssertionError where it is refused or only answered in part."""
+        url, headers = self.engines[engine]
+        answer = _session().post(
+            f"{url}/api/v1/{endpoint}", data={**form, "nocache": "1"}, headers=headers, timeout=30
+        )
+        assert answer.status_code == 200, f"{engine}: {answer.text[:300]}: {form['query']}"
+        found = answer.json()
+        warnings = found.get("warnings", ())
+        assert all(each.startswith("PromQL info:") for each in warnings), (engine, warnings)
+        return list(found["data"]["result"])
+
+    def stop(self) -> None:
+        """End all, the last first."""
+        while self._stops:
+            self._stops.pop()()
 
 
 def _mimir_config(folder: Path, http: int, grpc: int, gossip: int) -> dict[str, Any]:

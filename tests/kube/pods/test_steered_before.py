@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.kube.controllers import Controller, PodTemplate
+from rescheduler.kube.managed_fields import ControllerMeta
 from rescheduler.kube.objects import Affinity, ObjectMeta, OwnerReference, Pod, PodSpec
 from rescheduler.kube.pods.steered import HOSTNAME, steered
 from rescheduler.kube.pods.steered_before import as_made
@@ -49,7 +50,7 @@ def planned(template: PodSpec, own: PodSpec, node: str = "n1") -> PodSpec:
     """The spec that a pod of that template, on that node, is planned with."""
     owner = OwnerReference(kind="ReplicaSet", uid="rs", controller=True)
     pod = Pod(metadata=ObjectMeta(name="p", ownerReferences=[owner]), spec=own, node=node)
-    controller = Controller(kind="ReplicaSet", metadata=ObjectMeta(name="rs", uid="rs"))
+    controller = Controller(kind="ReplicaSet", metadata=ControllerMeta(name="rs", uid="rs"))
     controller.spec.template = PodTemplate(spec=template)
     as_made([pod], [controller], lambda each: each)
     return pod.spec

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.objects import Condition, Named, ObjectMeta, Taint, Toleration
+from rescheduler.kube.controllers import ToldCondition
+from rescheduler.kube.objects import Named, ObjectMeta, Taint, Toleration
 from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
@@ -346,7 +347,7 @@ def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:
 def test_an_owner_that_cannot_make_pods_is_refused() -> None:
     case = settled()
     case.top.status.conditions = [
-        Condition(type="ReplicaFailure", status="True", reason="FailedCreate")
+        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate")
     ]
     assert case.verdict() == "ELG015"
 

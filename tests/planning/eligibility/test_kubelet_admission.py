@@ -116,3 +116,21 @@ def test_pods_that_want_nothing_of_zones_go_there_all_the_same(there: Any) -> No
 @pytest.mark.parametrize("there", [late, many, garbled])
 def test_a_kubelet_that_refuses_nothing_is_no_obstacle(policy: str, there: Any) -> None:
     assert planned(cluster(there(policy))).moves
+
+
+@pytest.mark.parametrize(("plain", "held"), [(False, True), (True, False)])
+def test_zones_that_could_not_be_read_hold_the_pods_that_a_kubelet_may_refuse(
+    plain: bool, held: bool
+) -> None:
+    kind = "NodeResourceTopology"
+    before = replace(
+        cluster(late("none"), plain=plain),
+        topologies=[],
+        unread=[kind],
+        served={kind: "it answered 500: conversion webhook failed"},
+    )
+    made = planned(before)
+    assert ("FEA007" in made.totals.refused) is held
+    assert bool(made.moves) is not held
+    if held:
+        assert "it answered 500: conversion webhook failed" in made.refused[0].message

@@ -274,31 +274,6 @@ def test_two_budgets_or_a_stale_one_are_refused_for_good() -> None:
     assert code(behind, 3) == ""
 
 
-QUOTA = {
-    "metadata": {"name": "q", "namespace": "default"},
-    "status": {"hard": {"requests.cpu": "8", "pods": "20"}, "used": {"requests.cpu": "6500m"}},
-}
-
-
-def test_a_quota_needs_room_for_the_replacement_beside_the_old_pod() -> None:
-    budgets = spent(cluster(quota=QUOTA), {}, 0)
-    refusal = budgets.refusal(1)
-    assert refusal is not None
-    assert refusal.code == "BUD004"
-    assert "0.5 left of requests.cpu" in refusal.message
-    budgets.release(0)
-    assert code(budgets, 1) == ""
-
-
-def test_a_stateful_set_waits_so_the_quota_has_room() -> None:
-    assert code(spent(cluster(quota=QUOTA, kind="StatefulSet"), {}, 0, 1), 2) == ""
-
-
-def test_a_quota_that_cannot_be_read_refuses() -> None:
-    odd = QUOTA | {"status": {"hard": {"requests.cpu": "many"}}}
-    assert code(Budgets(cluster(quota=odd), Limits(), History()), 0) == "BUD004"
-
-
 def test_the_audit_pass_has_limits_of_its_own_and_the_same_budgets() -> None:
     made = cluster(budget("web", "web", allowed=1))
     budgets = spent(made, {"movesPerCycle": 1}, 0)

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.controllers import Owner
+from rescheduler.kube.controllers import Owner, ToldCondition
 from rescheduler.kube.gangs import GangObject
-from rescheduler.kube.objects import Condition, ObjectMeta, OwnerReference, Taint
+from rescheduler.kube.objects import ObjectMeta, OwnerReference, Taint
 from rescheduler.model.cluster.snapshot import Undecodable
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.limits import Limits
@@ -95,7 +95,7 @@ def stopped(
     job = controller("Job", "batch", suspend=True, **spec)
     job.status.ready = ready
     if ended:
-        job.status.conditions = [Condition(type="Failed", status="True")]
+        job.status.conditions = [ToldCondition(type="Failed", status="True")]
     kept = [*world.snapshot.controllers, job]
     pods = [pod(f"batch-{n}", "n60", owner=job, labels={"app": "batch"}) for n in range(ready)]
     world.snapshot = replace(world.snapshot, controllers=kept, pods=[*world.snapshot.pods, *pods])

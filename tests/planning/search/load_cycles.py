@@ -150,9 +150,8 @@ class LoadedCluster:
         assert not holding(
             copy.snapshot,
             copy.bindings,
-            copy.eligibility,
             copy.limits,
-            copy.history,
+            copy.holds,
             copy.schedulers,
         )
         [binding] = copy.bindings

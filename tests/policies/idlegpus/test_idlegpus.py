@@ -208,8 +208,10 @@ def test_a_time_in_which_nobody_measured_is_not_idle() -> None:
 def test_others_without_a_value_do_not_matter() -> None:
     before = fleet()
     (reading,) = before.readings.entries
-    thin = replace(reading, problem=Problem("RDG003", "3 of 9 pods have a value"), thin=True)
-    assert term(replace(before, readings=Readings((thin,)))).scope() == 4
+    partial = replace(
+        reading, problem=Problem("RDG003", "3 of 9 pods have a value"), low_coverage=True
+    )
+    assert term(replace(before, readings=Readings((partial,)))).scope() == 4
 
 
 def test_every_report_and_the_metrics_have_the_hours() -> None:

@@ -169,7 +169,7 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
 @pytest.mark.parametrize("preset", ["amd", "intel"])
 def test_presets_do_not_replace_what_is_built_in_for_the_same_devices(preset: str) -> None:
     for name, own in preset_of(preset).readings.items():
-        built_in = {each.devices for each in CATALOG[name].parts} if name in CATALOG else set()
+        built_in = {each.devices for each in CATALOG[name]} if name in CATALOG else set()
         assert not built_in & {maker(each) for each in own.resources}, name
 
 

@@ -141,14 +141,14 @@ def test_a_recording_is_found_by_those_who_ask_by_name(tmp_path: Path) -> None:
     policies, before = defined(), long_queues()
     asked = {each.name: each for each in policies.requests()}
     entries = tuple(
-        replace(each, request=asked[each.name], thin=each.name == "pod.queue")
+        replace(each, request=asked[each.name], low_coverage=each.name == "pod.queue")
         for each in before.readings.entries
     )
     file = tmp_path / "a.snapshot"
     save(replace(before, readings=replace(before.readings, entries=entries)), file)
     back = load(file)
     assert [each.request.own for each in back.readings.entries] == [None, None]
-    assert [each.thin for each in back.readings.entries] == [False, True]
+    assert [each.low_coverage for each in back.readings.entries] == [False, True]
     assert isinstance(policies.policies[0].compile(back), UtilizationTerm)
 
 

@@ -3,16 +3,20 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from rescheduler.model.cluster.readings import Reading, Readings
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
+from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.coverage import narrowed, too_few
+from rescheduler.policies.shared.coverage import check_coverage, too_few
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.runtime.inspecting.checking import answers
+from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from tests import cluster
 from tests.sources.metrics import Stub, read
 
@@ -55,8 +59,8 @@ def test_nodes_that_no_policy_selects_make_no_reading_unfit() -> None:
     policy = selecting(maker="nvidia")
     asked = {each.name: each for each in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
-    assert reading.thin
-    expected, problem = narrowed(reading, [policy], before)
+    assert reading.low_coverage
+    expected, problem = check_coverage(reading, [policy], before)
     assert (int(expected.sum()), problem, reading.covered(expected)) == (4, None, 1.0)
     seen = replace(before, readings=Readings((reading,)))
     [answer] = [each for each in answers(policy_set([policy]), seen) if each.name == "node.gpu"]
@@ -68,7 +72,7 @@ def test_who_has_no_value_is_named_by_cause() -> None:
     policy = selecting()
     asked = {each.name: each for each in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
-    _, problem = narrowed(reading, [policy], before)
+    _, problem = check_coverage(reading, [policy], before)
     assert problem is not None
     assert problem.message == (
         "node.gpu has a fresh value for 4 of 13 nodes that the policy selects, less than 90%. "
@@ -85,7 +89,7 @@ def test_pods_whose_exporter_tells_no_pods_are_not_expected() -> None:
             if expected]  # fmt: skip
     assert not any("intel" in each for each in told)
     assert len(told) == 11
-    assert any("GPUs of intel, whose exporter does not tell pods (2," in n for n in reading.notes)
+    assert any("GPUs of intel, whose exporter does not report pods (2," in n for n in reading.notes)
     policy = IdleGPUs(name="idle", match=Match(all=True))
     [request] = policy.requests()
     past = np.tile(reading.values, (1, 1))
@@ -110,3 +114,44 @@ def test_a_contradiction_costs_the_node_and_not_the_policy() -> None:
     assert problem is not None
     assert problem.code == "RDG005"
     assert "No value: n0, n1 (several series that differ)" in problem.message
+
+
+def hot_memory(before: Snapshot) -> tuple[Utilization, dict[str, ReadingRequest]]:
+    policy = Utilization.model_validate(
+        {
+            "name": "hot",
+            "nodes": {"labels": {"matchExpressions": [{"key": "out", "operator": "DoesNotExist"}]}},
+            "match": {"all": True},
+            "targets": {"memory": {"high": "80%"}},
+        }
+    )
+    return policy, {each.name: each for each in policy.requests()}
+
+
+@pytest.mark.parametrize("code", ["RDG005", "RDG016"])
+def test_a_contradiction_is_a_finding_of_each_policy_that_looks_at_the_node(code: str) -> None:
+    before = cluster.snapshot(
+        [cluster.node(f"n{n}", labels={"out": "1"} if n == 1 else {}) for n in range(12)], []
+    )
+    rows = [({"instance": f"n{n}"}, 0.5) for n in range(12)]
+    stub = Stub()
+    if code == "RDG005":
+        rows += [({"instance": f"n{n}", "job": "tenant"}, 0.9) for n in range(2)]
+        detail = 'several series that differ: 0.5 by {}, 0.9 by {job="tenant"} of {instance="n0"}'
+    else:
+        query = fill(CATALOG["node.memory"][0].rejectWhen[0].query, 300.0, "")
+        stub.rows[query] = [({"instance": f"n{n}"}, 0.0) for n in range(2)]
+        detail = "nodes whose counters stand still: no context switch in the window: "
+        detail += '{instance="n0"}'
+    policy, asked = hot_memory(before)
+    reading = read(stub.series("node.memory", rows), "node.memory", before)
+    pods = replace(reading, request=asked["pod.memory"], values=np.empty(0), ages=np.empty(0),
+                   expected=np.empty(0, dtype=np.bool_), missing=(), capacity=None)  # fmt: skip
+    entries = (replace(reading, request=asked["node.memory"]), pods)
+    before = replace(before, readings=Readings(entries))
+    [result] = plan(before, policy_set([policy]), History(), mode="Enforce").policies
+    assert result.problem is None, "it costs the node, not the policy"
+    assert [(each.code, each.subject, each.cost) for each in result.findings] == [
+        (code, "node n0", 0.0)
+    ]
+    assert result.findings[0].message == f"node.memory is not known: {detail}"

@@ -121,6 +121,8 @@ def test_the_gates_and_since_when_they_are_on() -> None:
         "NodeDeclaredFeatures": (36, "declared_features"),
         "DRAExtendedResource": (36, "extended_devices"),
         "DRAConsumableCapacity": (36, "consumable_capacity"),
+        "DRAPartitionableDevices": (36, "partitions"),
+        "DRADeviceTaintRules": (37, "device_taint_rules"),
         "StorageCapacityScoring": (37, "capacity_scoring"),
         "VolumeLimitScaling": (37, "drivers_required"),
         "InPlacePodVerticalScaling": (33, ""),

@@ -105,13 +105,13 @@ def read_load(
     known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
     placed = snapshot.pod_node
     in_scope = np.where(placed >= 0, selected[placed] if len(selected) else False, False)
-    thin = (
+    problem = (
         nothing_measured(snapshot, node_request.name, nodes.expected, selected)
         or too_few(snapshot, nodes, ~np.isnan(measured), selected)
         or too_few(snapshot, pods, known, in_scope)
     )
-    if thin:
-        return thin
+    if problem:
+        return problem
     seen = np.where(known, pods.values, 0.0)
     late = unseen(snapshot, node_request.window)
     guess = np.where(young(pods.expected, known, late), estimated(snapshot, pod_request.name), 0.0)
@@ -143,7 +143,7 @@ def _find(snapshot: Snapshot, request: ReadingRequest, subjects: int) -> Reading
     reading = snapshot.readings.find(request)
     if reading is None:
         return snapshot.readings.missing(request)
-    if reading.problem is not None and not reading.thin:
+    if reading.problem is not None and not reading.low_coverage:
         return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
     if any(len(each) != subjects for each in (reading.values, reading.ages, reading.expected)):
         return Problem(

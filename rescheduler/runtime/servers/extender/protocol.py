@@ -1,6 +1,6 @@
 """What kube-scheduler sends an extender, and what it expects back.
 
-Source: k8s.io/kube-scheduler/extender/v1/types.go, Kubernetes 1.36. The Go types have no JSON tags,
+Source: k8s.io/kube-scheduler/extender/v1/types.go. The Go types have no JSON tags,
 so the fields have their Go names.
 """
 

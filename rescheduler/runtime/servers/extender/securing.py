@@ -1,9 +1,9 @@
 """TLS of the extender: its certificate, and whose clients may ask it."""
 
 import ssl
-from pathlib import Path
 
 from rescheduler.model.errors import SettingsError
+from rescheduler.runtime.servers.clients import admit_clients, is_local
 from rescheduler.runtime.servers.webhook.presented import FromFiles
 from rescheduler.runtime.settings import Settings
 
@@ -12,16 +12,22 @@ def secured(settings: Settings) -> ssl.SSLContext | None:
     """TLS as the files hold it now; None where none are named.
 
     With an authority of clients only who has a certificate of it is answered; probes and metrics
-    need none.
+    need none. Without one only this host may ask.
 
     Raises:
-        SettingsError: they do not belong together, or cannot be used.
+        SettingsError: they do not belong together, cannot be used, or everybody could ask.
     """
     certificate, key, clients = (
         settings.tls_cert_file,
         settings.tls_key_file,
         settings.client_ca_file,
     )
+    if clients is None and not is_local(settings.listen):
+        raise SettingsError(
+            f"everybody who reaches {settings.listen} could ask, and use up what the table names",
+            "give --tls-cert-file, --tls-key-file and --client-ca-file with the authority of the "
+            "scheduler's certificate, or listen on 127.0.0.1 beside the scheduler.",
+        )
     if certificate is None and key is None and clients is None:
         return None
     if certificate is None or key is None:
@@ -32,15 +38,9 @@ def secured(settings: Settings) -> ssl.SSLContext | None:
     try:
         context = FromFiles(certificate, key).pair().context()
         if clients is not None:
-            _admit(context, clients)
+            admit_clients(context, clients)
     except (OSError, ValueError) as error:
         raise SettingsError(
             f"the certificates cannot be used: {error}", "check what the files hold."
         ) from error
     return context
-
-
-def _admit(context: ssl.SSLContext, clients: Path) -> None:
-    """Let only clients of this authority have a certificate."""
-    context.load_verify_locations(cadata=clients.read_text("ascii"))
-    context.verify_mode = ssl.CERT_OPTIONAL

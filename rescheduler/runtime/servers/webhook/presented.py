@@ -1,6 +1,7 @@
 """Which certificate the webhook presents: one from files, or its own, kept in a Secret."""
 
 import base64
+import hashlib
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +20,8 @@ from rescheduler.runtime.servers.webhook.certificates import (
 SECRET = "rescheduler-webhook"  # noqa: S105 - a name
 CONFIGURATION = "rescheduler-steering"
 """The MutatingWebhookConfiguration, whose `caBundle` is the authority's certificate."""
+PATH = "/steer"
+"""What it asks; a secret comes after it."""
 
 
 class Presented(Protocol):
@@ -30,6 +33,10 @@ class Presented(Protocol):
         Raises:
             ReschedulerError, ValueError: there is none that can be used.
         """
+        ...
+
+    def secret(self) -> str:
+        """What the API server alone knows, at the end of the path that it asks; "" is nothing."""
         ...
 
 
@@ -49,6 +56,10 @@ class FromFiles:
                 "name the files of the certificate and its key, or leave both options out.",
             ) from error
 
+    def secret(self) -> str:
+        """None: clients show a certificate, or are on this host."""
+        return ""
+
 
 class Own:
     """Our own certificate; its authority outlasts it, so that renewing it asks nobody.
@@ -66,6 +77,15 @@ class Own:
     ) -> None:
         self._secret, self._configuration = secret, configuration
         self._names, self._now = names, now
+        self._secret_path = ""
+
+    def secret(self) -> str:
+        """A part of the path that stands in the webhook's configuration alone.
+
+        The API server presents no certificate to webhooks unless it is configured to, but it is
+        told the path, which TLS hides, and which only administrators may read.
+        """
+        return self._secret_path
 
     def pair(self) -> Pair:
         """The certificate that is kept, or a new one where none is or it ends soon.
@@ -116,6 +136,8 @@ class Own:
 
     def _tell(self, authority: Pair) -> None:
         bundle = base64.b64encode(authority.certificate).decode()
+        self._secret_path = hashlib.sha256(b"path of the webhook" + authority.key).hexdigest()
+        path = f"{PATH}/{self._secret_path}"
         found = self._configuration.read()
         if found is None:
             raise SettingsError(
@@ -124,10 +146,15 @@ class Own:
             )
         hooks = found.get("webhooks") or []
         clients = [each.setdefault("clientConfig", {}) for each in hooks]
-        if any(each.get("caBundle") != bundle for each in clients):
-            for each in clients:
-                each["caBundle"] = bundle
-            self._configuration.replace(found)
+        told = [each for each in clients if each.get("caBundle") == bundle]
+        services = [each["service"] for each in clients if "service" in each]
+        if len(told) == len(clients) and all(each.get("path") == path for each in services):
+            return
+        for each in clients:
+            each["caBundle"] = bundle
+        for each in services:
+            each["path"] = path
+        self._configuration.replace(found)
 
 
 def _pair(data: dict[str, Any], certificate: str, key: str) -> Pair | None:

@@ -20,7 +20,7 @@ def balance(used: Int64Array, allocatable: Int64Array) -> ScoreArray:
 
     used, allocatable: (resources, nodes). A node that has at most one of them is perfectly
     balanced. For two, the deviation is half of the difference; for more, that of the population.
-    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go.
     """
     fractions = np.minimum(used / np.maximum(allocatable, 1), 1.0)
     present = allocatable > 0

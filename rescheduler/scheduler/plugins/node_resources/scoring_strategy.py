@@ -3,7 +3,7 @@
 In all of them `used` and `allocatable` are (resources, nodes), the incoming pod included in `used`;
 a resource of which a node has none does not count there, nor does a node without any of them score.
 weights: (resources,) what each resource counts; all alike by default.
-Source: pkg/scheduler/framework/plugins/noderesources, Kubernetes 1.36.
+Source: pkg/scheduler/framework/plugins/noderesources.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,7 +1,7 @@
 """Which nodes can give a pod its unbound claims: volumes that lie ready, or new ones.
 
 Source: pkg/scheduler/framework/plugins/volumebinding/binder.go and component-helpers
-storage/volume/pv_helpers.go, Kubernetes 1.36.
+storage/volume/pv_helpers.go.
 """
 
 from collections.abc import Iterable

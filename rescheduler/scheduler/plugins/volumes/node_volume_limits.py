@@ -158,7 +158,7 @@ class AttachedVolumes:
 class NodeVolumeLimits(Plugin):
     """Volumes that a pod of the node uses already cost nothing.
 
-    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/nodevolumelimits/csi.go.
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"

@@ -95,7 +95,7 @@ def capacity_scores(offer: Offer) -> ScoreArray:
     """(nodes,) the mean over storage classes of the share that stays free, in percent.
 
     Where a node has static volumes for the pod, these alone are considered.
-    Source: plugins/volumebinding/scorer.go with the default shape, Kubernetes 1.37.
+    Source: plugins/volumebinding/scorer.go with the default shape.
     """
     ready, made = (_mean_free(each, len(offer.passing)) for each in (offer.ready, offer.made))
     return np.where(offer.static, ready, made)

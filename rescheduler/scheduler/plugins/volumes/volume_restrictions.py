@@ -18,7 +18,7 @@ from rescheduler.scheduler.profile import Profile
 class VolumeRestrictions(Plugin):
     """ReadWriteOncePod claims, and in-line disks that may be mounted once on a node.
 
-    Source: pkg/scheduler/framework/plugins/volumerestrictions, Kubernetes 1.36.
+    Source: pkg/scheduler/framework/plugins/volumerestrictions.
     """
 
     name: ClassVar[str] = "VolumeRestrictions"

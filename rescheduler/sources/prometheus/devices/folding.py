@@ -108,8 +108,8 @@ def busiest_link(
     answer, capacity = {}, {}
     for node, devices in by_subject(rates).items():
         # Speeds that contradict each other are not replaced by what was declared for no speed.
-        doubted = problems.codes.get(node, "") >= "RDG005"
-        fallback = math.nan if doubted else float(declared[node])
+        contradicted = problems.contradicted(node)
+        fallback = math.nan if contradicted else float(declared[node])
         shares = []
         for device, rate in devices.items():
             speed = _link_speed(speeds.get((node, device)), fallback)
@@ -187,10 +187,11 @@ def pod_gpus(
             parts.setdefault(pod, {})[device] = value
     asking = np.flatnonzero(expectation.pod_gpus > 0).tolist()
     lost = {pod_node[pod] for pod in asking if pod not in parts}
-    untold = [pod for pod in asking if expectation.sharing[pod_node[pod]] and pod_node[pod] in lost]
+    sharing = expectation.sharing
+    unreported = [pod for pod in asking if sharing[pod_node[pod]] and pod_node[pod] in lost]
     answer = {}
     for pod, devices in parts.items():
-        shares = bool(expectation.sharing[pod_node[pod]])
+        shares = bool(sharing[pod_node[pod]])
         if shares and pod_node[pod] in lost:
             continue
         if pod in unsized:
@@ -209,7 +210,7 @@ def pod_gpus(
         else:
             total = sum(value.value for value in devices.values())
             answer[pod] = Value(total, _oldest(devices))
-    return answer, untold
+    return answer, unreported
 
 
 def _whole(

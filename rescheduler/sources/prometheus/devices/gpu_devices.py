@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import DeviceValue
-from rescheduler.sources.prometheus.labels import Labels
+from rescheduler.sources.prometheus.labels import remembered
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,
@@ -35,14 +35,14 @@ _TOLERANCE = 0.1
 class DeviceLoad(NamedTuple):
     """What one device carries, and each of the pods that have it.
 
-    slot: its number on the node, "" where nobody reports it. told: whether series of the pods
+    slot: its number on the node, "" where nobody reports it. reported: whether series of the pods
     report their parts; else each has an equal one.
     """
 
     value: Value
     used: dict[int, float]
     slot: str
-    told: bool
+    reported: bool
 
 
 def device_loads(
@@ -81,21 +81,23 @@ def device_loads(
         rows, holders = chosen[key], owned[key]
         slot = slot_of(rows[0].labels)
         if len(groups[key]) == len(holders) == 1:  # of the same row, so its value is the pod's
-            answer[key] = DeviceLoad(value, dict.fromkeys(holders, value.value), slot, told=True)
+            answer[key] = DeviceLoad(
+                value, dict.fromkeys(holders, value.value), slot, reported=True
+            )
             continue
         of_pods = trusted({(key[0], f"{key[1]} {pod}"): own for pod, own in holders.items()})
         parts = {pod: of_pods.get((key[0], f"{key[1]} {pod}")) for pod in holders}
         found = {pod: part.value for pod, part in parts.items() if part is not None}
         if len(found) == len(holders) == 1:
-            answer[key] = DeviceLoad(value, found, slot, told=True)
+            answer[key] = DeviceLoad(value, found, slot, reported=True)
             continue
         own_rows = len(groups[key]) > 1 and any(pod_of(row.labels) == DEVICE for row in rows)
         room = value.value + _TOLERANCE * (1.0 if highest == 1.0 else value.value)
         if own_rows and len(found) == len(holders) and sum(found.values()) <= room:
-            answer[key] = DeviceLoad(value, found, slot, told=True)
+            answer[key] = DeviceLoad(value, found, slot, reported=True)
         else:
             equal = dict.fromkeys(sorted(holders), value.value / max(len(holders), 1))
-            answer[key] = DeviceLoad(value, equal, slot, told=False)
+            answer[key] = DeviceLoad(value, equal, slot, reported=False)
     return answer
 
 
@@ -123,13 +125,13 @@ def completed(
     for key, other in others.items():
         known = found.get(key)
         if known is None:
-            if problems.codes.get(key[0], "") < "RDG005":
+            if not problems.contradicted(key[0]):
                 found[key] = other
                 added.append(key)
-        elif not known.told and other.told and known.used.keys() == other.used.keys():
+        elif not known.reported and other.reported and known.used.keys() == other.used.keys():
             scale = known.value.value / other.value.value if other.value.value > 0 else 0.0
             parts = {pod: part * scale for pod, part in other.used.items()}
-            found[key] = known._replace(used=parts, told=scale > 0)
+            found[key] = known._replace(used=parts, reported=scale > 0)
     return added
 
 
@@ -137,18 +139,13 @@ def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, floa
     """What goes with the reading of a device that pods share. share: its value, and its pods'."""
     value, used = share
     pods = tuple(sorted(used))
-    parts = tuple(used[pod] for pod in pods) if load.told else ()
+    parts = tuple(used[pod] for pod in pods) if load.reported else ()
     return DeviceValue(key[0], key[1], value, load.slot, pods, used=parts)
 
 
 def device_of(labels: Mapping[str, str]) -> str:
     """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
-    if not isinstance(labels, Labels):
-        return _device_of(labels)
-    found: str | None = labels.known.get("device")
-    if found is None:
-        found = labels.known["device"] = _device_of(labels)
-    return found
+    return remembered(labels, "device", _device_of)
 
 
 def _device_of(labels: Mapping[str, str]) -> str:

@@ -73,7 +73,6 @@ class _Envelope(msgspec.Struct):
     errorType: str = ""
     error: str = ""
     warnings: list[str] | None = None
-    infos: list[str] | None = None
     isPartial: bool = False
 
 
@@ -87,7 +86,6 @@ class Vector:
 
     samples: list[Sample]
     warnings: tuple[str, ...] = ()
-    infos: tuple[str, ...] = ()
     seconds: float = 0.0
     read: int | None = None
 
@@ -106,10 +104,8 @@ class Evaluations:
     there are.
     """
 
-    def __init__(
-        self, times: list[float], warnings: tuple[str, ...], infos: tuple[str, ...]
-    ) -> None:
-        self._times, self.warnings, self.infos = times, warnings, infos
+    def __init__(self, times: list[float], warnings: tuple[str, ...]) -> None:
+        self._times, self.warnings = times, warnings
         self._metrics: list[dict[str, str]] = []
         self._values: list[array[float]] = []
         self._there: list[bytes] = []
@@ -132,10 +128,7 @@ class Evaluations:
         at = self._times[index]
         rows = zip(self._metrics, self._values, self._there, strict=True)
         samples = [Sample(m, (at, values[index])) for m, values, there in rows if there[index]]
-        return Vector(samples, self.warnings, self.infos)
-
-    def __len__(self) -> int:
-        return len(self._times)
+        return Vector(samples, self.warnings)
 
 
 _Row = TypeVar("_Row", Sample, _Series)
@@ -237,7 +230,7 @@ class Prometheus:
         answer = self._ask("query", form, until)
         samples = self._decoded(answer, "vector", Sample)
         read = answer.data.stats.samples.totalQueryableSamples if answer.data else None
-        return Vector(samples, *_notices(answer), seconds=time.monotonic() - began, read=read)
+        return Vector(samples, _warnings(answer), seconds=time.monotonic() - began, read=read)
 
     def query_range(
         self, promql: str, start: float, step: float, count: int, until: float
@@ -253,7 +246,7 @@ class Prometheus:
         end = start + (count - 1) * step
         form = {"query": promql, "start": repr(start), "end": repr(end), "step": repr(step)}
         answer = self._ask("query_range", form, until)
-        found = Evaluations([start + n * step for n in range(count)], *_notices(answer))
+        found = Evaluations([start + n * step for n in range(count)], _warnings(answer))
         for series in self._decoded(answer, "matrix", _Series):
             values: dict[int, str] = {}
             for at, value in self._decoded_values(series.values):
@@ -353,12 +346,10 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def _notices(answer: _Envelope) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The warnings and the infos of an answer; Thanos puts the infos among the warnings."""
+def _warnings(answer: _Envelope) -> tuple[str, ...]:
+    """Those of an answer; Thanos puts what the engine says of the query among them."""
     partial = ("the answer is flagged as partial",) if answer.isPartial else ()
-    warnings = [each for each in answer.warnings or () if not each.startswith(_INFO)]
-    infos = [each for each in answer.warnings or () if each.startswith(_INFO)]
-    return (*warnings, *partial), (*infos, *(answer.infos or ()))
+    return (*(each for each in answer.warnings or () if not each.startswith(_INFO)), *partial)
 
 
 def _checked(url: str) -> str:

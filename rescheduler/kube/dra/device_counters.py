@@ -1,0 +1,117 @@
+"""Counters of pools: what partitions of one device take of what they have in common.
+
+Source: dynamic-resource-allocation/structured/internal/incubating, checkAvailableCounters and
+GatherPools.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import gcd
+
+import numpy as np
+
+from rescheduler.kube.arrays import BoolArray, Int64Array, IntArray
+from rescheduler.kube.dra.devices import ResourceSlice
+from rescheduler.kube.quantity import MOST_COUNTED, nanos
+
+_Counter = tuple[str, str, str, str]
+"""Driver, pool, counter set and counter."""
+
+
+class DeviceCounters:
+    """What devices take of counters. A device that takes none is always within them.
+
+    node: (devices,) as in the inventory. unclear: device to why what it takes is not worked out.
+    """
+
+    def __init__(
+        self,
+        slices: Iterable[ResourceSlice],
+        index: Mapping[tuple[str, str, str], int],
+        node: IntArray,
+    ) -> None:
+        """slices: of the newest generation of their pools. index: driver, pool, name to device."""
+        self._node = node
+        self.unclear: dict[int, str] = {}
+        totals: dict[_Counter, int] = {}
+        taken: list[tuple[int, _Counter, int]] = []
+        drivers: dict[str, set[str]] = {}
+        found = list(slices)
+        sets = {
+            (each.spec.driver, each.spec.pool.name, group.name)
+            for each in found
+            for group in each.spec.sharedCounters or ()
+        }
+        for each in found:
+            of = (each.spec.driver, each.spec.pool.name)
+            for group in each.spec.sharedCounters or ():
+                for name, counter in (group.counters or {}).items():
+                    totals[*of, group.name, name] = nanos(counter.value)
+            for device in each.spec.devices or ():
+                number = index[*of, device.name]
+                for use in device.consumesCounters or ():
+                    drivers.setdefault(of[1], set()).add(of[0])
+                    if (*of, use.counterSet) not in sets:
+                        self.unclear[number] = f"counters {use.counterSet} are not in pool {of[1]}"
+                    for name, counter in (use.counters or {}).items():
+                        taken.append((number, (*of, use.counterSet, name), nanos(counter.value)))
+                if device.consumesCounters and device.allowMultipleAllocations:
+                    self.unclear[number] = f"device {device.name} is shared and a part of another"
+        self._number(totals, taken, {name for name, several in drivers.items() if len(several) > 1})
+
+    def _number(
+        self,
+        totals: dict[_Counter, int],
+        taken: list[tuple[int, _Counter, int]],
+        ambiguous: set[str],
+    ) -> None:
+        """Turn what was read into arrays, in units in which every amount of a counter is whole."""
+        unit = dict(totals)
+        for _, key, amount in taken:
+            unit[key] = gcd(unit.get(key, 0), amount)
+        rows = {key: row for row, key in enumerate(totals)}
+        pools = {key[:2]: 0 for key in totals}
+        numbers = {pool: number for number, pool in enumerate(pools)}
+        for device, key, amount in taken:
+            if key not in totals:
+                self.unclear.setdefault(device, f"counter {key[3]} is not in pool {key[1]}")
+            elif key[1] in ambiguous:
+                self.unclear[device] = f"several drivers have counters in a pool {key[1]}"
+            elif max(totals[key], amount) // max(unit[key], 1) > MOST_COUNTED:
+                self.unclear[device] = f"counter {key[3]} of pool {key[1]} is too large"
+        kept = [each for each in taken if each[0] not in self.unclear]
+        self._device: IntArray = np.array([device for device, _, _ in kept], dtype=np.int32)
+        self._counter: IntArray = np.array([rows[key] for _, key, _ in kept], dtype=np.int32)
+        self._amount: Int64Array = np.array(
+            [amount // max(unit[key], 1) for _, key, amount in kept], dtype=np.int64
+        )
+        self._total: Int64Array = np.array(
+            [min(totals[key] // max(unit[key], 1), MOST_COUNTED) for key in rows], dtype=np.int64
+        )
+        self._pool: IntArray = np.array([numbers[key[:2]] for key in rows], dtype=np.int32)
+        self.taking: BoolArray = np.zeros(len(self._node), dtype=np.bool_)
+        self.taking[self._device] = True
+
+    def within(self, taken: BoolArray) -> BoolArray:
+        """(devices,) whether each fits beside those that are taken, as far as counters go.
+
+        Of a pool with more taken than there is, none does.
+        taken: (devices,).
+        """
+        answer: BoolArray = np.ones(len(self._node), dtype=np.bool_)
+        if not len(self._device):
+            return answer
+        used = np.zeros(len(self._total), dtype=np.int64)
+        np.add.at(used, self._counter, self._amount * taken[self._device])
+        overdrawn = np.zeros(len(self._total) + 1, dtype=np.bool_)
+        overdrawn[self._pool[used > self._total]] = True
+        over = used[self._counter] + self._amount > self._total[self._counter]
+        over |= overdrawn[self._pool[self._counter]]
+        answer[self._device[over]] = False
+        return answer
+
+    def apart(self, devices: IntArray) -> bool:
+        """Whether no two of these on one node take from the same counter."""
+        mine = np.isin(self._device, devices) & (self._amount > 0)
+        places = np.stack([self._counter[mine], self._node[self._device[mine]]])
+        pairs = np.unique(np.vstack([places, self._device[mine]]), axis=1)
+        return bool(pairs.shape[1] == np.unique(places, axis=1).shape[1])

@@ -1,0 +1,133 @@
+"""LimitRanges: the requests and limits that admission adds to pods, and those that it refuses.
+
+Source: plugin/pkg/admission/limitranger/admission.go and pkg/apis/core/v1/defaults.go,
+SetDefaults_LimitRangeItem, Kubernetes 1.36.
+"""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from rescheduler.kube.objects import (
+    Base,
+    Container,
+    ObjectMeta,
+    PodSpec,
+    ResourceRequirements,
+    Resources,
+)
+from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.pod_requests import (
+    Amounts,
+    amounts,
+    container_requests,
+    pod_limits,
+    pod_requests,
+)
+from rescheduler.kube.quantity import nanos
+
+
+class LimitRangeItem(Base):
+    """spec.limits[] of a LimitRange."""
+
+    type: str = ""
+    max: Resources | None = None
+    min: Resources | None = None
+    default: Resources | None = None
+    defaultRequest: Resources | None = None
+    maxLimitRequestRatio: Resources | None = None
+
+    @property
+    def limits(self) -> Resources:
+        """What a container is limited to that does not say it."""
+        return {**(self.max or {}), **(self.default or {})}
+
+    @property
+    def requests(self) -> Resources:
+        """What a container asks for that does not say it."""
+        return {**(self.min or {}), **self.limits, **(self.defaultRequest or {})}
+
+
+class LimitRangeSpec(Base):
+    """spec of a LimitRange."""
+
+    limits: list[LimitRangeItem] | None = None
+
+
+class LimitRange(Base):
+    """A LimitRange."""
+
+    metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: LimitRangeSpec = msgspec.field(default_factory=LimitRangeSpec)
+
+
+def completed(spec: PodSpec, ranges: Iterable[LimitRange]) -> PodSpec:
+    """The spec with the requests and limits that these give to containers without."""
+    items = [each for made in ranges for each in made.spec.limits or () if each.type == "Container"]
+    if not items:
+        return spec
+    first = [_completed(each, items) for each in spec.initContainers or ()]
+    return msgspec.structs.replace(
+        spec,
+        containers=[_completed(each, items) for each in spec.containers],
+        initContainers=first or None,
+    )
+
+
+def _completed(container: Container, items: Iterable[LimitRangeItem]) -> Container:
+    given = container.resources or ResourceRequirements()
+    requests, limits = container_requests(container), given.limits or {}
+    for each in items:
+        requests, limits = {**each.requests, **requests}, {**each.limits, **limits}
+    resources = msgspec.structs.replace(given, requests=requests or None, limits=limits or None)
+    return msgspec.structs.replace(container, resources=resources)
+
+
+def violation(spec: PodSpec, ranges: Iterable[LimitRange]) -> str:
+    """Why these do not admit a pod of this spec, whose defaults are filled in; "" if they do."""
+    for made in ranges:
+        for item in made.spec.limits or ():
+            for what, requests, limits in _measured(item.type, spec):
+                if why := _outside(item, requests, limits):
+                    return f"LimitRange {made.metadata.name}: {what} {why}"
+    return ""
+
+
+def _measured(kind: str, spec: PodSpec) -> Iterator[tuple[str, Amounts, Amounts]]:
+    """What an item of that type is about: its name, requests and limits."""
+    if kind == "Container":
+        for each in every(spec):
+            limits = each.resources.limits if each.resources is not None else None
+            yield f"container {each.name}", amounts(container_requests(each)), amounts(limits)
+    elif kind == "Pod":
+        bare = msgspec.structs.replace(spec, overhead=None)
+        yield "the pod", pod_requests(bare), pod_limits(bare)
+
+
+def _outside(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> str:
+    found = (*_short(item, requests, limits), *_excessive(item, requests, limits))
+    return next(iter(found), "")
+
+
+def _short(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    for name, least in sorted((item.min or {}).items()):
+        if name not in requests:
+            yield f"has no request of {name}, and at least {least} is asked for"
+        elif min(requests[name], limits.get(name, requests[name])) < nanos(least):
+            yield f"has less than {least} of {name}"
+
+
+def _excessive(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> Iterator[str]:
+    for name, most in sorted((item.max or {}).items()):
+        if name not in limits:
+            yield f"has no limit of {name}, and at most {most} is allowed"
+        elif max(limits[name], requests.get(name, 0)) > nanos(most):
+            yield f"has more than {most} of {name}"
+    for name, ratio in sorted((item.maxLimitRequestRatio or {}).items()):
+        if not requests.get(name) or not limits.get(name):
+            yield f"has no request or no limit of {name}, of which the ratio is limited"
+        elif limits[name] * nanos(1) > nanos(ratio) * requests[name]:
+            yield f"has a limit of {name} of more than {ratio} times its request"
+    for name in sorted(requests.keys() & limits.keys()) if item.type == "Container" else ():
+        if requests[name] > limits[name]:
+            yield f"would ask for more {name} than the limit that it is given"

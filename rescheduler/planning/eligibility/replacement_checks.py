@@ -1,0 +1,198 @@
+"""Whether a pod's replacement will be made, and be like the pod: ELG041, ELG042.
+
+It is made from the template that the owner has now, by the rules that the namespace has now. What
+does not show in the pod was changed after it was made.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+
+import msgspec
+import numpy as np
+
+from rescheduler.kube import annotations
+from rescheduler.kube.controllers import Namespace
+from rescheduler.kube.limit_ranges import LimitRange, completed, violation
+from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
+from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
+from rescheduler.kube.pods.template_parts import REQUESTS, requests_of, template_parts
+from rescheduler.model.cluster.readings import BoolArray, IntArray
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
+from rescheduler.scheduler.next_pods import NextPod, NextPods
+
+LIMIT_RANGES = "LimitRange"
+_CLASS = "priorityClassName"
+_SELECTORS = (annotations.NODE_SELECTOR, annotations.OPENSHIFT_NODE_SELECTOR)
+_RULES = {*_SELECTORS, annotations.DEFAULT_TOLERATIONS, ENFORCE}
+"""Labels and annotations of a namespace by which admission changes or refuses its pods."""
+
+
+class ReplacementChecks:
+    """Answers for the pods of one snapshot; pods of one template are compared once."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._next = NextPods(snapshot)
+        self._namespaces = {each.metadata.name: each for each in snapshot.namespaces}
+        self._ranges = defaultdict[str, list[LimitRange]](list)
+        for each in snapshot.limit_ranges:
+            self._ranges[each.metadata.namespace].append(each)
+        self._classes = {each.metadata.name: each for each in snapshot.priority_classes}
+        default = next((each for each in snapshot.priority_classes if each.globalDefault), None)
+        self._default_class = default.metadata.name if default is not None else ""
+        self._known: dict[tuple[int, str, int, bool], Problem | None] = {}
+        self._parts: dict[tuple[int, str, bool], dict[str, object]] = {}
+        self._kept: list[PodSpec] = []  # as long as these are alive, an id stands for one of them
+
+    def refused(self, pods: IntArray) -> BoolArray:
+        """(k,) whether `refusal` may refuse each of the pods; what it does not name is not refused.
+
+        Like pods count as none that was changed in place.
+        """
+        some, of_pod = self._snapshot.pod_kin
+        answer = np.zeros(len(some), dtype=np.bool_)
+        for kin in np.unique(of_pod[pods]).tolist():
+            pod = self._snapshot.pods[int(some[kin])]
+            answer[kin] = self._refusal(pod, changed=False) is not None
+        found: BoolArray = answer[of_pod[pods]]
+        return found
+
+    def refusal(self, pod: Pod) -> Problem | None:
+        """Why the replacement of the pod would not be made, or be another pod, or None."""
+        return self._refusal(pod, changed=pod.metadata.generation > 1)
+
+    def _refusal(self, pod: Pod, *, changed: bool) -> Problem | None:
+        owner = pod.controller
+        if owner is None:
+            return None
+        key = (id(pod.spec), owner.uid, id(pod.metadata.labels), changed)
+        if key not in self._known:
+            self._known[key] = self._evaluate(pod, changed=changed)
+        return self._known[key]
+
+    def _evaluate(self, pod: Pod, *, changed: bool) -> Problem | None:
+        following = self._next.of(pod)
+        if following is None:
+            return None
+        if LIMIT_RANGES in self._snapshot.unread:
+            text = "whether its replacement would be made is not known: LimitRange was not read"
+            return Problem("ELG042", text)
+        differing = [*self._differing(pod, following, changed=changed)]
+        if differing:
+            text = f"{following.source} has other {', '.join(differing)}"
+            return Problem("ELG041", f"its replacement would not be like it: {text}")
+        why = self._refused_class(following) or self._refused_here(pod, following)
+        return Problem("ELG042", why) if why else None
+
+    def _differing(self, pod: Pod, following: NextPod, *, changed: bool) -> Iterator[str]:
+        """The fields that its replacement will have otherwise.
+
+        Where the pod was changed in place, the scheduler model takes its requests from another pod
+        of its controller, or from the template.
+        """
+        labels = pod.metadata.labels or {}
+        if any(labels.get(key) != value for key, value in following.labels.items()):
+            yield "labels"
+        found = self._classes.get(pod.spec.priorityClassName)
+        if found is not None and pod.spec.priority not in (None, found.value):
+            yield "priority"
+        own, theirs = self._parts_of(pod, pod.spec), self._parts_of(pod, following.spec)
+        theirs = theirs | {_CLASS: theirs[_CLASS] or self._default_class}
+        if following.at is None:
+            theirs[REQUESTS] = self._requests(pod, following)
+        for name, value in own.items():
+            if name == REQUESTS and changed:
+                if following.at is None and self._asking_otherwise(pod, theirs[name]):
+                    yield name
+            elif value != theirs[name]:
+                yield name
+
+    def _requests(self, pod: Pod, following: NextPod) -> object:
+        return requests_of(completed(following.spec, self._ranges[pod.metadata.namespace]))
+
+    def _asking_otherwise(self, pod: Pod, requests: object) -> bool:
+        """Whether a pod of its controller that was never changed asks for something else."""
+        return any(
+            self._parts_of(each, each.spec)[REQUESTS] != requests
+            for each in self._next.siblings(pod)
+            if each.metadata.generation <= 1
+        )
+
+    def _parts_of(self, pod: Pod, spec: PodSpec) -> dict[str, object]:
+        """The parts of a spec in the namespace of the pod, without what its rules add to all."""
+        namespace, owner = pod.metadata.namespace, pod.controller
+        stateful = owner is not None and owner.kind == "StatefulSet"
+        key = (id(spec), namespace, stateful)
+        known = self._parts.get(key)
+        if known is None:
+            self._kept.append(spec)
+            bare = self._bare(spec, namespace)
+            known = self._parts[key] = template_parts(bare, stateful=stateful)
+        return known
+
+    def _bare(self, spec: PodSpec, namespace: str) -> PodSpec:
+        """The spec without what the namespace adds to all of its pods."""
+        added = _selector(self._namespaces.get(namespace))
+        given = _tolerations(self._namespaces.get(namespace))
+        own = {k: v for k, v in (spec.nodeSelector or {}).items() if added.get(k) != v}
+        return msgspec.structs.replace(
+            spec,
+            nodeSelector=own or None,
+            tolerations=[each for each in spec.tolerations or () if each not in given] or None,
+        )
+
+    def _refused_class(self, following: NextPod) -> str:
+        name = following.spec.priorityClassName
+        if not name or not self._classes or name in self._classes:
+            return ""
+        return f"its replacement would be refused: there is no PriorityClass {name}"
+
+    def _refused_here(self, pod: Pod, following: NextPod) -> str:
+        """What rules of its namespace that came later would do to the replacement."""
+        ranges = self._ranges[pod.metadata.namespace]
+        spec = completed(following.spec, ranges)
+        if following.at is not None and requests_of(spec) != requests_of(following.spec):
+            return "a LimitRange would give its replacement other requests"
+        if why := violation(spec, ranges):
+            return f"its replacement would be refused: {why}"
+        namespace = self._namespaces.get(pod.metadata.namespace)
+        changed = _changed(namespace)
+        if namespace is None or (changed and following.at is not None and following.at > changed):
+            return ""
+        level = (namespace.metadata.labels or {}).get(ENFORCE, "")
+        if why := refused_by(level, spec):
+            return f"its replacement would be refused: namespace enforces {level}, which bars {why}"
+        here = pod.spec.nodeSelector or {}
+        if any(here.get(key) != value for key, value in _selector(namespace).items()):
+            return "its namespace would add to the nodeSelector of its replacement"
+        if any(each not in (pod.spec.tolerations or ()) for each in _tolerations(namespace)):
+            return "its namespace would add tolerations to its replacement"
+        return ""
+
+
+def _changed(namespace: Namespace | None) -> datetime | None:
+    """When rules of the namespace for its pods were changed last; None where that is not known."""
+    writes = namespace.metadata.managedFields if namespace is not None else None
+    times = [each.time for each in writes or () if not _RULES.isdisjoint(each.keys)]
+    known = [each for each in times if each is not None]
+    return max(known) if known and len(known) == len(times) else None
+
+
+def _selector(namespace: Namespace | None) -> Labels:
+    """What the namespace adds to the nodeSelector of its pods."""
+    notes = (namespace.metadata.annotations if namespace is not None else None) or {}
+    pairs = (part.partition("=") for key in _SELECTORS for part in notes.get(key, "").split(","))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _tolerations(namespace: Namespace | None) -> list[Toleration]:
+    """What the namespace adds to the tolerations of its pods; nothing where that is no JSON."""
+    notes = (namespace.metadata.annotations if namespace is not None else None) or {}
+    try:
+        return msgspec.json.decode(
+            notes.get(annotations.DEFAULT_TOLERATIONS, "[]"), type=list[Toleration]
+        )
+    except msgspec.MsgspecError:
+        return []

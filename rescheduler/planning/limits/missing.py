@@ -1,0 +1,287 @@
+"""The workloads that lack what was evicted from them: what their holds follow from."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from rescheduler.kube.controllers import Controller, Owner
+from rescheduler.kube.gangs import KUEUE
+from rescheduler.kube.kueue import JOBSETS, holds, made_names
+from rescheduler.kube.objects import ObjectMeta, OwnerReference, Pod
+from rescheduler.kube.pods.pod_state import grace, grace_of
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import LOOK_BACK, History
+from rescheduler.model.moves.past_move import STAYS, PastMove
+from rescheduler.model.wording import counted, instant
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
+from rescheduler.policies.limits import Limits
+
+_WAITING = frozenset({"StatefulSet", "Job"})
+"""Controllers that replace a pod once it is gone; others do while it ends."""
+_COUNTING = frozenset({"ReplicaSet"})
+"""Controllers below others that count their Ready pods."""
+_LONGEST_REASON = 200
+"""Characters of a controller's own message that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """A workload that lacks what was evicted from it.
+
+    move: the first of its late moves. moves: how many there are. said: what its owner has and
+    wants, and the owner's own reason. until: when the moves are too old to hold anything; None
+    while one is still awaited. cause: what has to happen for it to be missing no more.
+    """
+
+    move: PastMove
+    moves: tuple[PastMove, ...]
+    said: str
+    until: datetime | None
+    cause: str = "it has"
+
+    @property
+    def sentence(self) -> str:
+        """Which pod was evicted, and what its owner lacks since."""
+        move = self.move
+        by = f" with Workload {move.stops} of Kueue" if move.stops else ""
+        name = f"pod {move.namespace}/{move.pod}"
+        return f"{name} was evicted{by} at {instant(move.at)}, and {self.said}"
+
+
+def missing_replacements(
+    snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
+) -> list[Missing]:
+    """Every workload that still lacks what we took from it, and has not opted out.
+
+    So is one whose evicted pod does not go, though it lacks nothing.
+
+    A replacement is late `readyTimeout` after the eviction; where its controller waits until the
+    evicted pod is gone, after that, or after it should be: a pod that takes its grace period to end
+    keeps the slot of its own workload, and nobody else waits for it.
+    What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
+    suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
+    missed while its JobSet is there, which makes it anew. Of a move whose pods could not be read a
+    pod that cannot be decoded may be the one that is missing.
+    """
+    late = _late(snapshot, limits, history)
+    found = list(_lacking(snapshot, eligibility, limits, history, late)) if late else []
+    return [*found, *_staying(snapshot, limits, history, {each.move.workload for each in found})]
+
+
+def _staying(
+    snapshot: Snapshot, limits: Limits, history: History, found: set[str]
+) -> Iterator[Missing]:
+    """Of each other workload the first evicted pod that does not go."""
+    stays = [move for move in history.moves if move.in_flight and move.code == STAYS]
+    out = _OptedOut(snapshot, limits) if stays else None
+    known = {owner.metadata.uid: owner for owner in snapshot.controllers} if stays else {}
+    for move in stays:
+        owner = known.get(move.workload)
+        if move.podUid not in snapshot.pod_index or move.workload in found or owner is None:
+            continue
+        if out is not None and not out.any(move.namespace, owner.metadata):
+            found.add(move.workload)
+            yield Missing(move, (move,), "it does not go", None, "it is gone")
+
+
+def _late(snapshot: Snapshot, limits: Limits, history: History) -> dict[str, list[PastMove]]:
+    """The late moves of each workload, by its UID."""
+    late: dict[str, list[PastMove]] = {}
+    leaving = _Leaving(snapshot)
+    for move in history.recent(snapshot.taken):
+        overdue = move.in_flight and leaving.of(move) + limits.readyTimeout < snapshot.taken
+        untouched = move.state == "intended" or move.no_effect
+        stayed = untouched and move.podUid in snapshot.pod_index
+        if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
+            late.setdefault(move.workload, []).append(move)
+    return late
+
+
+def _lacking(
+    snapshot: Snapshot,
+    eligibility: Eligibility,
+    limits: Limits,
+    history: History,
+    late: dict[str, list[PastMove]],
+) -> Iterator[Missing]:
+    stopped = {uid for uid, moves in late.items() if any(move.stops for move in moves)}
+    known = {owner.metadata.uid: owner for owner in snapshot.controllers}
+    ready, out = _Ready(snapshot, eligibility, late), _OptedOut(snapshot, limits)
+    for uid, owner in known.items():
+        if uid not in late or out.any(late[uid][0].namespace, owner.metadata):
+            continue
+        if _replaced_by_makers(late[uid], owner, known):
+            continue
+        wanted = owner.resumed if uid in stopped else owner.wanted
+        if not ready.enough(uid, wanted, late[uid][0].namespace):
+            said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
+            maker = known.get(late[uid][0].controller)
+            yield _missing(late[uid], said + (_own_reason(owner) or _own_reason(maker)))
+    told: set[str] = set()
+    for uid in sorted(stopped - known.keys()):
+        move = late[uid][0]
+        jobset = None if move.stopsUid in told else _jobset(snapshot, move)
+        if jobset is None or out.any(move.namespace, jobset.metadata):
+            continue
+        told.add(move.stopsUid)
+        jobs = [each for each in known.values() if _above(each) == jobset.metadata.uid]
+        within = move.namespace
+        whole = sum(ready.enough(each.metadata.uid, each.resumed, within) for each in jobs)
+        recent = history.recent(snapshot.taken)
+        made = len({each.workload for each in recent if each.stopsUid == move.stopsUid})
+        if whole < made:
+            said = f"JobSet {jobset.metadata.name} has {whole} of {counted(made, 'Job')}"
+            yield _missing(late[uid], f"{said} with all pods Ready")
+
+
+def _replaced_by_makers(
+    moves: list[PastMove], owner: Controller, known: dict[str, Controller]
+) -> bool:
+    """Whether the controllers that make the replacements, below the owner, have all they want.
+
+    A rollout, or somebody who scales, has taken the rest of their pods since. What the owner lacks
+    then are not the pods that we took.
+    """
+    makers = [known.get(move.controller) for move in moves]
+    return all(
+        maker is not None
+        and maker.metadata.uid != owner.metadata.uid
+        and maker.kind in _COUNTING
+        and maker.status.observedGeneration >= maker.metadata.generation
+        and (maker.status.readyReplicas or 0) >= maker.wanted
+        for maker in makers
+    )
+
+
+def _missing(moves: list[PastMove], said: str) -> Missing:
+    awaited = any(move.in_flight for move in moves)
+    until = None if awaited else max(move.last for move in moves) + LOOK_BACK
+    return Missing(moves[0], tuple(moves), said, until)
+
+
+class _Leaving:
+    """From when on replacements of evicted pods could come."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._workloads = {each.uid: index for index, each in enumerate(snapshot.workloads)}
+
+    def of(self, move: PastMove) -> datetime:
+        """When it was evicted; where its controller waits, when it was gone, or should be.
+
+        It was seen to be gone when a run looked, and that may be long after: it took no longer than
+        the grace period that pods of its workload have, or the usual one where there are none.
+        """
+        if move.controllerKind not in _WAITING:
+            return move.at
+        if move.gone is not None:
+            return min(move.gone, move.at + self._longest(move))
+        pod = self._snapshot.pod_index.get(move.podUid)
+        return move.at if pod is None else move.at + grace(self._snapshot.pods[pod])
+
+    def _longest(self, move: PastMove) -> timedelta:
+        """The longest grace period of the pods of its workload."""
+        index = self._workloads.get(move.workload, -1)
+        pods = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if index >= 0 else []
+        found = (grace(self._snapshot.pods[each]) for each in pods)
+        return max(found, default=grace_of(None))
+
+
+class _Ready:
+    """Counts the Ready pods of workloads, by UID.
+
+    late: the late moves of each workload.
+    """
+
+    def __init__(
+        self, snapshot: Snapshot, eligibility: Eligibility, late: dict[str, list[PastMove]]
+    ) -> None:
+        self._unread = {
+            uid: len(moves) for uid, moves in late.items() if all(move.unread for move in moves)
+        }
+        self._settling = {uid: sum(m.settling for m in moves) for uid, moves in late.items()}
+        self._eligibility = eligibility
+        self._index = {workload.uid: i for i, workload in enumerate(snapshot.workloads)}
+        self._hidden = Counter(bad.namespace for bad in snapshot.undecodable if bad.kind == "Pod")
+
+    def enough(self, uid: str, wanted: int, namespace: str) -> bool:
+        """Whether it has so many, as far as can be told.
+
+        Pods that cannot be decoded may be those that are missing: as many as there are moves whose
+        pods could not be read, unless another of its moves is known to be lost.
+        """
+        hidden = min(self._hidden[namespace], self._unread.get(uid, 0))
+        return self.of(uid) + hidden >= wanted
+
+    def of(self, uid: str) -> int:
+        """How many are Ready, without those that were lost and are so perhaps for a moment."""
+        index = self._index.get(uid)
+        ready = 0 if index is None else self._eligibility.ready(index)
+        return max(ready - self._settling.get(uid, 0), 0)
+
+
+class _OptedOut:
+    """Who is left alone by the wish of its owner, and so holds nobody else."""
+
+    def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
+        self._snapshot = snapshot
+        self._limits = limits
+        self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
+
+    def any(self, namespace: str, owner: ObjectMeta) -> bool:
+        """Whether this owner or its namespace is protected, or has opted out."""
+        if namespace in self._limits.protected:
+            return True
+        above = tuple(each for each in (owner, self._namespaces.get(namespace)) if each is not None)
+        taken, labels = self._snapshot.taken, self._limits.optOutLabels
+        return refuse_opt_out(Pod(), above, taken, labels) is not None
+
+
+def namespaces_that_move(snapshot: Snapshot, limits: Limits, most: int) -> int:
+    """In how many namespaces pods may be moved that have an owner; counted up to this many."""
+    out, found = _OptedOut(snapshot, limits), set[str]()
+    for workload in snapshot.workloads:
+        name = workload.namespace
+        if name not in found and not out.any(name, ObjectMeta()):
+            found.add(name)
+            if len(found) >= most:
+                break
+    return len(found)
+
+
+def _own_reason(owner: Controller | None) -> str:
+    """What the controller itself says of it, in brackets; or ""."""
+    for each in (owner.status.conditions or ()) if owner is not None else ():
+        failed = (each.type, each.status) in (("ReplicaFailure", "True"), ("Progressing", "False"))
+        if failed:
+            text = " ".join(each.message.split())[:_LONGEST_REASON]
+            return f" ({each.reason or each.type}{': ' if text else ''}{text})"
+    return ""
+
+
+def _jobset(snapshot: Snapshot, move: PastMove) -> Owner | None:
+    """The JobSet of the Workload that this move stopped; None where it is gone or has finished."""
+    if any(
+        each.group == KUEUE
+        and (each.metadata.namespace, each.metadata.name) == (move.namespace, move.stops)
+        and holds(each.status.conditions, "Finished")
+        for each in snapshot.gang_objects
+    ):
+        return None
+    for each in snapshot.owners:
+        if each.kind == "JobSet" and each.metadata.namespace == move.namespace:
+            owner = OwnerReference(
+                kind="JobSet", name=each.metadata.name, uid=each.metadata.uid, apiVersion=JOBSETS
+            )
+            if move.stops in made_names(owner):
+                return each
+    return None
+
+
+def _above(controller: Controller) -> str:
+    above = controller.metadata.controller
+    return "" if above is None else above.uid

@@ -1,0 +1,1 @@
+"""What of Kubernetes is imitated, and which of it a release has changed."""

@@ -1,0 +1,3 @@
+module rescheduler.test/drift
+
+go 1.26.0

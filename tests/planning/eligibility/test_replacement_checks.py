@@ -1,0 +1,236 @@
+"""What would be made instead of a pod: by its template, and by what admission does to it."""
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.managed_fields import TemplateWrite
+from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.history import History
+from rescheduler.model.problem import Problem
+from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.policies.limits import Limits
+from tests.cases import every
+from tests.cluster import NOW, controller, deployment, node, pod, snapshot
+
+Json = dict[str, Any]
+HOUR = timedelta(hours=1)
+DEFAULTS = [
+    {"key": f"node.kubernetes.io/{each}", "operator": "Exists", "effect": "NoExecute"}
+    | {"tolerationSeconds": 300}
+    for each in ("not-ready", "unreachable")
+]
+TOLERATION = {"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}
+AFFINITY = {
+    "nodeAffinity": {
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+            ]
+        }
+    }
+}
+SPREAD = [
+    {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "web"}},
+    }
+]
+
+
+def template(*, labels: Mapping[str, str] | None = None, cpu: str = "100m", **spec: Any) -> Json:
+    """A template like the pods of `of`, but for these fields of its spec or its container."""
+    own = {"image", "resources", "ports", "securityContext"} & spec.keys()
+    of_container = {key: spec.pop(key) for key in sorted(own)}
+    requests: Json = {"requests": {"cpu": cpu}} if cpu else {}
+    container = {"name": "main", "image": "app:1", "resources": requests, **of_container}
+    return {
+        "metadata": {"labels": {"app": "web", **(labels or {})}},
+        "spec": {"containers": [container], **spec},
+    }
+
+
+def alone(kind: str = "ReplicaSet", **more: Any) -> Controller:
+    """A controller without an owner, whose template may have been edited."""
+    return controller(kind, "web", template=template(**more))
+
+
+def written(owner: Controller, *times: timedelta) -> Controller:
+    """Let managedFields say that its template was written so long ago, by so many managers."""
+    fields: Json = {"f:spec": {"f:replicas": {}, "f:template": {"f:spec": {}}}}
+    entries: list[Json] = [
+        {"manager": f"m{number}", "time": (NOW - ago).isoformat(), "fieldsV1": fields}
+        for number, ago in enumerate(times)
+    ]
+    scaled: Json = {"f:spec": {"f:replicas": {}}}
+    entries.append({"manager": "hpa", "time": NOW.isoformat(), "fieldsV1": scaled})
+    owner.metadata.managedFields = msgspec.convert(entries, list[TemplateWrite])
+    return owner
+
+
+def of(owner: Controller, number: int, age: timedelta = 24 * HOUR, **more: Any) -> Pod:
+    """A Ready pod of that controller, made so long ago."""
+    more.setdefault("labels", {"app": "web"})
+    made = pod(f"web-{number}", "n1", owner=owner, **more)
+    made.metadata.creationTimestamp = NOW - age
+    return made
+
+
+def cluster(owner: Controller, pods: Iterable[Pod], *above: Controller, **more: Any) -> Snapshot:
+    return snapshot([node("n1"), node("n2")], pods, controllers=[*above, owner], **more)
+
+
+def verdict(before: Snapshot, number: int = 0) -> Problem | None:
+    """What eligibility says of one pod, asked alone and among all."""
+    asked = Eligibility(before, Limits.model_validate({"minPodAge": "1m"}), History())
+    alone = asked.refusal(number)
+    many = asked.refusals(before.pod_workload * 0 + range(len(before.pods)))
+    assert many.get(number) == alone
+    return alone
+
+
+def code(before: Snapshot, number: int = 0) -> str:
+    found = verdict(before, number)
+    return found.code if found is not None else ""
+
+
+EDITS: dict[str, tuple[Json, str]] = {
+    "nothing": ({}, ""),
+    "default tolerations are no difference": ({"tolerations": []}, ""),
+    "nodeSelector": ({"nodeSelector": {"disk": "ssd"}}, "nodeSelector"),
+    "affinity": ({"affinity": AFFINITY}, "affinity"),
+    "tolerations": ({"tolerations": [TOLERATION]}, "tolerations"),
+    "requests": ({"cpu": "4"}, "requests"),
+    "the same in other words": ({"cpu": "0.1"}, ""),
+    "another resource": (
+        {"resources": {"requests": {"cpu": "100m", "example.com/gpu": "1"}}},
+        "requests",
+    ),
+    "schedulerName": ({"schedulerName": "gpu"}, "schedulerName"),
+    "priorityClassName": ({"priorityClassName": "low"}, "priorityClassName"),
+    "spread": ({"topologySpreadConstraints": SPREAD}, "topologySpreadConstraints"),
+    "image": ({"image": "app:2"}, "containers"),
+    "a host port": ({"ports": [{"containerPort": 80, "hostPort": 80}]}, "hostPort"),
+    "no host port": ({"ports": [{"containerPort": 80}]}, ""),
+    "hostNetwork": ({"hostNetwork": True}, "hostNetwork"),
+    "a volume": (
+        {"volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "d"}}]},
+        "volumes",
+    ),
+    "a volume of configuration": ({"volumes": [{"name": "c"}]}, ""),
+    "runtimeClassName": ({"runtimeClassName": "kata"}, "runtimeClassName"),
+    "claims": ({"resourceClaims": [{"name": "g", "resourceClaimName": "g"}]}, "resourceClaims"),
+    "init containers": ({"initContainers": [{"name": "i", "image": "i"}]}, "initContainers"),
+    "os": ({"os": {"name": "linux"}}, "os"),
+    "labels": ({"labels": {"team": "a"}}, "labels"),
+}
+
+
+MAKERS = ("ReplicaSet", "ReplicationController", "StatefulSet")
+
+
+@every({f"{name} of a {kind}": (*case, kind) for name, case in EDITS.items() for kind in MAKERS})
+def test_a_pod_stays_whose_template_was_edited(changes: Json, field: str, kind: str) -> None:
+    owner = alone(kind, **changes)
+    before = cluster(owner, [of(owner, each, tolerations=DEFAULTS) for each in range(3)])
+    found = verdict(before)
+    assert (found.code if found else "") == ("ELG041" if field else "")
+    if found is not None:
+        assert f"the template of {kind} web has other {field}" in found.message
+
+
+def test_what_admission_adds_to_all_pods_of_a_template_is_no_edit() -> None:
+    added: Json = {
+        "nodeSelector": {"pool": "a"},
+        "tolerations": [TOLERATION],
+        "requests": {"cpu": "2"},
+    }
+    top, owner = deployment("web")
+    owner.spec.template = alone().spec.template
+    pods = [of(owner, each, **added) for each in range(3)]
+    assert code(cluster(owner, pods, top)) == ""
+    bare = alone()
+    assert code(cluster(bare, [of(bare, each, **added) for each in range(3)])) == "ELG041"
+
+
+@pytest.mark.parametrize(
+    ("times", "held"),
+    [((48 * HOUR,), False), ((2 * HOUR,), True), ((48 * HOUR, 2 * HOUR), True), ((), True)],
+)
+def test_managed_fields_say_since_when_a_template_is_as_it_is(
+    times: tuple[timedelta, ...], held: bool
+) -> None:
+    owner = written(alone(), *times)
+    pods = [of(owner, each, nodeSelector={"pool": "a"}) for each in range(3)]
+    assert code(cluster(owner, pods)) == ("ELG041" if held else "")
+
+
+def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_template() -> None:
+    top, owner = deployment("web")
+    owner.spec.template = alone(nodeSelector={"disk": "ssd"}).spec.template
+    pods = [of(owner, each) for each in range(3)]
+    assert code(cluster(owner, pods, top)) == ""
+    assert code(cluster(written(owner, HOUR), pods, top)) == ""
+    assert code(cluster(written(owner, HOUR, 48 * HOUR), pods, top)) == "ELG041"
+
+
+def test_the_newest_pod_shows_what_admission_does_now() -> None:
+    """A webhook that came later, or changes requests otherwise."""
+    top, owner = deployment("web")
+    owner.spec.template = alone().spec.template
+    for changed, field in (
+        ({"nodeSelector": {"pool": "a"}}, "nodeSelector"),
+        ({"requests": {"cpu": "2"}}, "requests"),
+    ):
+        pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, **changed)]
+        found = verdict(cluster(owner, pods, top))
+        assert found is not None
+        assert found.code == "ELG041"
+        assert f"the newest pod of ReplicaSet web-1 has other {field}" in found.message
+        assert code(cluster(owner, pods, top), 2) == ""
+
+
+def test_a_pod_of_the_new_template_may_go_and_those_of_the_old_one_stay() -> None:
+    owner = written(alone(nodeSelector={"disk": "ssd"}), 2 * HOUR)
+    pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, nodeSelector={"disk": "ssd"})]
+    before = cluster(owner, pods)
+    assert [code(before, each) for each in range(3)] == ["ELG041", "ELG041", ""]
+
+
+def test_a_stateful_set_says_by_its_revision_which_pods_are_of_its_template() -> None:
+    owner = alone("StatefulSet")
+    owner.status.updateRevision = owner.status.currentRevision = "web-2"
+    for revision, held in (("web-2", ""), ("web-1", "ELG041"), ("", "ELG041")):
+        labels = {"app": "web", **({"controller-revision-hash": revision} if revision else {})}
+        pods = [of(owner, n, labels=labels, nodeSelector={"pool": "a"}) for n in range(3)]
+        assert code(cluster(owner, pods)) == held
+
+
+def test_a_pod_that_was_resized_in_place_is_judged_by_the_others() -> None:
+    owner = alone(cpu="4")
+    pods = [of(owner, 0, requests={"cpu": "2"}), of(owner, 1), of(owner, 2)]
+    pods[0].metadata.generation = 2
+    assert code(cluster(owner, pods)) == "ELG041"
+    pods[1:] = [of(owner, n, requests={"cpu": "4"}) for n in (1, 2)]
+    assert code(cluster(owner, pods)) == ""
+    pods[0] = of(owner, 0, requests={"cpu": "2"}, nodeSelector={"by": "hand"})
+    pods[0].metadata.generation = 2
+    assert code(cluster(owner, pods)) == "ELG041"
+
+
+def test_a_label_that_was_changed_by_hand_is_not_in_the_replacement() -> None:
+    top, owner = deployment("web")
+    owner.spec.template = alone(labels={"team": "a"}).spec.template
+    whole = {"app": "web", "team": "a"}
+    pods = [of(owner, n, labels=whole | ({"team": "b"} if not n else {})) for n in range(3)]
+    found = verdict(cluster(owner, pods, top))
+    assert found is not None
+    assert found.message.endswith("has other labels")
+    assert code(cluster(owner, pods, top), 1) == ""

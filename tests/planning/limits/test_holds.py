@@ -1,0 +1,155 @@
+"""What is missing holds its workload and namespace, and everybody only where several show it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rescheduler.kube import annotations
+from rescheduler.kube.controllers import Namespace, ToldCondition
+from rescheduler.kube.managed_fields import NamespaceMeta
+from rescheduler.kube.objects import ObjectMeta
+from rescheduler.model.moves.past_move import PastMove
+from rescheduler.model.moves.plan import Plan
+from tests.cluster import NOW
+from tests.planning.scenarios import SWIFT, hot_gpus
+from tests.planning.world import World
+
+HELD = "ELG038"
+ROOMY = SWIFT.model_copy(update={"movesPerCycle": 40})
+
+
+def tenants(names: int = 8) -> World:
+    """Five hot nodes with pods of eight workloads, spread over so many namespaces `team-N`."""
+    world = hot_gpus(limits=ROOMY)
+    found = [each.metadata for each in world.snapshot.pods]
+    for metadata in found + [each.metadata for each in world.snapshot.controllers]:
+        app = metadata.name.split("-")
+        metadata.namespace = "serve" if app[0] == "serve" else f"team-{int(app[1]) % names}"
+    names_of = sorted({each.metadata.namespace for each in world.snapshot.pods})
+    spaces = [Namespace(metadata=NamespaceMeta(name=name)) for name in names_of]
+    world.snapshot = replace(world.snapshot, namespaces=spaces)
+    world.measure()
+    return world
+
+
+def lose(world: World, number: int, **changed: Any) -> PastMove:
+    """A pod of `train-N` was evicted an hour ago, and its owner lacks one Ready pod since."""
+    (top,) = [c for c in world.snapshot.controllers if c.metadata.name == f"train-{number}"]
+    top.status.readyReplicas = top.wanted - 1
+    fields: dict[str, Any] = {
+        "plan": "p",
+        "podUid": f"gone-{number}-{len(world.history.moves)}",
+        "namespace": top.metadata.namespace,
+        "pod": f"train-{number}-9",
+        "workload": top.metadata.uid,
+        "source": "n1",
+        "at": NOW - timedelta(hours=1),
+        "state": "lost",
+        "settled": NOW - timedelta(minutes=50),
+    }
+    world.history.moves.append(PastMove(**(fields | changed)))
+    world.measure()  # a snapshot of its own
+    return world.history.moves[-1]
+
+
+def moved(made: Plan) -> set[str]:
+    return {move.pod.namespace for move in made.moves}
+
+
+def test_a_missing_replacement_holds_its_namespace_and_nobody_else() -> None:
+    world = tenants(4)
+    assert {"team-0", "team-1"} <= moved(world.plan())
+    lose(world, 0)
+    made = world.plan()
+    assert made.guards == []
+    assert "team-0" not in moved(made)
+    assert "team-1" in moved(made)
+    assert made.totals.refused[HELD] > 0, "train-4 is in the same namespace"
+    assert made.totals.refused.get("GRD003", 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("lost", "everybody"), [((0, 4), False), ((0, 1), False), ((0, 1, 2), True)]
+)
+def test_everybody_is_held_from_three_namespaces_on(lost: tuple[int, ...], everybody: bool) -> None:
+    world = tenants(4)
+    for number in lost:
+        lose(world, number)
+    made = world.plan()
+    assert [each.code for each in made.guards] == ["GRD003"] * len(lost) * everybody
+    assert bool(made.moves) != everybody
+
+
+def test_where_fewer_namespaces_move_fewer_hold_everybody() -> None:
+    """Of three that have workloads one is protected: two can move, and both lack a replacement."""
+    world = tenants(2)
+    world.limits = ROOMY.model_copy(update={"protectedNamespaces": ["serve"]})
+    lose(world, 0)
+    assert world.plan().guards == []
+    lose(world, 1)
+    assert [each.code for each in world.plan().guards] == ["GRD003"] * 2
+
+
+@pytest.mark.parametrize(("missing", "everybody"), [(6, False), (7, True)])
+def test_a_third_of_the_last_moves_holds_everybody(missing: int, everybody: bool) -> None:
+    """From two namespaces: what one alone does holds nobody else, however often it does it."""
+    world = tenants(8)
+    for number in range(20):
+        done: dict[str, Any] = {"state": "ready", "readySince": NOW, "podUid": f"done-{number}"}
+        lose(world, number % 2, **({} if number >= 20 - missing else done))
+    made = world.plan()
+    assert bool(made.guards) == everybody
+    for move in world.history.moves:
+        move.workload, move.namespace = world.history.moves[0].workload, "team-0"
+    assert world.plan().guards == [], "they are all of one namespace"
+
+
+@pytest.mark.parametrize("where", ["namespace", "owner"])
+def test_who_opted_out_holds_nobody(where: str) -> None:
+    world = tenants(4)
+    for number in (0, 1, 2):
+        lose(world, number)
+    assert world.plan().guards
+    out = {annotations.OPT_OUT: "true"}
+    if where == "namespace":
+        found: list[ObjectMeta] = [each.metadata for each in world.snapshot.namespaces]
+    else:
+        found = [each.metadata for each in world.snapshot.controllers]
+    for metadata in found:
+        if metadata.name in ("team-0", "train-0"):
+            metadata.annotations = out
+    made = world.plan()
+    assert made.guards == []
+    # The rest of its namespace is free again where only the workload is left alone.
+    assert ("team-0" in moved(made)) == (where == "owner")
+
+
+def test_a_hold_ends_with_its_cause_and_by_time() -> None:
+    world = tenants(4)
+    past = lose(world, 0)
+    assert "team-0" not in moved(world.plan())
+    past.settled = NOW - timedelta(hours=49)
+    past.at = past.settled - timedelta(minutes=6)
+    assert "team-0" in moved(world.plan())
+    past.settled = NOW - timedelta(minutes=50)
+    (top,) = [c for c in world.snapshot.controllers if c.metadata.name == "train-0"]
+    top.status.readyReplicas = top.wanted
+    world.measure()
+    assert "team-0" in moved(world.plan())
+
+
+def test_a_hold_says_why_and_how_it_ends() -> None:
+    world = tenants(4)
+    lose(world, 0)
+    (top,) = [c for c in world.snapshot.controllers if c.metadata.name == "train-0"]
+    text = "pods 'train-0-' is forbidden: exceeded quota: gpus"
+    top.status.conditions = [
+        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate", message=text)
+    ]
+    made = world.plan()
+    (refused,) = {each.message for each in made.refused if each.code == HELD}
+    assert "pod team-0/train-0-9 was evicted at 2026" in refused
+    assert f"FailedCreate: {text}" in refused
+    assert "until it has, at the latest until 2026" in refused

@@ -1,0 +1,60 @@
+"""ResourceQuotas: whether they admit the replacement, beside the old pod or after it."""
+
+import pytest
+
+from rescheduler.model.moves.history import History
+from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.policies.limits import Limits
+from tests.planning.limits.test_budgets import cluster, code, spent
+
+QUOTA = {
+    "metadata": {"name": "q", "namespace": "default"},
+    "status": {"hard": {"requests.cpu": "8", "pods": "20"}, "used": {"requests.cpu": "6500m"}},
+}
+
+
+def test_a_quota_needs_room_for_the_replacement_beside_the_old_pod() -> None:
+    budgets = spent(cluster(quota=QUOTA), {}, 0)
+    refusal = budgets.refusal(1)
+    assert refusal is not None
+    assert refusal.code == "BUD004"
+    assert "0.5 left of requests.cpu" in refusal.message
+    budgets.release(0)
+    assert code(budgets, 1) == ""
+
+
+def test_a_stateful_set_waits_so_the_quota_has_room() -> None:
+    assert code(spent(cluster(quota=QUOTA, kind="StatefulSet"), {}, 0, 1), 2) == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "hard", "used", "said"),
+    [
+        (
+            "StatefulSet",
+            {"requests.cpu": "6"},
+            {"requests.cpu": "6500m"},
+            "allows 6 of requests.cpu",
+        ),
+        ("StatefulSet", {"requests.cpu": "6500m"}, {"requests.cpu": "6500m"}, ""),
+        ("StatefulSet", {"pods": "2"}, {"pods": "3"}, "allows 2 of pods"),
+        ("StatefulSet", {"requests.nvidia.com/gpu": "0"}, {"requests.nvidia.com/gpu": "1"}, ""),
+        ("StatefulSet", {"limits.memory": "1Gi"}, {}, "wants limits of memory"),
+        ("Deployment", {"requests.memory": "1Ti"}, {}, "wants requests of memory"),
+        ("Deployment", {"memory": "1Ti"}, {}, "container main has none"),
+        ("Deployment", {"cpu": "100"}, {"cpu": "1"}, ""),
+        ("Deployment", {"requests.storage": "1Ti"}, {}, ""),
+    ],
+)
+def test_a_quota_that_was_lowered_or_came_later_does_not_admit_the_replacement(
+    kind: str, hard: dict[str, str], used: dict[str, str], said: str
+) -> None:
+    quota = QUOTA | {"status": {"hard": hard, "used": used}}
+    refusal = Budgets(cluster(quota=quota, kind=kind), Limits(), History()).refusal(0)
+    assert (refusal.code if refusal else "") == ("BUD004" if said else "")
+    assert said in (refusal.message if refusal else "")
+
+
+def test_a_quota_that_cannot_be_read_refuses() -> None:
+    odd = QUOTA | {"status": {"hard": {"requests.cpu": "many"}}}
+    assert code(Budgets(cluster(quota=odd), Limits(), History()), 0) == "BUD004"
