@@ -128,6 +128,7 @@ def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph)
     assert {each for each in importers if not each.startswith("rescheduler.actions.")} == {
         "rescheduler.runtime.live_actor",
         "rescheduler.runtime.recalling",
+        "rescheduler.runtime.resetting",
         "rescheduler.runtime.steering_seen",
         # Servers of their own, which follow the table of replacements and act on nothing.
         "rescheduler.runtime.servers.extender.extender",

@@ -19,14 +19,12 @@ from rescheduler.model.reasons import problem
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.gates.spared import spared_by_gang
 from rescheduler.planning.gates.table import PURE
-from rescheduler.planning.limits.landing_trust import distrust
 
 FRESH = 5.0
 """Seconds that what an eviction depends on may be old when it is requested."""
 
 
 _AnyTime = Callable[[], Problem | None]
-_OfRun = Callable[[str], Problem | None]
 _OfBatch = Callable[[Checks], Problem | None]
 _OfMove = Callable[[PodContext], PlannedMove | Problem | None]
 
@@ -38,8 +36,7 @@ class Gates:
         """plan: its id."""
         self._plan = plan
         self._actor = actor
-        self._history = history
-        self.reader = Reader(actor, self.ready)
+        self.reader = Reader(actor, self.ready, history)
         self.barred: dict[tuple[str, str], Problem] = {}
         self._checks: Checks | None = None
         self._latest: Checks | None = None
@@ -48,7 +45,6 @@ class Gates:
             "not paused": self._not_paused,
             "lock": self._lock,
         }
-        self._of_run: Mapping[str, _OfRun] = {"landings trusted": self._landings_trusted}
         self._of_batch: Mapping[str, _OfBatch] = {
             "guards": self._guards,
         }
@@ -68,24 +64,18 @@ class Gates:
         for gate in gates_at("any time", "move"):
             _passed(gate, self._any_time[gate.name]())
 
-    def start(self, version: str) -> None:
-        """Ask those of the run. version: of the cluster. Raises: Halted."""
-        for gate in gates_at("run", "move"):
-            _passed(gate, self._of_run[gate.name](version))
-
-    def begin(self, checks: Checks, version: str) -> None:
+    def begin(self, checks: Checks) -> None:
         """Begin a batch, whose moves are checked against it. Raises: Halted, as `guard`."""
         self._checks = checks
-        self.guard(checks, version)
+        self.guard(checks)
 
-    def guard(self, checks: Checks, version: str) -> None:
-        """Ask those of the run and of a fresh snapshot, whose holds count from now on.
+    def guard(self, checks: Checks) -> None:
+        """Ask those of a fresh snapshot, whose holds count from now on.
 
         Raises:
             Halted: one of them holds everybody.
         """
         self._latest = checks
-        self.start(version)
         for gate in gates_at("batch", "move"):
             _passed(gate, self._of_batch[gate.name](checks))
 
@@ -132,9 +122,6 @@ class Gates:
         if self._actor.lease.valid_for(self._actor.pace.call):
             return None
         return Problem("ACT015", "The lease is not sure to outlast an eviction.")
-
-    def _landings_trusted(self, version: str) -> Problem | None:
-        return distrust(self._history, self._actor.limits, version)
 
     def _guards(self, checks: Checks) -> Problem | None:
         return next(iter(checks.guards()), None)

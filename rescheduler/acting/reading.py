@@ -1,11 +1,13 @@
 """What a pod depends on, read right before a request; one of which that fails alone is refused."""
 
+from collections import Counter
 from collections.abc import Callable
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.halting import Halted
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectLate, ObjectUnreadable
+from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
 
@@ -13,16 +15,23 @@ READ_IN = 4.5
 """Seconds in which it has to be read, so that the intent can be stored before it is too old."""
 MOST_LATE = 3
 """Namespaces in a row of which something came late: with this one the API server is slow itself."""
+MOST_OF_NAMESPACE = 2
+"""Pods of one namespace in a row that came late: it is left alone then."""
 
 
 class Reader:
-    """Reads what one pod after the other depends on, and knows which of them came late."""
+    """Reads what one pod after the other depends on, and leaves a namespace alone that is late."""
 
-    def __init__(self, actor: Actor, ready: Callable[[], None]) -> None:
-        """actor: what reads. ready: is asked before each read; raises Halted."""
+    def __init__(self, actor: Actor, ready: Callable[[], None], history: History) -> None:
+        """actor: what reads. ready: is asked before each read; raises Halted.
+
+        history: remembers which namespaces are slow, so that later runs begin with others.
+        """
         self.actor = actor
         self.ready = ready
+        self._history = history
         self._late: set[str] = set()
+        self._times = Counter[str]()
 
     def now(self) -> float:
         """Seconds on the steady clock."""
@@ -37,6 +46,11 @@ class Reader:
             SourceError: the API server cannot be read.
         """
         self.ready()
+        if self._times[namespace] >= MOST_OF_NAMESPACE:
+            text = (
+                f"{namespace}/{name}: {MOST_OF_NAMESPACE} pods of its namespace came late before."
+            )
+            return problem("ACT024", text)
         began = self.now()
         try:
             fresh = self.actor.reread(namespace, name)
@@ -48,6 +62,7 @@ class Reader:
         if late is not None:
             return late
         self._late.clear()
+        del self._times[namespace]
         return fresh
 
     def late(self, namespace: str, name: str, age: float) -> Problem | None:
@@ -59,7 +74,11 @@ class Reader:
 
     def _count_late(self, namespace: str, name: str, said: str) -> Problem:
         self._late.add(namespace)
+        self._times[namespace] += 1
+        if self._times[namespace] >= MOST_OF_NAMESPACE:
+            self._history.slow[namespace] = self.actor.clock()
         if len(self._late) >= MOST_LATE:
+            self._history.slow.update(dict.fromkeys(self._late, self.actor.clock()))
             among = ", ".join(sorted(self._late))
             raise Halted(
                 "ACT016", f"What pods of {among} depend on came late, one after the other."

@@ -68,13 +68,12 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
                     "make a new plan.",
                 )
-            known = history
+            known, slow = history, dict(history.slow)
             sender = Sender(actor, MoveRecords(plan.id, actor, history, results))
             releases = Releases(actor, history, sender)
             try:
                 releases.release_earlier(lambda: _observed(plan, actor))
                 _unguarded(plan)
-                sender.start(plan.cluster.version)
                 for number, batch in enumerate(_batches(plan.moves)):
                     snapshot = _observed(plan, actor)
                     # Later ones may meet taints of this very run.
@@ -82,7 +81,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     _carry_out(plan, batch, sender, releases, snapshot)
                 _locked(actor)
             finally:
-                _unsteer(actor, history)
+                _clear(actor, history, changed=history.slow != slow)
                 found += releases.still_pending()
         verdict = problem(DONE)
     except Halted as halt:
@@ -99,7 +98,7 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
         verdict = problem("ACT016", error.message)
     learned = plan.calibration
     if known is not None:
-        learned = calibration(known, actor.limits, plan.cluster.version)
+        learned = calibration(known, actor.limits, plan.cluster.version, actor.clock())
         found += [*misses(known, plan.id), *unread(known)]
     return Outcome(
         started=started,
@@ -169,13 +168,16 @@ def _observed(plan: Plan, actor: Actor) -> Snapshot:
     return snapshot
 
 
-def _unsteer(actor: Actor, history: History) -> None:
+def _clear(actor: Actor, history: History, *, changed: bool) -> None:
     """Take every entry out of the table: the run ends, and nobody would do it later.
+
+    changed: whether anything else of the history is to be stored.
 
     Raises:
         LockLost, ActionError: they could not be taken out, or not stored that they were.
     """
-    if actor.steering.close(history.moves, every=True) and actor.lease.held:
+    closed = actor.steering.close(history.moves, every=True)
+    if (closed or changed) and actor.lease.held:
         actor.ledger.write(history)
 
 

@@ -50,10 +50,6 @@ class Sender:
         self._last: datetime | None = None
         self._given_up: set[str] = set()
 
-    def start(self, version: str) -> None:
-        """Ask whether the run may begin. version: of the cluster. Raises: Halted."""
-        self._gates.start(version)
-
     def look_at(self, snapshot: Snapshot) -> None:
         """Let what is sent from now on be judged by this snapshot."""
         self._seen = snapshot
@@ -61,7 +57,7 @@ class Sender:
     def begin(self, snapshot: Snapshot, batch: Sequence[PlannedMove]) -> None:
         """Begin a batch: its moves are checked against this snapshot. Raises: as `guard`."""
         self.look_at(snapshot)
-        self._gates.begin(self._checks(snapshot), snapshot.cluster.version)
+        self._gates.begin(self._checks(snapshot))
         policies = self.actor.policies
         self.records.history.begin(
             baseline_of(snapshot, self.records.history, batch, self.records.plan, policies)
@@ -69,7 +65,7 @@ class Sender:
 
     def guard(self, snapshot: Snapshot) -> None:
         """Ask the guards on this snapshot. Raises: Halted where one holds."""
-        self._gates.guard(self._checks(snapshot), snapshot.cluster.version)
+        self._gates.guard(self._checks(snapshot))
 
     def send(self, unit: Unit) -> Problem | None:
         """Try one unit, and keep what came of it; answers why a gate let nothing be requested.

@@ -29,6 +29,7 @@ from rescheduler.actions.ledger_format import (
     packed_in,
     paused_in,
 )
+from rescheduler.actions.resets import obeyed
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import (
     ActionError,
@@ -144,7 +145,7 @@ class Ledger:
         if noted is None and not packed_in(current):
             # From here on a state that is missing again was lost; until it is written, it was not.
             self._note(Note(fence=0, sequence=0))
-        self._take(*_forgotten(current, state))
+        self._take(obeyed(current, state.history, self._clock.now()), state)
         self.fence = state.fence + 1
         now = self._clock.now()
         if now - state.written > COLD_AFTER:
@@ -175,7 +176,7 @@ class Ledger:
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
-        self._take(*_forgotten(current, state))
+        self._take(obeyed(current, state.history, self._clock.now()), state)
         # A state that can be believed needs no new start; the request must not wait for a need.
         return self.write(state.history) if asked else state.history
 
@@ -198,7 +199,18 @@ class Ledger:
         state = None if current is None else self._decode(current)
         if current is None or state is None:
             return History()
-        return _forgotten(current, state)[1].history
+        obeyed(current, state.history, self._clock.now())
+        return state.history
+
+    def doubt(self) -> str:
+        """Why what is stored cannot be believed, or ""; nothing is written. Raises: ActionError."""
+        current = self._store.read()
+        try:
+            noted = self._noted()
+            self._not_set_back(self._believed(current or self._blank, noted))
+        except (LedgerUnreadable, ClocksDiffer) as error:
+            return error.message
+        return ""
 
     def write(self, history: History) -> History:
         """Store this history, without what can decide nothing; answers what was stored.
@@ -384,17 +396,3 @@ class Ledger:
     def _none(fence: int = 0, sequence: int = 0) -> State:
         """A state of nothing that was ever written: acting begins slowly."""
         return State(fence=fence, sequence=sequence, written=_NEVER, history=History())
-
-
-def _forgotten(current: dict[str, Any], state: State) -> tuple[dict[str, Any], State]:
-    """Both as people asked by these keys; the next write takes the request away."""
-    current, asked = asked_to_forget(current, "landings")
-    if asked:
-        state.history.landings.clear()
-    current, asked = asked_to_forget(current, "demoted")
-    if asked:
-        state.history.gains.clear()
-    current, asked = asked_to_forget(current, "selections")
-    if asked:
-        state.history.selections.clear()
-    return current, state

@@ -4,6 +4,7 @@ data.paused         "true" holds all acting; for people, and kept as it is by us
 data.landings       "forget" drops how landings compared so far; for people, removed once done
 data.demoted        "forget" drops what moves have brought, and with it the demotions of policies
 data.selections     "forget" drops what policies were known to select: what they do now is known
+data.reset          what people ask to be reset by name: see `resets`
 data.budgets        "forget" starts anew where the state cannot be believed; likewise
 data.checksum       SHA-256 of the bytes below
 binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, follows, history
@@ -27,15 +28,8 @@ _MOST_PLAIN = 32 * 2**20
 """Bytes unpacked: many times what a state with room to be stored has; no more is ever unpacked."""
 _LEVEL = 6
 """Of compression: twice as fast as the highest, which saves less than 2% of the bytes."""
-_PATCH = '{"data":{"budgets":"forget"}}'
-FORGET = (
-    "to forget all budgets and cool-downs on purpose: kubectl -n rescheduler patch configmap "
-    f"rescheduler-state --type merge -p '{_PATCH}'"
-)
-RESET = (
-    f"restore the newest state; or, {FORGET} "
-    "(where it is gone, make it first: kubectl -n rescheduler create configmap rescheduler-state)."
-)
+FORGET = "to forget all budgets and cool-downs on purpose: rescheduler reset state"
+RESET = f"restore the newest state; or, {FORGET}."
 
 
 class State(msgspec.Struct, kw_only=True):

@@ -21,6 +21,7 @@ _VERBS = {
     "render": "Show a saved plan or outcome again.",
     "apply": "Carry out a reviewed plan.",
     "run": "Plan and, in mode Enforce, act: once, or on a schedule.",
+    "reset": "End a hold, forget landings or a demotion by name, or accept a lost state.",
     "history": "Show what was moved, whether it helped, and what was prevented.",
     "check": "Check policy files.",
     "readings": "Print what readings are defined by, and what a metric source has of them.",

@@ -22,6 +22,11 @@ def at_least_one_of(*fields: str) -> dict[str, Any]:
     }
 
 
+def exactly_one_of(*fields: str) -> dict[str, Any]:
+    """Exactly one of the fields must be given, and not as null."""
+    return {"oneOf": at_least_one_of(*fields)["anyOf"]}
+
+
 def all_or(*narrowing: str) -> ConfigDict:
     """Either `all: true` without the narrowing fields, or at least one of these."""
     everything: dict[str, Any] = {"properties": {"all": {"const": True}}, "required": ["all"]}

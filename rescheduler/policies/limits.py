@@ -14,6 +14,7 @@ from rescheduler.documents.label_names import LabelPattern, NamespaceName, Owner
 from rescheduler.kube.controllers import qualified
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
+from rescheduler.model.moves.calibration import MOST_WORKLOADS
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
 from rescheduler.model.moves.steering import TAINTING
@@ -209,11 +210,16 @@ class Limits(MoveLimitFields):
     )
     minLandingHitRate: Ratio = Field(
         0.8,
-        description="If a smaller share of the replacements landed on a node that was predicted, "
-        "nothing is evicted.",
+        description="If a smaller share of the workloads with one kind of pods landed where that "
+        "was predicted, such pods stay: in the namespace where it is so, and everywhere where it "
+        "is so without the namespace that missed most.",
     )
     minLandingSample: int = Field(
-        20, ge=1, description="Replacements compared before `minLandingHitRate` counts."
+        20,
+        ge=1,
+        le=MOST_WORKLOADS,
+        description="Workloads whose landings were compared in the last 14 days before "
+        "`minLandingHitRate` counts.",
     )
     minMeasuredShare: Ratio = Field(
         0.5,

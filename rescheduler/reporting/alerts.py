@@ -35,7 +35,7 @@ def alerts(report: Report) -> list[Alert]:
     distrust = None if report.calibration is None else report.calibration.problem
     verdict = report.verdict.code if isinstance(report, Outcome) else ""
     if distrust is not None and verdict != distrust.code:
-        title = "Acting is held until the landings are trusted again"
+        title = "Pods of one kind stay until their landings are trusted again"
         answer.append(_alert("held", distrust.code, title, distrust.message))
     shown = set()
     for policy in plan.policies:

@@ -83,7 +83,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "scheduler": "Version of the scheduler that counts now: major and minor.",
         "overall": "All kinds under that version, or null where nothing was compared.",
         "kinds": "By kind of controller and version of the scheduler.",
-        "problem": "Why nothing is evicted until landings are trusted again, or null.",
+        "problem": "Why pods of a kind stay until their landings are trusted again, or null.",
     },
     "LandingRates": {
         "kind": "Kind of the controller; empty for all kinds.",

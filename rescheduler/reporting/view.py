@@ -381,9 +381,8 @@ class View:
     @cached_property
     def steps(self) -> list[Step]:
         """What to type next."""
-        distrust = self.calibration and self.calibration.problem
         moves = any(not row.audit for row in self.moves)
-        applicable = moves and not (self.plan.recorded or distrust or self.plan.guards)
+        applicable = moves and not (self.plan.recorded or self.plan.guards)
         return next_steps(self.report, self.given, applicable=applicable)
 
 

@@ -13,7 +13,11 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.chances import Weighted, chances, together
-from rescheduler.scheduler.config.default_profile import default_profile, default_profiles
+from rescheduler.scheduler.config.default_profile import (
+    counting_profile,
+    default_profile,
+    default_profiles,
+)
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.nominated import Nominated
 from rescheduler.scheduler.occupancy import Occupancy
@@ -65,20 +69,21 @@ class SchedulerModel:
         """Index the snapshot.
 
         profiles: every scheduler that is known, by its name; by default the one of the server's
-        version. All count what pods take as the server's version does.
+        version. All count what pods take as the default scheduler does.
         """
         self._snapshot = snapshot
         version = snapshot.cluster.version
         self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
         usual = default_profile(version)
+        counting = counting_profile(self.profiles, version)
         self._replacements = Replacements(pods, snapshot.controllers)
         self._occupancy = Occupancy(
             nodes,
             pods,
             snapshot.pod_node,
-            pod_level=usual.pod_level_resources,
-            by_sum=usual.resizes_by_sum,
+            pod_level=counting.pod_level_resources,
+            by_sum=counting.resizes_by_sum,
             renewed=self._replacements.renewed(),
         )
         self._default_plugins = DefaultPlugins(Handle(snapshot, self._occupancy), usual)

@@ -26,7 +26,6 @@ def functions() -> dict[str, set[str]]:
     return {
         "any time": set(gates._any_time),
         "batch": set(gates._of_batch),
-        "run": set(gates._of_run),
         "of a move": {*gates._of_move, *PURE},
         "intent": {gate.name for gate in GATES if gate.moment == "intent" and gate.name in texts},
     }
@@ -35,7 +34,6 @@ def functions() -> dict[str, set[str]]:
 def test_each_gate_has_a_function_at_its_moment() -> None:
     rows: dict[str, set[str]] = {
         "any time": set(),
-        "run": set(),
         "batch": set(),
         "of a move": set(),
         "intent": set(),

@@ -31,7 +31,7 @@ class Guarded:
         return holding(self.snapshot, (), LIMITS, self._holds, Schedulers({}))
 
     def held(self, move: PlannedMove, /) -> Problem | None:
-        return self._holds.refusal(move.pod.namespace)
+        return self._holds.refusal(move.pod.namespace, move.owner.controllerKind)
 
     @property
     def _holds(self) -> Holds:

@@ -154,6 +154,45 @@ def test_where_three_namespaces_in_a_row_are_late_the_run_ends(stage: Stage) -> 
     assert stage.world.accepted == []
 
 
+def test_namespaces_that_are_late_in_every_run_let_later_runs_begin_with_others(
+    stage: Stage,
+) -> None:
+    """Three tenants with very many pods ended every run, so that nobody else ever moved."""
+    moves = [planned(pair(stage, f"w{n}", space)[0]) for n, space in enumerate(SPACES[1:])]
+    late = [move.pod.name for move in moves]
+    moves.append(planned(pair(stage, "small")[0]))
+    found: list[list[str]] = []
+    for number in range(3):
+        acting = Process(stage, f"p{number}", namespaces=SPACES, missed=True)
+        outcome = run(stage, moves, with_reread(acting.actor(), failing(ObjectLate("late"), *late)))
+        found.append([move.code for move in outcome.moves])
+        stage.seconds += 900
+    assert found[0] == ["ACT024", "ACT024", "ACT010", "ACT010"]
+    assert found[1][:3] == ["ELG040"] * 3
+    assert found[1][3] == "ACT001"
+    assert "until 2026-" in outcome.moves[0].message
+    stage.seconds += 1900
+    acting = Process(stage, "later", namespaces=SPACES, missed=True)
+    outcome = run(stage, moves[:3], acting.actor())
+    assert [move.code for move in outcome.moves] == ["ACT001"] * 3, "and not for ever"
+
+
+def test_a_namespace_that_is_late_is_not_read_again_in_the_run(stage: Stage) -> None:
+    moves = [planned(pair(stage, f"w{n}", "evil")[0]) for n in range(6)]
+    moves.append(planned(pair(stage, "good")[0]))
+    asked: list[str] = []
+
+    def reread(own: Reread, space: str, name: str) -> Snapshot:
+        asked.append(name)
+        if space == "evil":
+            raise ObjectLate("late")
+        return own(space, name)
+
+    outcome = run(stage, moves, with_reread(process(stage).actor(), reread))
+    assert [each.code for each in outcome.moves] == [*["ACT024"] * 6, "ACT001"]
+    assert asked == ["w0-0", "w1-0", "good-0"]
+
+
 def test_one_that_is_in_time_shows_that_the_api_server_is_not_slow(stage: Stage) -> None:
     moves = [planned(pair(stage, f"w{n}", space)[0]) for n, space in enumerate(SPACES)]
     moves.insert(2, planned(pair(stage, "fine")[0]))

@@ -24,7 +24,8 @@ from tests.planning.cases import settled
 from tests.planning.eligibility import test_needed_pods as needs
 from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
 from tests.planning.evaluation.test_pending_pods import codes as beside_a_pending_pod
-from tests.planning.limits.test_budgets import QUOTA, cluster, spent
+from tests.planning.limits.test_budgets import cluster, spent
+from tests.planning.limits.test_quotas import QUOTA
 from tests.runtime.test_cron import NIGHTS, on
 from tests.simulation.autoscaler import TAINT, Autoscaler
 from tests.simulation.loads import constant

@@ -1,6 +1,7 @@
 """Devices that several claims share: what the real allocator writes, and where it finds room."""
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def test_claims_say_what_they_consume_by_the_names_of_the_devices_capacities(
     }
     cluster.create(
         *nodes(1),
-        _class("shared", DRIVER),
+        device_class("shared", DRIVER),
         _slice("n1", DRIVER, [device]),
         *(_claim(name, asked) for name, asked in {"small": "15Gi", "large": "30Gi"}.items()),
         *(_pod(name) for name in WANTED),
@@ -77,7 +78,9 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_the_real_allocator_finds_room_where_it_is_predicted(cluster: Cluster) -> None:
+def test_the_real_allocator_finds_room_where_it_is_predicted(
+    cluster: Cluster, record_property: Callable[[str, object], None]
+) -> None:
     draw = random.Random(36)
     names = [f"p{number}" for number in range(1, NODES + 1)]
     devices = {
@@ -85,36 +88,37 @@ def test_the_real_allocator_finds_room_where_it_is_predicted(cluster: Cluster) -
     }
     cluster.create(
         *nodes(NODES, prefix="p"),
-        _class(PARTS, f"{PARTS}.test"),
+        device_class(PARTS, f"{PARTS}.test"),
         *(_slice(name, f"{PARTS}.test", offered) for name, offered in devices.items()),
         *(_template(name, requests) for name, requests in REQUESTS.items()),
     )
     cluster.settled(120)
     predicted: dict[str, bool] = {}
     for number in range(ROUNDS):
-        predicted |= _decide(
+        predicted |= decide(
             cluster, {f"{name}-{number}": draw.choice(sorted(REQUESTS)) for name in names}
         )
     bound = {pod["metadata"]["name"] for pod in cluster.pods() if pod["spec"].get("nodeName")}
 
+    record_property("device decisions", len(predicted))
     assert len(predicted) == NODES * ROUNDS
     assert bound == {name for name, fits in predicted.items() if fits}
     assert 0.2 < len(bound) / len(predicted) < 0.8
 
 
-def _decide(cluster: Cluster, wanted: dict[str, str]) -> dict[str, bool]:
+def decide(cluster: Cluster, wanted: dict[str, str]) -> dict[str, bool]:
     """Let kube-scheduler place pods with these templates; what is predicted of each before."""
     with cluster.control_plane.scheduler_paused():
-        cluster.create(*(_probe(name, template) for name, template in wanted.items()))
-        cluster.until(lambda: _claimed(cluster) == set(), "a claim for each pod", 120)
-        predicted = _predictions(cluster)
-    cluster.until(lambda: _decided(cluster) >= predicted.keys(), "decisions", 120)
+        cluster.create(*(probe(name, template) for name, template in wanted.items()))
+        cluster.until(lambda: unclaimed(cluster) == set(), "a claim for each pod", 120)
+        predicted = predictions(cluster)
+    cluster.until(lambda: decided(cluster) >= predicted.keys(), "decisions", 120)
     return predicted
 
 
-def _predictions(cluster: Cluster) -> dict[str, bool]:
+def predictions(cluster: Cluster) -> dict[str, bool]:
     """Name of each pod that waits for the first time, and whether its node is feasible."""
-    before = _decided(cluster)
+    before = decided(cluster)
     snapshot = read_cluster(connect(cluster.control_plane.kubeconfig, None))
     model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
     answer = {}
@@ -126,7 +130,7 @@ def _predictions(cluster: Cluster) -> dict[str, bool]:
     return answer
 
 
-def _decided(cluster: Cluster) -> set[str]:
+def decided(cluster: Cluster) -> set[str]:
     """The pods that kube-scheduler has tried to place when their claims were there."""
     pods = cluster.pods()
     return {
@@ -140,7 +144,7 @@ def _decided(cluster: Cluster) -> set[str]:
     }
 
 
-def _claimed(cluster: Cluster) -> set[str]:
+def unclaimed(cluster: Cluster) -> set[str]:
     """The pods whose claim the controller manager has not made."""
     return {
         pod["metadata"]["name"]
@@ -173,7 +177,7 @@ def _template(name: str, requests: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _probe(name: str, template: str) -> dict[str, Any]:
+def probe(name: str, template: str) -> dict[str, Any]:
     """A pod for the node that it is named after."""
     node = name.partition("-")[0]
     made = bare_pod(name, node_selector={"kubernetes.io/hostname": node})
@@ -181,7 +185,7 @@ def _probe(name: str, template: str) -> dict[str, Any]:
     return made
 
 
-def _class(name: str, driver: str) -> dict[str, Any]:
+def device_class(name: str, driver: str) -> dict[str, Any]:
     return {
         "apiVersion": API,
         "kind": "DeviceClass",

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from rescheduler.sources.policy_files import load_policies
 from tests.e2e.builders.nodes import node
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.programs import Layout
+from tests.e2e.controlplane.versions import KUBERNETES, MINOR
 from tests.e2e.landing.deciding import Deciding
 from tests.e2e.landing.decision import REFUSED
 from tests.e2e.landing.landing_cluster import LandingCluster
@@ -100,8 +101,8 @@ def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
         ca_file=authority(landing_cluster),
     )
     assert reported.problem is None
-    assert reported.version == "v1.36.3"
-    assert reported.gates["NodeDeclaredFeatures"]
+    assert reported.version == f"v{KUBERNETES.version}"
+    assert reported.gates["NodeDeclaredFeatures"] == (MINOR >= 36)
     snapshot = replace(landing_cluster.observe(), scheduler=reported)
     alone = schedulers_of(snapshot)
     both = schedulers_of(snapshot, declared().schedulers)
@@ -203,7 +204,7 @@ def test_the_program_says_whom_it_asked_and_holds_where_nobody_answers(
 
 
 def test_landings_of_every_profile_are_those_of_the_real_scheduler(
-    landing_cluster: LandingCluster,
+    landing_cluster: LandingCluster, record_property: Callable[[str, object], None]
 ) -> None:
     landing_cluster.scheduler = read_scheduler(
         landing_cluster.connection,
@@ -223,5 +224,6 @@ def test_landings_of_every_profile_are_those_of_the_real_scheduler(
             if decision.verdict != REFUSED:
                 decided[forecast.snapshot.pods[forecast.pod].spec.schedulerName] += 1
     sys.stderr.write("\n" + "\n".join([*summary.lines(), f"profiles: {dict(decided)}"]) + "\n")
+    summary.recorded(record_property)
     assert min(decided[name] for name in CONFIGURED) >= ENOUGH
     assert not summary.missed()

@@ -323,7 +323,9 @@ class Objecting:
         return [*self.process.guarding(), *held]
 
     def held(self, move: PlannedMove, /) -> Problem | None:
-        return self.holds.refusal(move.pod.namespace) if self.process.missed else None
+        if not self.process.missed:
+            return self.holds.distrust.refusal(move.owner.controllerKind, move.pod.namespace)
+        return self.holds.refusal(move.pod.namespace, move.owner.controllerKind)
 
     @property
     def holds(self) -> Holds:

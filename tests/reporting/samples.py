@@ -349,7 +349,7 @@ def demoted() -> Plan:
 
 
 def distrusted() -> Plan:
-    """A plan that nobody may act on, because landings are not as predicted."""
+    """A plan in which pods of one kind stay, because their landings are not as predicted."""
     return plan(calibration=calibrated(trusted=False))
 
 

@@ -37,7 +37,7 @@ def calibrated(*, trusted: bool) -> Calibration:
     hit = 0.993 if trusted else 0.61
     problem = Problem(
         code="GRD009",
-        message="Of 131 replacements of ReplicaSet pods under scheduler 1.36, 61% landed where "
+        message="of 131 workloads with ReplicaSet pods under scheduler 1.36, 61% landed where "
         "that was predicted; at least 80% must (minLandingHitRate)",
     )
     return Calibration(

@@ -1,4 +1,4 @@
-"""Landings that are not as predicted stop acting, until a person lets it go on."""
+"""Landings that are not as predicted hold their kind of pods, until a person lets it go on."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.calibration import LandingRecord
+from rescheduler.model.moves.calibration import LandingRecord, WorkloadLandings
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import (
     Calibration,
@@ -20,6 +20,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
+from tests.cluster import NOW
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.fakes.truth import STATE
@@ -66,25 +67,33 @@ def test_an_outcome_reports_how_landings_compared(stage: Stage) -> None:
     assert of(outcome).problem is None
 
 
-def test_the_run_stops_as_soon_as_too_many_landed_elsewhere(stage: Stage) -> None:
+def test_a_kind_stays_as_soon_as_too_many_of_it_landed_elsewhere(stage: Stage) -> None:
     stage.world.place = lambda _: "n7"
-    outcome = run(stage, moves(stage, 5))
-    assert outcome.verdict.code == "GRD009"
-    assert [move.result for move in outcome.moves] == ["evicted"] * 3 + ["skipped"] * 2
-    assert "0% landed where that was predicted" in outcome.verdict.message
+    stage.world.ready_after = 1.0
+    pod = stage.world.add_pod("db-0", "n1", owner=("StatefulSet", "db"), app="db")
+    landing = [LandingShare(node="n7", probability=1.0)]
+    other = planned(pod, batch=9, landing=landing, returns=0.0)
+    outcome = run(stage, [*moves(stage, 5), other])
+    assert outcome.verdict.code == "ACT013"
+    assert [move.result for move in outcome.moves] == [
+        *["evicted"] * 3,
+        *["refused"] * 2,
+        "evicted",
+    ]
+    assert outcome.moves[3].code == "ELG039"
+    assert "0% landed where that was predicted" in outcome.moves[3].message
     assert exit_code(outcome) == 3
     problem = of(outcome).problem
     assert problem is not None
     assert problem.code == "GRD009"
 
 
-def test_the_next_run_does_not_begin_even_with_nothing_to_do(stage: Stage) -> None:
+def test_the_next_run_moves_none_of_that_kind(stage: Stage) -> None:
     stage.world.place = lambda _: "n7"
     run(stage, moves(stage, 3))
-    for made in (moves(stage, 1, first=5), []):
-        outcome = run(stage, made)
-        assert outcome.verdict.code == "GRD009"
-        assert exit_code(outcome) == 3, "somebody has to find out why"
+    outcome = run(stage, moves(stage, 1, first=5))
+    assert outcome.moves[0].code == "ELG039"
+    assert exit_code(outcome) == 3, "somebody has to find out why"
     assert len(stage.world.accepted) == 3
 
 
@@ -129,19 +138,18 @@ def _stop_when_evicted(process: Process) -> None:
 
 def distrusted() -> History:
     record = LandingRecord(kind="ReplicaSet", version="1.36", compared=40, weight=36.0, within=9.0)
+    for number in range(40):
+        record.workloads[str(number)] = WorkloadLandings("default", NOW, 0.25)
     return History(landings=[record])
 
 
-def test_audit_goes_on_and_says_that_nothing_would_be_evicted() -> None:
+def test_audit_says_what_would_not_be_evicted() -> None:
     plan = run_cycle(parts(recall=lambda: (distrusted(), [])))
-    assert plan.moves
+    assert isinstance(plan, Plan)
+    assert plan.totals.refused["ELG039"]
     problem = of(plan).problem
     assert problem is not None
     assert problem.code == "GRD009"
-    trusting = run_cycle(parts())
-    assert isinstance(plan, Plan)
-    assert isinstance(trusting, Plan)
-    assert plan.digest == trusting.digest, "it decides nothing about the plan"
 
 
 def test_metrics_report_each_kind_and_version() -> None:
@@ -154,7 +162,7 @@ def test_metrics_report_each_kind_and_version() -> None:
     assert found[f"rescheduler_landing_hit_ratio{where}"] == 0.25
     assert found[f"rescheduler_landing_brier_score{where}"] == 0
     assert found['rescheduler_guard_holding{guard="GRD009"}'] == 1
-    telemetry.observe(structs.replace(plan, calibration=None))
+    telemetry.observe(structs.replace(plan, calibration=None, guards=[]))
     found = lines(telemetry)
     assert f"rescheduler_landing_compared{where}" not in found
     assert found['rescheduler_guard_holding{guard="GRD009"}'] == 0

@@ -39,7 +39,7 @@ def some(first: int, count: int) -> tuple[Counter[str], Broken]:
     return reached, broken
 
 
-def _prepare() -> None:
+def prepare() -> None:
     """Look for garbage a hundred times less often, as a cycle leaves little; log nothing."""
     gc.freeze()
     gc.set_threshold(70_000, 10, 10)
@@ -63,7 +63,7 @@ def main() -> int:
     reached: Counter[str] = Counter()
     broken: Broken = []
     began, seed, told = time.monotonic(), given.first, 0
-    with ProcessPoolExecutor(given.jobs, initializer=_prepare) as pool:
+    with ProcessPoolExecutor(given.jobs, initializer=prepare) as pool:
         while reached["cycles"] < given.cycles:
             firsts = [seed + CHUNK * number for number in range(8)]
             seed += CHUNK * len(firsts)

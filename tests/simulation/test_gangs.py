@@ -10,7 +10,7 @@ from rescheduler.actions.kueue import KueueWorkloads, understood
 from rescheduler.model.cluster.gangs import Gangs
 from rescheduler.model.moves.plan import Outcome
 from rescheduler.planning.gates import as_read
-from rescheduler.planning.limits import guards
+from rescheduler.planning.limits import holds
 from tests.simulation.crash_points import AT_EVERY_CALL
 from tests.simulation.gangs import GANG, broken, hot, running
 from tests.simulation.kueue import Kueue
@@ -111,7 +111,7 @@ def careless(self: KueueWorkloads, workload: Any) -> Any:
 MUTANTS: dict[str, tuple[Callable[[Run, Kueue], None], list[tuple[Any, str, Any]]]] = {
     "I04": (calm, [(KueueWorkloads, "restart", careless)]),
     "I05": (budgeted, [(as_read, "refuse_changed", never)]),
-    "I12": (never_admitted, [(guards, "_unreplaced", none)]),
+    "I12": (never_admitted, [(holds, "missing_replacements", none)]),
     "I17": (calm, [(Gangs, "of", never)]),
     "I21": (killed, [(reconcile, "was_stopped", unfound)]),
 }

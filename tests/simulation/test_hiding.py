@@ -44,12 +44,11 @@ def test_one_pod_that_cannot_be_read_holds_no_run(fault: str, odd: bool) -> None
             cycles.append(run.process().run())
         state = run.universe.state()
     assert state is not None
-    first, *again = [each for each in state.history.moves if each.pod == name]
+    first, *_ = [each for each in state.history.moves if each.pod == name]
     done = fault == "killed after"
     assert first.charged == done, "a list, or its metadata, tells of one that is there"
     assert (first.code == LOST) == (done and not odd)
-    # One that was evicted again, and of which nobody can tell whether it is gone, ends its own run.
-    assert len([each for each in cycles if not good(each)]) == len(again)
-    assert all(map(good, cycles[-2:])), [each.error for each in cycles]
+    # Nor does one that was evicted again, and of which nobody can tell whether it is gone.
+    assert all(map(good, cycles)), [each.error for each in cycles]
     assert len(run.ground.evicted) > done or odd, "others are moved"
     assert run.ground.broken == []

@@ -107,6 +107,21 @@ def test_an_address_that_two_nodes_have_is_of_neither(other: str) -> None:
     assert Identity(before).node({"instance": "10.0.0.1:9400"}) == -1, "n1 has it too"
 
 
+@pytest.mark.parametrize(
+    ("label", "said", "found"),
+    [
+        ("phys-17", "phys-17.dc.example", 0),
+        ("phys-17", "PHYS-17", 0),
+        ("phys-17.dc.example", "phys-17", 0),
+        ("phys-17.dc.example", "phys-17.other.example", -1),
+        ("n1", "phys-17.dc.example", -1),
+    ],
+)
+def test_a_host_may_have_another_name_than_its_node(label: str, said: str, found: int) -> None:
+    node = cluster.node("n1", labels={"kubernetes.io/hostname": label})
+    assert Identity(cluster.snapshot([node], [])).node({"node": said}) == found
+
+
 def test_the_same_label_values_in_other_labels_are_not_mistaken() -> None:
     identity = Identity(fleet())
     assert identity.node({"namespace": "gpu", "pod": "dcgm-x"}) == 1

@@ -78,6 +78,70 @@ def test_nothing_secret_is_kept(tmp_path: Path) -> None:
         assert "leaderElection" not in reported.configuration
 
 
+INTERNAL: dict[str, Any] = {
+    "componentconfig": {
+        "Parallelism": 16,
+        "LeaderElection": {"LeaderElect": True},
+        "ClientConnection": {"Kubeconfig": "/secret/place"},
+        "EnableProfiling": True,
+        "PercentageOfNodesToScore": None,
+        "Profiles": [
+            {
+                "SchedulerName": "default-scheduler",
+                "PercentageOfNodesToScore": 40,
+                "Plugins": {
+                    "Score": {
+                        "Enabled": None,
+                        "Disabled": [{"Name": "ImageLocality", "Weight": 0}],
+                    },
+                    "MultiPoint": {
+                        "Enabled": [{"Name": "NodePorts", "Weight": 0}],
+                        "Disabled": None,
+                    },
+                },
+                "PluginConfig": [
+                    {"Name": "InterPodAffinity", "Args": {"HardPodAffinityWeight": 7}},
+                    {
+                        "Name": "PodTopologySpread",
+                        "Args": {
+                            "DefaultConstraints": [
+                                {
+                                    "maxSkew": 1,
+                                    "topologyKey": "zone",
+                                    "whenUnsatisfiable": "ScheduleAnyway",
+                                    "labelSelector": {"matchLabels": {"Team": "X"}},
+                                }
+                            ],
+                            "DefaultingType": "List",
+                        },
+                    },
+                ],
+            }
+        ],
+        "Extenders": [{"URLPrefix": "http://x", "TLSConfig": {"KeyData": "hunter2"}}],
+    }
+}
+"""What kube-scheduler 1.34 and 1.35 answer: internal types, whose fields have Go's names."""
+
+
+def test_the_internal_types_of_1_35_are_read_as_what_is_written(tmp_path: Path) -> None:
+    replies = {"configz": Reply(json.dumps(INTERNAL).encode())}
+    with scheduler(tmp_path, **replies) as (reported, _, _):
+        assert reported.problem is None
+        assert "hunter2" not in str(reported)
+        assert "secret" not in str(reported)
+        found = reported.configuration
+    assert found["kind"] == "KubeSchedulerConfiguration"
+    assert found["extenders"] == [{"urlPrefix": "http://x"}]
+    (profile,) = found["profiles"]
+    assert profile["percentageOfNodesToScore"] == 40
+    assert profile["plugins"]["score"]["disabled"] == [{"name": "ImageLocality", "weight": 0}]
+    affinity, spread = profile["pluginConfig"]
+    assert affinity == {"name": "InterPodAffinity", "args": {"hardPodAffinityWeight": 7}}
+    (constraint,) = spread["args"]["defaultConstraints"]
+    assert constraint["labelSelector"] == {"matchLabels": {"Team": "X"}}
+
+
 def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
     with scheduler(tmp_path) as (reported, _, _):
         made = replace(snapshot([node("a")], []), scheduler=reported)

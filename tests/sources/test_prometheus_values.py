@@ -154,8 +154,22 @@ def test_gpus_are_averaged_over_what_the_node_can_allocate() -> None:
 
 def test_percent_of_running_kernels_stands_in_for_devices_without_a_profile() -> None:
     stub = Stub().series("node.gpu", [(device("n1", 0), 0.9)])
-    stub.series("node.gpu", [(device("n1", 0), 50), (device("n1", 1), 10)], source=1)
+    stub.series("node.gpu", [(device("n1", 0), 99), (device("n1", 1), 10)], source=1)
     assert read(stub, "node.gpu", nodes(1, gpus=2)).values.tolist() == [0.5]
+
+
+@pytest.mark.parametrize("labels", [{}, {"UUID": ""}])
+def test_a_profile_that_has_stopped_is_no_value(labels: dict[str, str]) -> None:
+    """Whether the GPU has an identity of its own or is known by its node and number."""
+    gpus = [{**device(f"n{n}", 0), **labels} for n in (1, 2, 3)]
+    stub = Stub().series("node.gpu", list(zip(gpus, (0.95, 0.0, 0.0), strict=True)))
+    stub.series("node.gpu", list(zip(gpus, (95, 97, 0), strict=True)), source=1)
+    reading = read(stub, "node.gpu", nodes(3, gpus=1))
+    assert np.isnan(reading.values).tolist() == [False, True, False]
+    [missing] = reading.missing
+    assert (missing.code, missing.subjects) == ("RDG005", (1,))
+    said = "0% by DCGM_FI_PROF_GR_ENGINE_ACTIVE, 97% by DCGM_FI_DEV_GPU_UTIL"
+    assert missing.details[0].endswith(said)
 
 
 @pytest.mark.parametrize(

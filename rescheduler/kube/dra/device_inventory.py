@@ -122,6 +122,20 @@ class DeviceInventory:
             dtype=np.int32,
         )
 
+    def fleeting(self, devices: IntArray, tolerations: Sequence[Toleration] | None) -> str:
+        """Why a pod that gets one of these devices is evicted at once, or "".
+
+        Of tolerations only those with effect NoExecute count then, which is not so when a device
+        is allocated. Source: pkg/controller/devicetainteviction, device_taint_eviction.go.
+        """
+        lasting = [each for each in tolerations or () if each.effect == "NoExecute"]
+        for number in devices.tolist():
+            for taint in self._taints[number]:
+                if taint.effect == "NoExecute" and not tolerated(taint, lasting):
+                    name = self.subjects[number].device.name
+                    return f"who gets device {name} is evicted again for its taint {taint.key}"
+        return ""
+
     @cached_property
     def _taints(self) -> list[list[Taint]]:
         """Of each device: its driver's, and those that administrators put on it."""

@@ -197,7 +197,7 @@ class DeviceNeeds:
         devices = self._selected(self.inventory.everything(), offered.selectors)
         devices = self._selected(devices, exact.selectors)
         devices = self.inventory.untainted(devices, exact.tolerations)
-        odd = self.inventory.odd(devices)
+        odd = self.inventory.odd(devices) or self.inventory.fleeting(devices, exact.tolerations)
         if odd or self.inventory.incomplete:
             raise Unclear(odd or f"not all devices of {min(self.inventory.incomplete)} are known")
         number = exact.count if exact.allocationMode == "ExactCount" else 0

@@ -197,6 +197,15 @@ class Reading:
     convention: str = ""
     cost: Cost | None = None
 
+    @classmethod
+    def without_values(
+        cls, request: ReadingRequest, expected: BoolArray, problem: Problem, **more: Any
+    ) -> "Reading":
+        """That nothing is known of anybody who is expected to have a value, and why."""
+        absent = np.full(len(expected), np.nan)
+        known: dict[str, Any] = {"unit": "", "values": absent, "ages": absent, **more}
+        return cls(request, expected=expected, problem=problem, **known)
+
     @property
     def name(self) -> str:
         """The name in the catalogue."""

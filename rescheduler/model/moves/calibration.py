@@ -1,14 +1,20 @@
 """Calibration: predicted landings held against the real ones, in counters of bounded size."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import msgspec
 
 FADE = 1.0 - 1.0 / 200.0
 """What an earlier comparison still weighs after a later one, so that about the last 200 count."""
+
+REMEMBERED = timedelta(days=14)
+"""So long a workload's landings say something of those to come; they count less with age."""
+MOST_WORKLOADS, MOST_OF_WORKLOAD = 100, 10
+"""Workloads that a record remembers, and landings of each that count."""
 
 _NOTHING = 1e-9
 _ROUNDING = 1e-6
@@ -54,11 +60,28 @@ def compare(landing: Mapping[str, float], unschedulable: float, landed: str) -> 
     )
 
 
+class WorkloadLandings(msgspec.Struct, array_like=True):
+    """How the landings of one workload compared. within: the share that came as predicted.
+
+    at: when the last one was compared.
+    """
+
+    namespace: str
+    at: datetime
+    within: float
+    compared: int = 1
+
+    def weight(self, now: datetime) -> float:
+        """What it counts now: 1 when it was compared, and less until it is forgotten."""
+        return max(0.0, 1.0 - (now - self.at) / REMEMBERED)
+
+
 class LandingRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """How landings of one kind of owner compared under one version of the scheduler.
 
     The sums weigh each comparison by `FADE` to the number of later ones; `weight` is the sum of
-    these weights, `compared` their plain number. at: when the last one was made.
+    these weights, `compared` their plain number. at: when the last one was made. workloads: the
+    latest of each workload, by a mark of its UID, so that one that moves often counts no more.
     """
 
     kind: str
@@ -70,9 +93,13 @@ class LandingRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     brier: float = 0.0
     expected: float = 0.0
     at: datetime | None = None
+    workloads: dict[str, WorkloadLandings] = {}
 
-    def add(self, comparison: Comparison, at: datetime) -> None:
-        """Count one more comparison."""
+    def add(
+        self, comparison: Comparison, at: datetime, namespace: str = "", workload: str = ""
+    ) -> None:
+        """Count one more comparison, of a workload by a mark of its UID."""
+        self._add_of_workload(workload, namespace, comparison.within, at)
         self.compared += 1
         self.weight = self.weight * FADE + 1.0
         self.within = self.within * FADE + comparison.within
@@ -80,6 +107,21 @@ class LandingRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         self.brier = self.brier * FADE + comparison.brier
         self.expected = self.expected * FADE + comparison.expected
         self.at = at
+
+    def _add_of_workload(self, workload: str, namespace: str, within: bool, at: datetime) -> None:
+        """Count it once for its workload; a namespace that has most of them loses its oldest."""
+        at = at.replace(microsecond=0)
+        known = self.workloads.pop(workload, None)
+        if known is None:
+            self.workloads[workload] = WorkloadLandings(namespace, at, float(within))
+        else:
+            count = min(known.compared + 1, MOST_OF_WORKLOAD)
+            share = known.within + (within - known.within) / count
+            self.workloads[workload] = WorkloadLandings(namespace, at, round(share, 3), count)
+        if len(self.workloads) > MOST_WORKLOADS:
+            most = Counter(each.namespace for each in self.workloads.values()).most_common(1)[0][0]
+            own = [mark for mark, each in self.workloads.items() if each.namespace == most]
+            del self.workloads[own[0]]
 
 
 def likeliest(landing: Mapping[str, float], most: int) -> dict[str, float]:

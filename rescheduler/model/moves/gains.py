@@ -139,6 +139,11 @@ class Pair(msgspec.Struct, array_like=True, frozen=True):
     measured: float
     moves: int = 1
 
+    @property
+    def surplus(self) -> float:
+        """What they brought beyond what they promised."""
+        return self.measured - self.promised
+
 
 class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """What the moves for one policy's sake have promised and brought, and its demotion.
@@ -206,10 +211,22 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     def shortfall(self, share: float, enough: int, sample: int) -> str:
         """The sums of moves that have brought too little: all, or the last sample; or ""."""
-        if self.falls_short(share, enough):
+        if self.falls_short(share, enough) or self._others_fall_short(share, enough):
             return self.summary
         last = self.last(sample)
         return last.summary if last.falls_short(share, sample, _DOUBT_OF_LAST) else ""
+
+    def _others_fall_short(self, share: float, sample: int) -> bool:
+        """Whether all groups do but the one that brought most, by much more than noise explains.
+
+        One that brought more than all others, as something else has helped, raises the doubt so far
+        that nothing would ever be decided.
+        """
+        if not self.enough(sample) or len(self.pairs) <= LEAST_PAIRS:
+            return False
+        best = max(range(len(self.pairs)), key=lambda at: self.pairs[at].surplus)
+        others = GainRecord(policy=self.policy, pairs=self.pairs[:best] + self.pairs[best + 1 :])
+        return others.falls_short(share, 1, _DOUBT_OF_LAST)
 
     def falls_short(self, share: float, sample: int, doubt: float = _DOUBT) -> bool:
         """Whether so many moves have brought less than this share, by more than noise explains.

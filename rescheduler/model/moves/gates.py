@@ -8,10 +8,10 @@ the rows are in `planning/gates`; those that have to read something from the API
 from dataclasses import dataclass
 from typing import Literal
 
-Moment = Literal["any time", "run", "batch", "plan", "read", "intent", "request"]
+Moment = Literal["any time", "batch", "plan", "read", "intent", "request"]
 """When a gate is looked at.
 
-any time: before each read and each request. run: when the run begins, and on each fresh snapshot.
+any time: before each read and each request.
 batch: on the fresh snapshot of a batch, and on another one each minute, and as soon as a
 replacement is overdue or lost. plan: by our own state and that snapshot, before anything is read
 again. read: by what is read of the pod right before its eviction. intent: when the intent is
@@ -52,14 +52,6 @@ GATES: tuple[Gate, ...] = (
         ("ACT015",),
         "The lock stays ours until the request has ended.",
         halts=True,
-    ),
-    Gate(
-        "landings trusted",
-        "run",
-        ("GRD009",),
-        "Replacements have landed where that was predicted.",
-        halts=True,
-        purposes=("move",),
     ),
     Gate(
         "guards",
@@ -109,8 +101,9 @@ GATES: tuple[Gate, ...] = (
     Gate(
         "not held",
         "plan",
-        ("ELG038",),
-        "No replacement is missing in its namespace.",
+        ("ELG038", "ELG039", "ELG040"),
+        "No replacement is missing in its namespace, whose objects can be read in time, and such "
+        "pods land where that is predicted.",
         purposes=_PODS,
     ),
     Gate(

@@ -11,7 +11,7 @@ import msgspec
 
 from rescheduler.model.moves.calibration import LandingRecord, compare, likeliest
 from rescheduler.model.moves.gains import MOST_BASELINES, MOST_POLICIES, Baseline, GainRecord
-from rescheduler.model.moves.past_move import PastMove
+from rescheduler.model.moves.past_move import PastMove, mark
 from rescheduler.model.moves.selection import SelectionRecord
 
 MOST_RECORDS = 24
@@ -22,6 +22,9 @@ IN_FLIGHT_NODES, COMPARED_NODES = 500, 20
 
 RAMP_CYCLES = 3
 """In so many of the cycles that move anything after a cold start, one pod is moved."""
+
+SLOW_FOR = timedelta(hours=1)
+"""So long a namespace is left alone after what its pods depend on took too long to read."""
 
 LOOK_BACK = timedelta(hours=48)
 """How far back everything looks but budgets and cool-downs, which may look further."""
@@ -40,6 +43,7 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: the readings before the batches of which moves are still to be measured.
     gains: what the moves for each policy's sake have brought. selections: what each policy is known
     to select.
+    slow: namespaces to when what their pods depend on took too long to read.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
     """
@@ -51,6 +55,7 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: list[Baseline] = []
     gains: list[GainRecord] = []
     selections: list[SelectionRecord] = []
+    slow: dict[str, datetime] = {}
 
     def ramp_left(self, since: datetime) -> int:
         """How many cycles of the slow start are left, that which began then included."""
@@ -90,7 +95,9 @@ class History(msgspec.Struct, omit_defaults=True):
         if move.compared or not move.scheduler or not (move.landedOn or pending):
             return False
         comparison = compare(move.landing, move.unschedulable, move.landedOn)
-        self._record(move.controllerKind, move.scheduler).add(comparison, now)
+        self._record(move.controllerKind, move.scheduler).add(
+            comparison, now, move.namespace, mark(move.workload)
+        )
         move.compared, move.landing = True, likeliest(move.landing, COMPARED_NODES)
         move.unpredicted = bool(move.landedOn) and not comparison.within
         return True

@@ -143,6 +143,9 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
 
+    forgiven: bool = False
+    """Whether a person has said that its missing replacement shall hold nobody any more."""
+
     batch: int = 0
     """Its batch in the plan, whose `Baseline` it is measured against."""
     gains: dict[str, float] = {}
@@ -305,6 +308,10 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         self._go("complete")
         self.code, self.settled = "ACT001", now
         self.known, self.selector = [], ""
+
+    def forgive(self) -> None:
+        """Let it hold nobody; it stays charged, and its workload cools down as before."""
+        self.forgiven = True
 
     def measure(self, gain: Gain) -> None:
         """Keep what it has brought, once: after that its baseline is needed no more."""

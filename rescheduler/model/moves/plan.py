@@ -292,7 +292,7 @@ class LandingRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of predicted landings. problem: why nothing is evicted for it, or None."""
+    """What is known of predicted landings. problem: why pods of a kind stay, or None."""
 
     scheduler: str
     overall: LandingRates | None = None

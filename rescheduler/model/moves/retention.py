@@ -10,7 +10,13 @@ from datetime import datetime, timedelta
 from msgspec import structs
 
 from rescheduler.model.moves.calibration import likeliest
-from rescheduler.model.moves.history import COMPARED_NODES, LOOK_BACK, RELIEVED_FOR, History
+from rescheduler.model.moves.history import (
+    COMPARED_NODES,
+    LOOK_BACK,
+    RELIEVED_FOR,
+    SLOW_FOR,
+    History,
+)
 from rescheduler.model.moves.past_move import PastMove
 
 INTENT_BYTES, STATE_BYTES = 900_000, 1_000_000
@@ -80,7 +86,8 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
         made += _charged(history.moves, ramp) - _charged(kept, ramp)
         if not history.ramp_left(now - LOOK_BACK):
             ramp, made = None, 0
-    return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made)
+    slow = {name: at for name, at in history.slow.items() if at > now - SLOW_FOR}
+    return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made, slow=slow)
 
 
 def _since(times: Iterable[datetime], earliest: datetime, most: int) -> datetime:

@@ -355,4 +355,5 @@ class Chooser:
     def _counted(self) -> float:
         """The share of what a node alone gains that several must reach, to be as acceptable."""
         copy = self._copy
-        return _AS_GOOD * kept_share(copy.history, copy.limits, copy.snapshot.cluster.version)
+        seen = copy.snapshot
+        return _AS_GOOD * kept_share(copy.history, copy.limits, seen.cluster.version, seen.taken)

@@ -109,7 +109,9 @@ class WorkingCopy:
 
     def refuse_held(self, pod: int) -> Problem | None:
         """Why this pod is left alone as earlier moves went wrong, or None."""
-        return self.holds.refusal(self.snapshot.pods[pod].metadata.namespace)
+        found = self.snapshot.pods[pod]
+        kind = found.controller.kind if found.controller is not None else ""
+        return self.holds.refusal(found.metadata.namespace, kind)
 
     def refusals_of_held(self, pods: IntArray) -> dict[int, Problem]:
         """What `refuse_held` answers to each of these; those that are not held are not in it."""

@@ -32,7 +32,7 @@ def checks(copy: WorkingCopy, pod: int) -> list[Check]:
 
 def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
     yield from copy.eligibility.checks(pod)
-    yield ("ELG038",), copy.refuse_held(pod)
+    yield ("ELG038", "ELG039", "ELG040"), copy.refuse_held(pod)
     permanent = copy.budgets.permanent(pod)
     yield _BUDGETS, permanent
     gang, refusal = copy.snapshot.gangs.of(pod), copy.eligibility.refusal(pod)

@@ -5,12 +5,14 @@ several show it, as it is then no longer one tenant's own doing.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.history import History
+from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.limits.landing_trust import Distrust, distrust
 from rescheduler.planning.limits.missing import (
     Missing,
     missing_replacements,
@@ -29,35 +31,43 @@ class Holds:
     """Who is held, as one snapshot and the history show it.
 
     everybody: why all moves are held; empty where only some are. namespaces: by name, why the pods
-    in it are left alone.
+    in it are left alone. distrust: the kinds of controllers whose landings are not as predicted.
     """
 
     everybody: tuple[Problem, ...]
     namespaces: dict[str, Problem]
+    distrust: Distrust
 
     @property
     def some(self) -> bool:
         """Whether anybody is held alone."""
-        return bool(self.namespaces)
+        return bool(self.namespaces or self.distrust.kinds or self.distrust.within)
 
-    def refusal(self, namespace: str) -> Problem | None:
-        """ELG038: why pods of this namespace are left alone, or None."""
-        return self.namespaces.get(namespace)
+    def refusal(self, namespace: str, kind: str) -> Problem | None:
+        """ELG038-ELG040: why pods of this namespace and kind of controller stay, or None."""
+        return self.namespaces.get(namespace) or self.distrust.refusal(kind, namespace)
 
 
 def holds_of(
     snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
 ) -> Holds:
     """The holds that follow from this history, as this snapshot shows it."""
+    distrusted = distrust(history, limits, snapshot.cluster.version, snapshot.taken)
     missing = missing_replacements(snapshot, eligibility, limits, history)
     if _of_several(missing, snapshot, limits, history):
-        return Holds(tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing), {})
-    namespaces: dict[str, Problem] = {}
+        found = tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing)
+        return Holds(found, {}, distrusted)
+    namespaces = {
+        name: Problem("ELG040", _slow(name, at + SLOW_FOR))
+        for name, at in history.slow.items()
+        if at + SLOW_FOR > snapshot.taken
+    }
     for each in missing:
         name = each.move.namespace
         text = _told(each, f"nothing moves in namespace {name}")
-        namespaces.setdefault(name, Problem("ELG038", text))
-    return Holds((), namespaces)
+        if name not in namespaces or namespaces[name].code != "ELG038":
+            namespaces[name] = Problem("ELG038", text)
+    return Holds((), namespaces, distrusted)
 
 
 def _of_several(
@@ -75,7 +85,15 @@ def _of_several(
     return len(found) > 1 and sum(move.podUid in late for move in last) >= _THIRD
 
 
+def _slow(namespace: str, until: datetime) -> str:
+    return (
+        f"what pods of namespace {namespace} depend on took too long to read; nothing moves in it "
+        f"until {instant(until)}"
+    )
+
+
 def _told(missing: Missing, held: str) -> str:
     """What is missing, who is held for it, and how that ends."""
     latest = "" if missing.until is None else f", at the latest until {instant(missing.until)}"
-    return f"{missing.sentence}; {held} until {missing.cause}{latest}"
+    forgive = f"or `rescheduler reset hold {missing.move.namespace}` forgives it"
+    return f"{missing.sentence}; {held} until {missing.cause}{latest}, {forgive}"

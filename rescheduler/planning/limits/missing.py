@@ -76,7 +76,8 @@ def _staying(
     snapshot: Snapshot, limits: Limits, history: History, found: set[str]
 ) -> Iterator[Missing]:
     """Of each other workload the first evicted pod that does not go."""
-    stays = [move for move in history.moves if move.in_flight and move.code == STAYS]
+    in_flight = (move for move in history.moves if move.in_flight and not move.forgiven)
+    stays = [move for move in in_flight if move.code == STAYS]
     out = _OptedOut(snapshot, limits) if stays else None
     known = {owner.metadata.uid: owner for owner in snapshot.controllers} if stays else {}
     for move in stays:
@@ -96,7 +97,8 @@ def _late(snapshot: Snapshot, limits: Limits, history: History) -> dict[str, lis
         overdue = move.in_flight and leaving.of(move) + limits.readyTimeout < snapshot.taken
         untouched = move.state == "intended" or move.no_effect
         stayed = untouched and move.podUid in snapshot.pod_index
-        if (move.state == "lost" or overdue) and not (move.no_worse or stayed):
+        spared = move.no_worse or move.forgiven or stayed
+        if (move.state == "lost" or overdue) and not spared:
             late.setdefault(move.workload, []).append(move)
     return late
 

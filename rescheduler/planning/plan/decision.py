@@ -18,7 +18,7 @@ from rescheduler.planning.search.warm_start import last_moves, searched
 
 _SHOWN = frozenset({"GRD012"})
 """Guards under which a plan shows what it would move."""
-_HOLDING = {"GRD008": "GRD008", "ELG038": "GRD003"}
+_HOLDING = {"GRD008": "GRD008", "ELG038": "GRD003", "ELG039": "GRD009", "ELG040": "ELG040"}
 """Of each code with which some moves are held: that of the guard where nothing moves for it."""
 
 

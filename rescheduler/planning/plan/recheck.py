@@ -56,7 +56,7 @@ class Recheck:
 
     def held(self, move: PlannedMove) -> Problem | None:
         """Why this move is held on this snapshot as earlier ones went wrong, or None."""
-        return self._copy.holds.refusal(move.pod.namespace)
+        return self._copy.holds.refusal(move.pod.namespace, move.owner.controllerKind)
 
     def check(self, move: PlannedMove, made: Iterable[PastMove] = ()) -> PlannedMove | Problem:
         """The move with the landing and gains predicted now; or why it must not be made.

@@ -100,7 +100,9 @@ def assemble(  # noqa: PLR0913 - all that a plan says
             *notes(copy),
             *unprobed(snapshot, [each.pod for _, found in passes for each in found]),
         ],
-        calibration=calibration(copy.history, copy.limits, snapshot.cluster.version),
+        calibration=calibration(
+            copy.history, copy.limits, snapshot.cluster.version, snapshot.taken
+        ),
         measuredMoves=measured_moves(copy.history),
         search=search,
     )

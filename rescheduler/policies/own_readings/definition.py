@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict, Yes
+from rescheduler.documents.fields import Strict, Yes, exactly_one_of
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.documents.promql import QUERY_PATTERN, Query, selectors, unmatched
 from rescheduler.policies.base import NodeMatch
@@ -133,14 +133,7 @@ class ReadingLabels(Strict):
 class Capacity(Strict):
     """How much 100% of a node is, in the unit of the reading; exactly one."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in _CAPACITIES
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=exactly_one_of(*_CAPACITIES))
 
     fixed: float | None = Field(
         None,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict
+from rescheduler.documents.fields import Strict, exactly_one_of
 from rescheduler.documents.promql import Query, SeriesSelector, unmatched
 
 PrometheusLabel = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
@@ -49,14 +49,7 @@ def _matched(query: str) -> str:
 class PairReading(Strict):
     """Traffic of workloads, for the `traffic` of Locality."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in ("destination", "destinationDomain")
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra=exactly_one_of("destination", "destinationDomain"))
 
     series: Annotated[SeriesSelector, AfterValidator(_matched)] = Field(description=SERIES)
     query: Annotated[Query, AfterValidator(_matched)] | None = Field(None, description=QUERY)

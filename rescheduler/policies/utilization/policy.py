@@ -15,7 +15,13 @@ from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.loads.load import Load, mean_share, read_load
+from rescheduler.policies.shared.loads.load import (
+    BASE_LOAD,
+    RESIDUAL,
+    Load,
+    mean_share,
+    read_load,
+)
 from rescheduler.policies.shared.loads.packing import PackingTerm
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.loads.term import UtilizationTerm
@@ -26,7 +32,7 @@ from rescheduler.policies.utilization.device_target import DeviceTarget, bounded
 from rescheduler.policies.utilization.device_term import DeviceTerm
 from rescheduler.policies.utilization.examples import EXAMPLES
 from rescheduler.policies.utilization.groups import group_of_nodes, without_nodes
-from rescheduler.policies.utilization.shared_gpus import read_shared_gpus
+from rescheduler.policies.utilization.shared_gpus import read_shared_gpus, why_none_is_shared
 from rescheduler.policies.utilization.targets import (
     OF_GPUS,
     READINGS,
@@ -39,12 +45,6 @@ from rescheduler.policies.utilization.targets import (
     link_speeds,
     readings_of,
 )
-
-_RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
-"""Devices are used by pods alone."""
-
-_BASE_LOAD = (-0.1, 0.3)
-"""The system itself uses CPU, memory and network; far more than this is not the system."""
 
 
 class Utilization(Policy):
@@ -177,8 +177,10 @@ class Utilization(Policy):
             yield from targets.pressed_in_vain(name)
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """The groups of which no node has the targets."""
+        """The groups of which no node has the targets; targets of GPUs, where each has one pod."""
         yield from without_nodes(self.groups, self.nodes, snapshot)
+        for resource in filter(self._by_device, self._resources()):
+            yield from why_none_is_shared(resource, snapshot, select_nodes(self.nodes, snapshot))
 
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
@@ -208,7 +210,7 @@ class Utilization(Policy):
             if isinstance(pressed, Problem):
                 return pressed
             for reading in readings_of(resource):
-                residual = _RESIDUAL.get(resource, _BASE_LOAD)
+                residual = RESIDUAL.get(resource, BASE_LOAD)
                 load = read_load(snapshot, self._pair(reading), wanted, residual)
                 if isinstance(load, Problem):
                     return load

@@ -1,7 +1,7 @@
 """The GPUs that pods may share: what each carries, which pods have it, and where more would go."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,6 +92,29 @@ def read_shared_gpus(
     return builder.built(request.name, found, signal.values, reading.capacity, past=past)
 
 
+def why_none_is_shared(resource: str, snapshot: Snapshot, selected: BoolArray) -> Iterator[str]:
+    """That a target of GPUs evaluates none, where no pods of the selected nodes share one."""
+    found = [offers(each.status.allocatable, each.metadata.labels) for each in snapshot.nodes]
+    if not (_sharing(found, _claimed(snapshot)) & selected).any():
+        text = f"targets.{resource}: no GPU of these nodes is shared, so none is evaluated; "
+        yield f"{text}`wholeDevices: Count` counts the GPUs that one pod has"
+
+
+def _claimed(snapshot: Snapshot) -> ClaimedAccelerators:
+    return ClaimedAccelerators(
+        snapshot.resource_slices,
+        snapshot.resource_claims,
+        snapshot.node_index,
+        snapshot.pod_index,
+    )
+
+
+def _sharing(offered: list[list[Offer]], claimed: ClaimedAccelerators) -> BoolArray:
+    answer = np.array([any(one.shared for one in each) for each in offered], np.bool_)
+    answer[sorted(claimed.nodes)] = True
+    return answer
+
+
 class _Builder:
     """What the snapshot itself tells, and then the arrays."""
 
@@ -100,16 +123,8 @@ class _Builder:
         self._offers: list[list[Offer]] = [
             offers(each.status.allocatable, each.metadata.labels) for each in snapshot.nodes
         ]
-        self._claimed = ClaimedAccelerators(
-            snapshot.resource_slices,
-            snapshot.resource_claims,
-            snapshot.node_index,
-            snapshot.pod_index,
-        )
-        self.sharing = np.array(
-            [any(one.shared for one in each) for each in self._offers], np.bool_
-        )
-        self.sharing[sorted(self._claimed.nodes)] = True
+        self._claimed = _claimed(snapshot)
+        self.sharing = _sharing(self._offers, self._claimed)
         shared = (one.resource for each in self._offers for one in each if one.shared)
         self._rows = {resource: row for row, resource in enumerate(sorted(set(shared)))}
 

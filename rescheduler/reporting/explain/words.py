@@ -41,6 +41,8 @@ TITLES = {
     "ELG036": "its owners above are read or allowed",
     "ELG037": "no eviction responders",
     "ELG038": "nothing is missing in its namespace since earlier moves",
+    "ELG039": "pods of its kind land where predicted",
+    "ELG040": "its namespace is read in time",
     "ELG041": "its replacement is like it",
     "ELG042": "its replacement is admitted",
     "DAT001": "objects decoded",

@@ -1,12 +1,13 @@
 """The profile of a scheduler that nobody has configured, as each version of Kubernetes has it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from rescheduler.scheduler.plugins.default_plugins import FILTERS, GATES, PLUGINS, WEIGHTS
-from rescheduler.scheduler.profile import Profile
+from rescheduler.scheduler.profile import DEFAULT_SCHEDULER, Profile
 
 OLDEST_MINOR = 33
 """The oldest minor version of Kubernetes 1 whose scheduler this model follows."""
@@ -52,6 +53,15 @@ def default_profile(version: str) -> Profile:
         return known
     problem = f"the scheduler of server version {version or 'unknown'} is not modelled"
     return Profile(problem=problem, filters=FILTERS, weights=WEIGHTS)
+
+
+def counting_profile(known: Mapping[str, Profile], version: str) -> Profile:
+    """By whose version pods count what they request: the default scheduler's, as most pods have it.
+
+    known: schedulers by name. version: of the API server, where that scheduler is not known.
+    """
+    usual = known.get(DEFAULT_SCHEDULER)
+    return usual if usual is not None and usual.version else default_profile(version)
 
 
 def default_profiles(version: str) -> dict[str, Profile]:

@@ -15,7 +15,7 @@ from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import SchedulerResult
 from rescheduler.model.problem import Problem
-from rescheduler.scheduler.config.default_profile import default_profiles, profile_of
+from rescheduler.scheduler.config.default_profile import counting_profile, default_profiles
 from rescheduler.scheduler.config.newer import understood
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.scheduler_profile import configured_profiles, declared_profiles
@@ -228,11 +228,12 @@ def _shown(value: Any) -> str:
 
 def _counted_alike(known: dict[str, Known], snapshot: Snapshot) -> dict[str, Known]:
     """The same, with a problem where a scheduler counts requests otherwise than the model does."""
-    usual = profile_of(snapshot.cluster.version)
+    profiles = {name: each.profile for name, each in known.items()}
+    usual = counting_profile(profiles, snapshot.cluster.version)
     answer = {}
     for name, each in known.items():
         profile = each.profile
-        problem = "" if usual is None else _counts_otherwise(profile, usual, snapshot)
+        problem = _counts_otherwise(profile, usual, snapshot) if usual.version else ""
         if problem:
             profile = replace(profile, problem=profile.problem or problem)
         answer[name] = replace(each, profile=profile)
@@ -241,7 +242,7 @@ def _counted_alike(known: dict[str, Known], snapshot: Snapshot) -> dict[str, Kno
 
 def _counts_otherwise(profile: Profile, usual: Profile, snapshot: Snapshot) -> str:
     """What the two count otherwise of pods that run: the model counts it once for all, or ""."""
-    version = snapshot.cluster.version
+    version = usual.version
     if profile.pod_level_resources != usual.pod_level_resources:
         return f"its version counts pod-level requests otherwise than {version} does"
     if profile.resizes_by_sum != usual.resizes_by_sum and any(map(resized, snapshot.pods)):

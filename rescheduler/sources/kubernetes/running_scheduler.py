@@ -23,6 +23,7 @@ from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.problem import Problem
+from rescheduler.sources.kubernetes.internal_configuration import as_written
 from rescheduler.sources.kubernetes.transport import Connection
 
 PORT = 10259
@@ -157,7 +158,8 @@ def _configuration(body: bytes) -> dict[str, Any]:
     found = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
     if "componentconfig" not in found:
         raise ValueError("/configz has no `componentconfig`")
-    kept = {key: each for key, each in found["componentconfig"].items() if key not in _SECRET}
+    written = as_written(found["componentconfig"])
+    kept = {key: each for key, each in written.items() if key not in _SECRET}
     for extender in kept.get("extenders") or ():
         if isinstance(extender, dict):
             extender.pop("tlsConfig", None)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.shared.unmeasured import left_out
 from rescheduler.sources.prometheus.catalog import definitions_of, unit_of
+from rescheduler.sources.prometheus.clusters import partial
 from rescheduler.sources.prometheus.gpu_section import GpuSection
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import show
@@ -130,29 +132,18 @@ class Assembly:
 
     def unread(self, query: str, problem: Problem) -> Reading:
         """The reading without a value."""
-        absent = np.full(len(self._subjects), np.nan)
-        return Reading(
-            request=self._request,
-            unit=self._unit,
-            values=absent,
-            ages=absent.copy(),
-            expected=self.expected,
-            capacity=self.capacity,
-            query=query,
-            problem=problem,
-        )
+        known: dict[str, Any] = {"unit": self._unit, "capacity": self.capacity, "query": query}
+        return Reading.without_values(self._request, self.expected, problem, **known)
 
     def _unfit(self, warnings: Collection[str], expected: BoolArray) -> Problem | None:
         """Why no value of the reading can be relied on, or None."""
-        if warnings:
-            return Problem("RDG002", f"the source warns: {'; '.join(warnings)}")
         wanted = int(expected.sum())
-        if wanted and not self._context.rows:
+        if not warnings and wanted and not self._context.rows:
             text = f"0 of {wanted} {self._request.subject}s have a value"
             needs = "; ".join(dict.fromkeys(map(no_series, self._definitions)))
             text += f": the source has no series of {self._request.name}"
             return Problem("RDG009", f"{text} ({needs})")
-        return None
+        return partial(warnings)
 
     def _convention(self) -> str:
         """Which labels tell the nodes and pods of most series, in words."""

@@ -59,11 +59,15 @@ def several_in(samples: Iterable[Sample]) -> Problem | None:
 
 def unsure_in(answer: Vector) -> Problem | None:
     """RDG002 where the answer to QUESTION is not whole, so that a cluster may be missing in it."""
-    if answer.warnings:
-        return Problem("RDG002", f"the source warns: {'; '.join(answer.warnings)}")
-    if not answer.samples:
+    if not answer.samples and not answer.warnings:
         return Problem("RDG002", "whether the source has series of several clusters is not known")
-    return None
+    return partial(answer.warnings)
+
+
+def partial(warnings: Iterable[str]) -> Problem | None:
+    """RDG002 where a source warns that its answer is not whole."""
+    said = "; ".join(dict.fromkeys(warnings))
+    return Problem("RDG002", f"the source warns: {said}") if said else None
 
 
 def several_of(samples: Iterable[Sample]) -> Problem | None:

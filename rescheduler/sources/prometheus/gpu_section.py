@@ -1,7 +1,6 @@
 """The section of all GPUs: what each carries, whoever made it, and the pods that have it."""
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 
@@ -11,13 +10,11 @@ from rescheduler.sources.prometheus.catalog import holders_of
 from rescheduler.sources.prometheus.devices import folding
 from rescheduler.sources.prometheus.devices.gpu_devices import (
     DEVICE,
-    IDENTITY,
     STRANGER,
     DeviceLoad,
     completed,
     device_loads,
     device_of,
-    has_identity,
     shared_device,
     slot_of,
 )
@@ -29,14 +26,11 @@ from rescheduler.sources.prometheus.identity import (
     workload_of,
 )
 from rescheduler.sources.prometheus.measuring import (
-    DIFFER,
-    SLACK,
     Key,
     ReadingProblems,
     Row,
     Value,
     going_on,
-    number,
     show,
 )
 from rescheduler.sources.prometheus.section import (
@@ -49,11 +43,8 @@ from rescheduler.sources.prometheus.section import (
     no_series,
 )
 
-
-def _by_device(source: Series) -> str:
-    mean = f"({source.value})" + (f" / ({source.count})" if source.count else "")
-    scaled = "" if source.scale == 1.0 else f" * {source.scale:g}"
-    return f"max by ({IDENTITY}) ({mean}){scaled}"
+_NOT_KNOWN = ("", "na", "n/a", "none")
+"""What exporters write for a label of which the driver tells them nothing."""
 
 
 class GpuSection(Section):
@@ -165,34 +156,34 @@ class GpuSection(Section):
                 self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
 
     def _loads(self) -> dict[Key, DeviceLoad]:
-        """Each device by the preferred source, completed by the next where it has none."""
-        context, found = self._context, dict[Key, DeviceLoad]()
+        """Each device by the preferred source, completed by the next where it has none.
+
+        What two of them measure differently is left out, but of the past, where nobody compares.
+        """
+        context, found, origin = self._context, dict[Key, DeviceLoad](), dict[Key, Series]()
         gpus, problems = context.cluster.expectation.gpus, self._problems
-        origin: dict[Key, Series] = {}
-        for each in self._asked_for():
-            for source in each.sources:
-                loads = device_loads(
-                    self._of_maker(each, self.groups(source, self._key)),
-                    self._pod_of,
-                    highest=self.own.most,
-                    max_age=context.request.max_age,
-                    problems=problems,
-                )
-                for key in completed(found, loads, problems):
-                    origin[key] = source
-                if is_complete(found, gpus) and all(
-                    load.reported for load in found.values() if load.used
-                ):
-                    break
+        for own, source in [(each, way) for each in self._asked_for() for way in each.sources]:
+            loads = device_loads(
+                self._of_maker(own, self.groups(source, self._key)),
+                self._pod_of,
+                highest=self.own.most,
+                max_age=context.request.max_age,
+                problems=problems,
+            )
+            for key in () if context.past else found.keys() & loads.keys():
+                one = metric_of(origin[key]), found[key].value.value
+                other = metric_of(source), loads[key].value.value
+                what = f"{key[1]} of {context.cluster.snapshot.nodes[key[0]].metadata.name}"
+                if problems.contradict(key[0], what, one, other, ratio=self.own.most == 1.0):
+                    del found[key]
+            origin |= dict.fromkeys(completed(found, loads, problems), source)
+            reported = all(load.reported for load in found.values() if load.used)
+            if context.past and reported and is_complete(found, gpus):
+                break
+        for own in self._asked_for():
+            self.reject(own.rejectWhen, self._key, found)
         if not context.past:
             self._note_mixed(origin)
-        ways: dict[str | None, list[Series]] = {}
-        for each in () if context.past else self._asked_for():
-            ways.setdefault(each.devices, []).extend(each.sources)
-            self.reject(each.rejectWhen, self._key, found)
-        for sources in ways.values():
-            for one, other in combinations(sources, 2):
-                self._disputed(one, other, found)
         return found
 
     def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
@@ -205,20 +196,6 @@ class GpuSection(Section):
                 what = f"nodes whose GPUs are reported by {' and '.join(sorted(metrics))}"
                 name = self._context.cluster.snapshot.nodes[node].metadata.name
                 self._context.problems.note(what, name)
-
-    def _disputed(self, one: Series, other: Series, found: dict[Key, DeviceLoad]) -> None:
-        """Leave out the GPUs of which two ways to the value differ, and say what both have."""
-        query = f"{_by_device(other)} and (abs({_by_device(other)} - {_by_device(one)}) > {DIFFER})"
-        keys = {key[1]: key for key in found}
-        for each in self._context.send(query).samples:
-            key = keys.get(device_of(each.metric)) if has_identity(each.metric) else None
-            there = number(each.value[1])
-            if key is None or key not in found or not 0 <= there <= self.own.most + SLACK:
-                continue
-            what = f"{key[1]} of {self._context.cluster.snapshot.nodes[key[0]].metadata.name}"
-            sources = (metric_of(one), found[key].value.value), (metric_of(other), there)
-            if self._problems.contradict(key[0], what, *sources, ratio=True):
-                del found[key]
 
     def _asked_for(self) -> list[OwnReading]:
         """The definitions of makers of which a node that counts has devices."""
@@ -237,7 +214,7 @@ class GpuSection(Section):
 
     def _without_partitions(self, only: WholeOnly, groups: dict[Key, list[Row]]) -> None:
         """Leave out the nodes of which the load of a whole GPU stands for its partitions."""
-        whole = ("", only.value)
+        whole = (*_NOT_KNOWN, only.value)
         labels = {
             key[0]: rows[0].labels
             for key, rows in groups.items()
@@ -246,12 +223,12 @@ class GpuSection(Section):
         for node, such in labels.items():
             name = self._context.cluster.snapshot.nodes[node].metadata.name
             what = "nodes with GPUs in partitions, which have no load of their own"
-            self._problems.refuse(node, "RDG003", what, f"{name}: {such[only.label]}")
+            self._problems.refuse(node, what, f"{name}: {such[only.label]}")
         for key in [key for key in groups if key[0] in labels]:
             del groups[key]
 
     def _measured(self, source: Series) -> dict[Key, Value]:
-        return self.measure(source, self._key)
+        return self.resolved(self.groups(source, self._key), self.own.most)
 
     def going_on(self, samples: list[Sample]) -> list[Sample]:
         """The times of series that have not ended."""

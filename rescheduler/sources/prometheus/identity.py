@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
+from rescheduler.kube.objects import Node
 from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import NODE_LABELS
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.labels import remembered
+from rescheduler.sources.prometheus.labels import read_once
 from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
 
 
@@ -78,6 +79,7 @@ class Identity:
         self._pod_node = snapshot.pod_node.tolist()
         self._addresses = _addresses(snapshot)
         self._targets = _targets(snapshot, self._addresses)
+        self._full = {name for node in snapshot.nodes for name in _names(node)}
         self._hosts = _hosts(snapshot)
         self._daemons = _daemons(snapshot)
         self._known: dict[tuple[str | None, ...], int] = {}
@@ -88,7 +90,7 @@ class Identity:
         In this order: a label with the name of a node; the exporter's pod, whose node the API
         server knows; the host of `instance`: the address of a node or pod, or the name of a node.
         """
-        return remembered(labels, "node", self._find_node)
+        return read_once(labels, "node", self._find_node)
 
     def _find_node(self, labels: Mapping[str, str], own: bool = True) -> int:
         """own: whether `namespace` and `pod` are the exporter's own."""
@@ -113,7 +115,7 @@ class Identity:
         A StatefulSet's pod keeps its name when it changes its node, so the series' node has to be
         the pod's.
         """
-        return remembered(labels, "pod", self._find_pod)
+        return read_once(labels, "pod", self._find_pod)
 
     def _find_pod(self, labels: Mapping[str, str]) -> PodFound:
         (namespace, name), exported = workload_of(labels)
@@ -131,9 +133,7 @@ class Identity:
             # A name with a domain is that of a node whose own has none, and the other way round.
             name = name.lower()
             short = name.partition(".")[0]
-            index = self._hosts.get(
-                name, self._hosts.get(short, -1) if short in self._nodes else -1
-            )
+            index = self._hosts.get(name, self._hosts.get(short, -1) if short in self._full else -1)
         return index
 
     def named_pod(self, namespace: str, name: str, node: int) -> PodFound:
@@ -200,12 +200,17 @@ def _targets(snapshot: Snapshot, addresses: Mapping[str, int]) -> dict[str, int]
     return answer
 
 
+def _names(node: Node) -> set[str]:
+    """The names of a node in full, as the API server and its host have them."""
+    host = (node.metadata.labels or {}).get(HOSTNAME, "")
+    return {each.lower() for each in (node.metadata.name, host) if each}
+
+
 def _hosts(snapshot: Snapshot) -> dict[str, int]:
     """Host name to node, also without its domain, without the names that several nodes have."""
     answer: dict[str, int] = {}
     for index, node in enumerate(snapshot.nodes):
-        host = (node.metadata.labels or {}).get(HOSTNAME, "")
-        full = {each.lower() for each in (node.metadata.name, host) if each}
+        full = _names(node)
         short = {each.partition(".")[0] for each in full if not _ADDRESS.fullmatch(each)}
         for name in full | short:
             answer[name] = -1 if answer.get(name, index) != index else index

@@ -20,7 +20,7 @@ class Labels(dict[str, str]):
         self.known: dict[str, Any] = {}
 
 
-def remembered(
+def read_once(
     labels: Mapping[str, str], name: str, find: Callable[[Mapping[str, str]], _Found]
 ) -> _Found:
     """What `find` makes of the labels, looked up once where they are kept."""

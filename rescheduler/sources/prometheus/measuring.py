@@ -49,7 +49,7 @@ class ReadingProblems:
         self.counts[what] = self.counts.get(what, 0) + count
         self.examples.setdefault(what, example)
 
-    def refuse(self, subject: int, code: str, what: str, example: str) -> None:
+    def refuse(self, subject: int, what: str, example: str, code: str = "RDG003") -> None:
         """A subject has no value because of this; of several codes the highest stays."""
         if code >= self.codes.get(subject, ""):
             self.codes[subject], self.causes[subject] = code, (what, example)
@@ -70,7 +70,7 @@ class ReadingProblems:
             return False
         text = [f"{value:.0%}" if ratio else f"{value:.4g}" for value in values]
         said = f"{text[0]} by {one[0]}, {text[1]} by {other[0]}"
-        self.refuse(subject, "RDG005", "sources that differ", f"{what}: {said}")
+        self.refuse(subject, "sources that differ", f"{what}: {said}", "RDG005")
         return True
 
     def contradicted(self, subject: int) -> bool:
@@ -171,12 +171,9 @@ def _resolve_one(
 ) -> Value | None:
     unsound = next((row for row in rows if not _sound(row, highest)), None)
     if unsound is not None:
-        problems.refuse(
-            key[0],
-            "RDG006",
-            f"values that are not finite or not in 0 to {highest:g}",
-            f"{unsound.value:g} of {show(unsound.labels)}",
-        )
+        what = f"values that are not finite or not in 0 to {highest:g}"
+        example = f"{unsound.value:g} of {show(unsound.labels)}"
+        problems.refuse(key[0], what, example, "RDG006")
         return None
     live = [row for row in rows if _fresh(row, max_age)]
     if not live:
@@ -186,12 +183,7 @@ def _resolve_one(
     least = min(live, key=lambda row: row.value)
     allowed = _RATIO_TOLERANCE if highest == 1.0 else _TOLERANCE * best.value
     if best.value - least.value > allowed:
-        problems.refuse(
-            key[0],
-            "RDG005",
-            "several series that differ",
-            _both(least, best),
-        )
+        problems.refuse(key[0], "several series that differ", _both(least, best), "RDG005")
         return None
     if len(live) > 1:
         problems.note("several series that agree, of which one was taken", show(best.labels))
@@ -214,17 +206,13 @@ def _both(one: Row, other: Row) -> str:
 
 
 def _refuse_stale(key: Key, rows: list[Row], max_age: float, problems: ReadingProblems) -> None:
-    ages = [row.age for row in rows if row.age is not None]
-    if not ages:
-        what, example = "series without a present sample", show(rows[0].labels)
-    elif min(ages) < -FUTURE:
-        what, example = "samples from the future", f"{-min(ages):.0f} s: {show(rows[0].labels)}"
-    else:
-        what, example = (
-            f"newest sample older than {max_age:g} s",
-            f"{min(ages):.0f} s: {show(rows[0].labels)}",
-        )
-    problems.refuse(key[0], "RDG004", what, example)
+    age = min((row.age for row in rows if row.age is not None), default=None)
+    what, example = "series without a present sample", show(rows[0].labels)
+    if age is not None:
+        early = age < -FUTURE
+        what = "samples from the future" if early else f"newest sample older than {max_age:g} s"
+        example = f"{abs(age):.0f} s: {example}"
+    problems.refuse(key[0], what, example, "RDG004")
 
 
 def _sound(row: Row, highest: float) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
+from rescheduler.sources.prometheus.clusters import partial
 from rescheduler.sources.prometheus.http.http_api import Vector
 from rescheduler.sources.prometheus.measuring import FUTURE, ReadingProblems, Value, number, show
 
@@ -64,16 +65,8 @@ def unmatched_problem(request: ReadingRequest, match: str) -> Problem | None:
 
 def unread(request: ReadingRequest, problem: Problem) -> Reading:
     """The reading of which nothing is known."""
-    nothing = np.empty(0)
-    return Reading(
-        request=request,
-        unit="",
-        values=nothing,
-        ages=nothing,
-        expected=np.empty(0, dtype=np.bool_),
-        query=request.query or request.series,
-        problem=problem,
-    )
+    query = request.query or request.series
+    return Reading.without_values(request, np.empty(0, np.bool_), problem, query=query)
 
 
 def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask) -> Reading:
@@ -143,14 +136,11 @@ def _reading(
     ages = np.array([found[pair].age for pair in pairs], dtype=np.float64)
     ages[np.isnan(values)] = np.nan
     notes = problems.notes()
-    problem = None
-    if warnings:
-        said = "; ".join(dict.fromkeys(warnings))
-        problem = Problem("RDG002", f"the source warns: {said}")
-    elif not pairs:
+    problem = partial(warnings)
+    if problem is None and not pairs:
         text = "no series has ends that are in this cluster"
         problem = Problem("RDG009", f"{text}. {'; '.join(notes)}".strip())
-    elif (share := float((~np.isnan(values)).mean())) < request.min_coverage:
+    elif problem is None and (share := float((~np.isnan(values)).mean())) < request.min_coverage:
         code = next((c for c in ("RDG004", "RDG006") if any(n.startswith(c) for n in notes)), "")
         text = f"{share:.0%} of {len(pairs)} pairs have a value, wanted are"
         said = f"{text} {request.min_coverage:.0%}. {'; '.join(notes)}".strip()

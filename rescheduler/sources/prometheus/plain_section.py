@@ -153,7 +153,7 @@ class PlainSection(Section):
         name = self._context.cluster.snapshot.nodes[node].metadata.name
         declared = own.capacity is not None and own.capacity.node is not None
         if not declared and not all(each > 0 for each in room.values()):
-            problems.refuse(node, "RDG003", "nodes without a capacity", name)
+            problems.refuse(node, "nodes without a capacity", name)
             return None
         if own.combine == "Largest":
             part = max(parts, key=lambda each: _share(own, parts[each].value, room[each]))
@@ -165,7 +165,7 @@ class PlainSection(Section):
             share = total / capacity if own.relative else total
         measured = own.capacity is not None and own.capacity.fixed is None
         if measured and share > 1 + SLACK:
-            problems.refuse(node, "RDG006", "more than the capacity", f"{share:.0%} of {name}")
+            problems.refuse(node, "more than the capacity", f"{share:.0%} of {name}", "RDG006")
             return None
         return Value(min(share, 1.0) if measured else share, age), capacity
 
@@ -177,15 +177,11 @@ class PlainSection(Section):
         number = float(devices_offered(snapshot, own.resources)[node])
         if len(parts) == number or math.isnan(number):
             return True
-        fewer = len(parts) < number
-        self._context.problems.refuse(
-            node,
-            "RDG003" if fewer else "RDG015",
-            "nodes of which devices have no fresh value"
-            if fewer
-            else "nodes with more devices than they offer",
-            f"{len(parts)} of {number:g} on {snapshot.nodes[node].metadata.name}",
-        )
+        what, code = "nodes of which devices have no fresh value", "RDG003"
+        if len(parts) > number:
+            what, code = "nodes with more devices than they offer", "RDG015"
+        example = f"{len(parts)} of {number:g} on {snapshot.nodes[node].metadata.name}"
+        self._context.problems.refuse(node, what, example, code)
         return False
 
     def _pods(self, values: Mapping[Key, Value]) -> Iterator[tuple[int, Value]]:
@@ -204,14 +200,10 @@ class PlainSection(Section):
         for pod, parts in by_subject(values).items():
             name = pods[pod].key
             if by_device and any(len(holders[home[pod], part]) > 1 for part in parts):
-                problems.refuse(pod, "RDG003", "pods that share a device", name)
+                problems.refuse(pod, "pods that share a device", name)
             elif asked is not None and len(parts) != asked[pod]:
-                problems.refuse(
-                    pod,
-                    "RDG003",
-                    "pods with another number of devices than they asked for",
-                    f"{name}: {len(parts)} of {asked[pod]:g}",
-                )
+                what = "pods with another number of devices than they asked for"
+                problems.refuse(pod, what, f"{name}: {len(parts)} of {asked[pod]:g}")
             else:
                 total = sum(each.value for each in parts.values())
                 yield pod, Value(total, max(each.age for each in parts.values()))

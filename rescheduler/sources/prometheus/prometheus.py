@@ -99,7 +99,7 @@ class _Cycle:
         asked: dict[str, Vector] = {}
 
         def ask(template: str) -> Vector:
-            answer = self._ask(fill(template, request.window, self._prometheus.match))
+            answer = self._ask(self._filled(template, request))
             asked[template] = answer
             warnings.update(dict.fromkeys(answer.warnings))
             self._several = self._several or several_of(answer.samples)
@@ -132,13 +132,16 @@ class _Cycle:
     def _shown(self, request: ReadingRequest) -> str:
         """The query for the value, as it is sent."""
         own, rest = definitions_of(request)
-        return fill((*own, *rest)[0].value, request.window, self._prometheus.match)
+        return self._filled((*own, *rest)[0].value, request)
+
+    def _filled(self, template: str, request: ReadingRequest) -> str:
+        return fill(template, request.window, self._prometheus.match)
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
 
         def ask(template: str, start: float, step: float, count: int) -> Evaluations:
-            promql = fill(template, request.window, self._prometheus.match)
+            promql = self._filled(template, request)
             answers = self._prometheus.query_range(promql, start, step, count, self._until)
             if answers.warnings:
                 raise MetricsUnavailable(f"the source warns: {'; '.join(answers.warnings)}")
@@ -152,14 +155,12 @@ class _Cycle:
         if problem is not None:
             return unread(request, problem)
 
-        def ask(template: str) -> Vector:
-            return self._ask(fill(template, request.window, self._prometheus.match))
-
         try:
             at = self._begin()
             if self._several is not None:
                 return unread(request, self._several)
-            return read_pairs(request, self._cluster.snapshot, at, ask)
+            snapshot = self._cluster.snapshot
+            return read_pairs(request, snapshot, at, lambda q: self._ask(self._filled(q, request)))
         except MetricsUnavailable as error:
             return unread(request, Problem("RDG001", error.sentence))
 
@@ -216,5 +217,4 @@ class _Cycle:
         problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
         snapshot = self._cluster.snapshot
         size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
-        absent = np.full(size, np.nan)
-        return Reading(request, "", absent, absent, np.zeros(size, np.bool_), problem=problem)
+        return Reading.without_values(request, np.zeros(size, np.bool_), problem)

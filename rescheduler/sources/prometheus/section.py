@@ -153,10 +153,6 @@ class Section(ABC):
         if context.problems.contradict(key[0], what, here, there, ratio=self.own.most == 1.0):
             del found[key]
 
-    def measure(self, source: Series, key_of: KeyOf) -> dict[Key, Value]:
-        """One trusted value of each node, pod or device that a source knows."""
-        return self.resolved(self.groups(source, key_of), self.own.most)
-
     def resolved(self, groups: Mapping[Key, list[Row]], highest: float) -> dict[Key, Value]:
         """One trusted value of each key."""
         context = self._context
@@ -200,7 +196,7 @@ class Section(ABC):
                 for one in such:
                     del values[one]
                 if such:
-                    problems.refuse(such[0][0], "RDG016", rule.reason, show(each.metric))
+                    problems.refuse(such[0][0], rule.reason, show(each.metric), "RDG016")
 
     def note_jobs(self, samples: Sequence[Sample]) -> None:
         """Say so where series of one name come from several jobs; learn which labels they have."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.e2e.builders.load import BaseLoad
+from tests.e2e.controlplane.versions import KUBERNETES
 
 Manifest = dict[str, Any]
 ZONE = "topology.kubernetes.io/zone"
@@ -95,7 +96,7 @@ def _info(name: str) -> dict[str, str]:
         "containerRuntimeVersion": "containerd://2.1.0",
         "kernelVersion": "6.12.0",
         "kubeProxyVersion": "",
-        "kubeletVersion": "v1.36.3",
+        "kubeletVersion": f"v{KUBERNETES.version}",
         "machineID": name,
         "operatingSystem": "linux",
         "osImage": "Debian GNU/Linux 13",

@@ -128,8 +128,12 @@ class Api:
             return self._resources[api_version]
 
     def resource(self, api_version: str, kind: str) -> Resource:
-        """How `kind` is spelled in paths; KeyError names a kind that the server does not have."""
-        return self.resources(api_version)[kind]
+        """How `kind` is spelled in paths; KeyError names a kind that the server does not have.
+
+        A kind that this version of its API does not have yet is looked for in the beta before it.
+        """
+        found = self.resources(api_version).get(kind)
+        return found or self.resources(f"{api_version}beta1")[kind]
 
     def path(self, manifest: Manifest) -> str:
         """The path of one object; an object without a namespace lives in `default`."""
@@ -139,8 +143,9 @@ class Api:
 
     def create(self, manifest: Manifest) -> Manifest:
         """POST one object; a node's or PV's status is created with it."""
-        path = self.path(manifest).rsplit("/", 1)[0]
-        return dict(self.request("POST", path, manifest))
+        resource = self.resource(manifest["apiVersion"], manifest["kind"])
+        path = resource.path(manifest["metadata"].get("namespace", "default"))
+        return dict(self.request("POST", path, _as_served(manifest, resource)))
 
     def create_all(self, manifests: Iterable[Manifest]) -> list[Manifest]:
         """POST many objects at once, answers in the order given."""
@@ -156,7 +161,9 @@ class Api:
         path = self.path(manifest)
         version = self.request("GET", path)["metadata"]["resourceVersion"]
         metadata = {**manifest["metadata"], "resourceVersion": version}
-        return dict(self.request("PUT", path, {**manifest, "metadata": metadata}))
+        resource = self.resource(manifest["apiVersion"], manifest["kind"])
+        body = _as_served({**manifest, "metadata": metadata}, resource)
+        return dict(self.request("PUT", path, body))
 
     def read(self, api_version: str, kind: str, name: str, namespace: str = "default") -> Manifest:
         """One object by name."""
@@ -211,3 +218,9 @@ class Api:
         """`action(item)` for every item on a few threads; the first error is raised."""
         with ThreadPoolExecutor(_WORKERS) as pool:
             return list(pool.map(action, items))
+
+
+def _as_served(manifest: Manifest, resource: Resource) -> Manifest:
+    """The object in the version of its API that this server has."""
+    version = resource.prefix.removeprefix("/apis/").removeprefix("/api/")
+    return {**manifest, "apiVersion": version}

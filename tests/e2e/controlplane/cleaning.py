@@ -15,6 +15,8 @@ _WIDE = (
     ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
     ("scheduling.k8s.io/v1", "PriorityClass"),
     ("storage.k8s.io/v1", "StorageClass"),
+    ("resource.k8s.io/v1", "DeviceClass"),
+    ("resource.k8s.io/v1", "ResourceSlice"),
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding"),
     ("admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy"),

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.e2e.controlplane.versions import MINOR
+
 HERE = Path(__file__).parent
 STAGES = HERE / "stages.yaml"
 # Clients of the API server that must not be slowed by their own rate limits.
@@ -73,7 +75,12 @@ class Features:
         return [*self.gated(), *([f"--runtime-config={self.versions}"] if self.versions else [])]
 
 
-USUAL = Features()
+USUAL = (
+    Features()
+    if MINOR >= 36
+    else Features("MutatingAdmissionPolicy=true", "admissionregistration.k8s.io/v1beta1=true")
+)
+"""With the admission policies that steer, which are on by default from 1.36."""
 
 
 def etcd(binary: Path, layout: Layout, ports: Ports) -> list[str]:

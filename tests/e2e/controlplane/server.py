@@ -18,6 +18,7 @@ from tests.e2e.controlplane.audit import Audit
 from tests.e2e.controlplane.build import binaries
 from tests.e2e.controlplane.processes import Process, StartError, free_ports
 from tests.e2e.controlplane.programs import Layout, Ports
+from tests.e2e.controlplane.versions import Program
 
 # user -> group. What the audit log says of each is the user's name.
 _USERS = {
@@ -49,6 +50,7 @@ class ControlPlane:
         audited: bool = True,
         server_options: Sequence[str] = (),
         features: programs.Features = programs.USUAL,
+        scheduler: Program | None = None,
     ) -> None:
         """Start all of it below `folder`, and come back when it is ready (about 5 s).
 
@@ -56,6 +58,7 @@ class ControlPlane:
         where the files lie. stages: what KWOK plays. audited: whether there is an audit log.
         server_options: more options of kube-apiserver.
         features: what is on that is off by default.
+        scheduler: a kube-scheduler of another version than that of the others.
         """
         self.folder = folder
         self._scheduler_options = scheduler_options
@@ -63,7 +66,7 @@ class ControlPlane:
         self._audited = audited
         self._server_options = server_options
         self._features = features
-        built = binaries()
+        built = binaries() | (binaries([scheduler]) if scheduler else {})
         try:
             self._start(folder / "first", built)
         except StartError:

@@ -1,6 +1,7 @@
 """The versions of the programs under test, in one place."""
 
-from dataclasses import dataclass
+import os
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -30,13 +31,13 @@ class Program:
         return HERE / self.module
 
 
-def kubernetes(version: str, module: str = "kubernetes") -> Program:
-    """The three Kubernetes programs of `version` (as 1.36.3); a second minor has its own module."""
+def kubernetes(version: str) -> Program:
+    """The three Kubernetes programs of `version` (as 1.36.3); each minor version has its module."""
     major, minor, _ = version.split(".")
     stamp = "k8s.io/component-base/version"
     names = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     return Program(
-        module=module,
+        module=f"kubernetes-{major}.{minor}",
         version=version,
         binaries={name: f"k8s.io/kubernetes/cmd/{name}" for name in names},
         stamps={
@@ -47,7 +48,19 @@ def kubernetes(version: str, module: str = "kubernetes") -> Program:
     )
 
 
-KUBERNETES = kubernetes("1.36.3")
+def only_scheduler(version: str) -> Program:
+    """kube-scheduler of that version alone, for one before an API server of another."""
+    whole = kubernetes(version)
+    name = "kube-scheduler"
+    return replace(whole, binaries={name: whole.binaries[name]})
+
+
+RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
+"""Kubernetes' releases that can be built: `make e2e-versions` runs a control plane of each."""
+
+KUBERNETES = kubernetes(os.environ.get("RESCHEDULER_E2E_KUBERNETES") or "1.36.3")
+"""Of the control planes of this run."""
+MINOR = int(KUBERNETES.version.split(".")[1])
 ETCD = Program("etcd", "3.6.8", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
 # What kubelet's own managers say of a pod; see its main.go.
 KUBELET = Program("kubelet", "1.36.3", {"kubelet-admission": "rescheduler.test/kubelet"}, {})

@@ -18,6 +18,7 @@ from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import ApiError, Manifest
 from tests.e2e.controlplane.programs import STAGES, Layout
 from tests.e2e.controlplane.server import ControlPlane
+from tests.e2e.controlplane.versions import Program
 from tests.e2e.landing.changes import change
 from tests.e2e.landing.mix import NAMESPACES, Mix
 from tests.e2e.landing.pod_watch import PodWatch, answered, bound, unready
@@ -61,11 +62,14 @@ class LandingCluster:
     """
 
     def __init__(
-        self, folder: Path, options: Callable[[Layout], Sequence[str]] = lambda _: ()
+        self,
+        folder: Path,
+        options: Callable[[Layout], Sequence[str]] = lambda _: (),
+        scheduler: Program | None = None,
     ) -> None:
         """Start the control plane, with the scheduler's scores in its log.
 
-        options: more options of kube-scheduler.
+        options: more options of kube-scheduler. scheduler: one of another version.
         """
         self.scheduler: ObservedScheduler | None = None
         self._claimants: list[Manifest] = []
@@ -74,6 +78,7 @@ class LandingCluster:
             lambda layout: (*OPTIONS, *options(layout)),
             _nodes_only(folder),
             audited=False,
+            scheduler=scheduler,
         )
         try:
             self.api = self.plane.api

@@ -1,7 +1,7 @@
 """Adds decisions up: the shares that are promised, and what lies behind them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from statistics import median
 
 from tests.e2e.landing.decision import BEST, REFUSED, UNSCHEDULABLE, WRONG, Decision
@@ -32,6 +32,12 @@ class LandingSummary:
     def differing(self) -> list[Decision]:
         """The decisions whose scores, feasible nodes or reasons were predicted otherwise."""
         return [each for each in self.decisions if each.differences]
+
+    def recorded(self, record: Callable[[str, object], None]) -> None:
+        """Give the figures of the README's table to the test's report."""
+        record("decisions", len(self.decisions))
+        record("as predicted", len(self.decisions) - len(self.wrong()))
+        record("scores", sum(each.scores for each in self.decisions))
 
     def missed(self) -> list[str]:
         """The bars that are not met, in words."""

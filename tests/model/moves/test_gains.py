@@ -49,6 +49,16 @@ def test_one_bad_move_among_good_ones_is_noise() -> None:
     assert not record(*[(1.0, 1.0)] * 9, (1.0, -6.0)).falls_short(0.5, 10)
 
 
+@pytest.mark.parametrize("lucky", [1.0, 4.0, 8.0, 80.0])
+@pytest.mark.parametrize("place", [0, 3, 7])
+def test_one_lucky_move_hides_no_policy_that_is_of_no_use(lucky: float, place: int) -> None:
+    """Seven of eight moves brought nothing; something else has helped the node of the eighth."""
+    pairs = [(1.0, 0.0)] * 8
+    pairs[place] = (1.0, lucky)
+    assert record(*pairs).shortfall(0.5, 8, 8)
+    assert not record(*pairs[:4], *[(1.0, 0.9)] * 4).shortfall(0.5, 8, 8), "half of them helped"
+
+
 def test_harm_shows_even_where_no_share_is_asked_for() -> None:
     assert record(*[(1.0, -0.2)] * 10).falls_short(0.0, 10)
     assert not record(*[(1.0, 0.0)] * 10).falls_short(0.0, 10)

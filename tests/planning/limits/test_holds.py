@@ -12,6 +12,7 @@ from rescheduler.kube.managed_fields import NamespaceMeta
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
+from rescheduler.runtime.exit_codes import exit_code
 from tests.cluster import NOW
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
@@ -140,6 +141,28 @@ def test_a_hold_ends_with_its_cause_and_by_time() -> None:
     assert "team-0" in moved(world.plan())
 
 
+def test_no_hold_is_silent_where_nothing_else_moves() -> None:
+    """All pods that are worth a move are of the namespace that is held; others only could move."""
+    world = tenants(1)
+    assert moved(world.plan()) == {"team-0"}
+    lose(world, 0)
+    made = world.plan()
+    assert made.moves == []
+    assert [each.code for each in made.guards] == ["GRD003"]
+    assert "pod team-0/train-0-9 was evicted" in made.guards[0].message
+    assert exit_code(made) == 3
+    world.history.moves.clear()
+    world.history.slow = {"team-0": world.snapshot.taken - timedelta(minutes=59)}
+    for each in world.snapshot.controllers:
+        each.status.readyReplicas = each.wanted
+    world.measure()
+    slow = world.plan()
+    assert [each.code for each in slow.guards] == ["ELG040"]
+    assert exit_code(slow) == 3
+    world.history.slow = {"team-0": world.snapshot.taken - timedelta(minutes=61)}
+    assert world.plan().guards == []
+
+
 def test_a_hold_says_why_and_how_it_ends() -> None:
     world = tenants(4)
     lose(world, 0)
@@ -153,3 +176,4 @@ def test_a_hold_says_why_and_how_it_ends() -> None:
     assert "pod team-0/train-0-9 was evicted at 2026" in refused
     assert f"FailedCreate: {text}" in refused
     assert "until it has, at the latest until 2026" in refused
+    assert "rescheduler reset hold team-0" in refused

@@ -4,7 +4,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from rescheduler.model.moves.calibration import LandingRecord, scheduler_version
+from rescheduler.model.moves.calibration import (
+    LandingRecord,
+    WorkloadLandings,
+    scheduler_version,
+)
 from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
@@ -50,6 +54,9 @@ def gathering(
     record = LandingRecord(
         kind="ReplicaSet", version=version, compared=compared, weight=compared, within=within
     )
+    for number in range(compared):
+        landed_well = float(number < within)
+        record.workloads[str(number)] = WorkloadLandings("default", made.taken, landed_well)
     copy = WorkingCopy(made, [policy], limits, History(landings=[record]))
     (web,) = (n for n, each in enumerate(made.pods) if each.metadata.name.startswith("web"))
     evaluator = Evaluator(copy)

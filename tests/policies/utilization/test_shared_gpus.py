@@ -197,6 +197,9 @@ def test_whole_gpus_count_only_where_the_policy_says_so() -> None:
         made_policy = policy(**spec)
         before = picture(drawn, requests=asks, readings=readings, policies=[made_policy])
         assert term(before, **spec).hot_nodes().tolist() == hot
+        why = list(made_policy.absent(before))
+        assert bool(why) is not bool(hot)
+        assert all("no GPU of these nodes is shared" in each for each in why)
 
 
 def test_where_no_gpu_is_shared_pods_come_and_go() -> None:

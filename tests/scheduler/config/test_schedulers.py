@@ -70,8 +70,9 @@ def test_a_document_changes_what_it_says_and_nothing_else() -> None:
 
 
 def test_a_scheduler_that_counts_requests_otherwise_is_not_followed() -> None:
-    older = schedulers_of(cluster(), [declared(version="1.33")]).profiles[USUAL]
-    assert "counts pod-level requests otherwise than v1.36.3" in older.problem
+    other = declared(version="1.33", schedulerName="other")
+    older = schedulers_of(cluster(), [other]).profiles["other"]
+    assert "counts pod-level requests otherwise than 1.36 does" in older.problem
 
 
 def test_every_field_of_a_document_is_followed() -> None:

@@ -14,12 +14,14 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.scheduler.config.schedulers import Schedulers, schedulers_of
 from rescheduler.scheduler.config.versions import COMPARED, NEWEST
+from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import node, pod, snapshot
 from tests.planning.scenarios import hot_gpus
 from tests.policies.scheduler_documents import USUAL, document
 from tests.scheduler.config.test_schedulers import complete, observed
+from tests.scheduler.test_requests import two
 
-NEVER = [f"v1.{NEWEST + 1}.0", f"v1.{NEWEST + 2}.0-beta.0", "v1.99.0", "1.34.4-gke.1", "v1.35.0"]
+NEVER = [f"v1.{NEWEST + 1}.0", f"v1.{NEWEST + 2}.0-beta.0", "v1.99.0", "1.33.4-gke.1", "v1.33.0"]
 
 
 def cluster(version: str, **more: Any) -> Snapshot:
@@ -74,6 +76,22 @@ def test_the_version_of_the_scheduler_counts_and_not_that_of_the_api_server() ->
     assert found("v1.36.3", version="1.99").guards
     newer = cluster("v1.36.3", scheduler=observed(complete(), version="v1.99.1"))
     assert [each.code for each in schedulers_of(newer).guards] == ["GRD012"]
+
+
+@pytest.mark.parametrize(("version", "expected"), [("1.36", 4000), ("1.37", 3000), ("", 3000)])
+def test_requests_count_as_the_usual_scheduler_counts_them_not_as_the_api_server(
+    version: str, expected: int
+) -> None:
+    """A kube-scheduler of 1.36 before an API server of 1.37, while a cluster is upgraded."""
+    growing, sample = pod("p", "a"), two()
+    growing.spec.containers = sample.spec.containers
+    growing.status.containerStatuses = sample.status.containerStatuses
+    made = replace(snapshot([node("a")], [growing]), cluster=Cluster(uid="1", version="v1.37.2"))
+    documents = [scheduler_from_document(document("mine", version=version))] if version else []
+    known = schedulers_of(made, documents)
+    assert known.profiles[USUAL].problem == ""
+    occupancy = SchedulerModel(made, known.profiles).occupancy
+    assert occupancy.requested[occupancy.index["cpu"]].tolist() == [expected]
 
 
 def test_a_scheduler_that_no_pod_has_holds_nothing() -> None:

@@ -155,9 +155,9 @@ TAINT = {"key": "gpu.example.com/fault", "value": "ecc", "effect": "NoExecute"}
     ("tolerations", "passes"),
     [
         ([], False),
-        ([{"key": "gpu.example.com/fault", "operator": "Exists"}], True),
-        ([{"operator": "Exists"}], True),
-        ([{"key": "gpu.example.com/fault", "value": "ecc"}], True),
+        ([{"key": "gpu.example.com/fault", "operator": "Exists", "effect": "NoExecute"}], True),
+        ([{"operator": "Exists", "effect": "NoExecute"}], True),
+        ([{"key": "gpu.example.com/fault", "value": "ecc", "effect": "NoExecute"}], True),
         ([{"key": "gpu.example.com/fault", "value": "other"}], False),
         ([{"operator": "Exists", "effect": "NoSchedule"}], False),
     ],
@@ -169,6 +169,15 @@ def test_taints_of_devices_are_tolerated_by_requests(
     assert where(template(one(tolerations=tolerations)), *slices) == [passes, True]
     soft = offered("a", gpu("0", taints=[{**TAINT, "effect": "None"}]))
     assert where(template(one(tolerations=tolerations)), soft, slices[1]) == [True, True]
+
+
+def test_a_toleration_that_holds_only_until_the_pod_is_bound_is_refused() -> None:
+    """The controller that evicts for taints of devices asks for the effect by its name."""
+    slices = [offered("a", gpu("0", taints=[TAINT])), offered("b", gpu("0"))]
+    wanted = template(one(tolerations=[{"operator": "Exists"}]))
+    assert "evicted again for its taint gpu.example.com/fault" in refused(wanted, *slices)
+    hard = {**TAINT, "effect": "NoSchedule"}
+    assert where(wanted, offered("a", gpu("0", taints=[hard])), slices[1]) == [True, True]
 
 
 def rule(selector: dict[str, str]) -> DeviceTaintRule:
@@ -198,7 +207,7 @@ def test_rules_of_administrators_taint_devices(
     model = SchedulerModel(made, BY_RULE)
     assert model.landing(0).refusal is None
     assert model.feasible(0).tolist() == passes
-    tolerant = template(one(tolerations=[{"operator": "Exists"}]))
+    tolerant = template(one(tolerations=[{"operator": "Exists", "effect": "NoExecute"}]))
     made = cluster(tolerant, slices, device_taint_rules=[rule(selector)])
     assert SchedulerModel(made, BY_RULE).feasible(0).tolist() == [True, True]
 

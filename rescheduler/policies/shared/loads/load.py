@@ -48,6 +48,11 @@ _SANE = (1e-9, 1e18)
 _MOST_LOAD = 10.0
 """A node at ten times its capacity, or a pod at ten times the largest, is an error of a query."""
 
+RESIDUAL = {"gpu": (-0.1, 0.1), "gpuMemory": (-0.1, 0.1)}
+"""What may lie outside of pods, as shares of a node's capacity: devices are used by pods alone."""
+BASE_LOAD = (-0.1, 0.3)
+"""The system itself uses CPU, memory and network; far more than this is not the system."""
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

@@ -62,12 +62,8 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingPr
     for node, devices in by_subject(values).items():
         largest = max(value.value for value in devices.values())
         if largest <= 0 and len(devices) < expected[node]:
-            problems.refuse(
-                node,
-                "RDG003",
-                "nodes of which devices have no fresh value",
-                f"{len(devices)} of {expected[node]:g}",
-            )
+            example = f"{len(devices)} of {expected[node]:g}"
+            problems.refuse(node, "nodes of which devices have no fresh value", example)
         else:
             answer[node] = Value(largest, _oldest(devices))
     return answer
@@ -116,26 +112,18 @@ def busiest_link(
             if speed > 0:
                 shares.append((rate.value / speed, speed))
             elif rate.value > 0:
-                problems.refuse(
-                    node,
-                    "RDG003",
-                    "traffic on a link that reports no speed, with no linkSpeed declared",
-                    f"{device} of {names[node]}",
-                )
+                what = "traffic on a link that reports no speed, with no linkSpeed declared"
+                problems.refuse(node, what, f"{device} of {names[node]}")
                 shares = []
                 break
         if not shares:
             if node not in problems.codes:
-                problems.refuse(
-                    node,
-                    "RDG003",
-                    "only links that report no speed, with no linkSpeed declared",
-                    names[node],
-                )
+                what = "only links that report no speed, with no linkSpeed declared"
+                problems.refuse(node, what, names[node])
             continue
         share, speed_of = max(shares)
         if share > 1.1:  # extrapolation and bursts pass 1 by a little; more is a wrong speed
-            problems.refuse(node, "RDG006", "more traffic than the link can carry", names[node])
+            problems.refuse(node, "more traffic than the link can carry", names[node], "RDG006")
             continue
         answer[node] = Value(min(share, 1.0), _oldest(devices))
         capacity[node] = speed_of
@@ -195,18 +183,12 @@ def pod_gpus(
         if shares and pod_node[pod] in lost:
             continue
         if pod in unsized:
-            problems.refuse(
-                pod, "RDG003", "pods with partitions (MIG) of unknown size", pods[pod].key
-            )
+            problems.refuse(pod, "pods with partitions (MIG) of unknown size", pods[pod].key)
         elif not shares and not crowded.isdisjoint(devices):
-            problems.refuse(pod, "RDG003", "pods that share a GPU", pods[pod].key)
+            problems.refuse(pod, "pods that share a GPU", pods[pod].key)
         elif not shares and len(devices) != expectation.pod_gpus[pod]:
-            problems.refuse(
-                pod,
-                "RDG003",
-                "pods with another number of GPUs than they asked for",
-                f"{pods[pod].key}: {len(devices)} of {expectation.pod_gpus[pod]:g}",
-            )
+            example = f"{pods[pod].key}: {len(devices)} of {expectation.pod_gpus[pod]:g}"
+            problems.refuse(pod, "pods with another number of GPUs than they asked for", example)
         else:
             total = sum(value.value for value in devices.values())
             answer[pod] = Value(total, _oldest(devices))
@@ -220,21 +202,17 @@ def _whole(
     least, most = float(expectation.gpus[node]), float(expectation.most_gpus[node])
     odd = next((device for device in devices if math.isnan(_share(device))), "")
     if odd:
-        problems.refuse(node, "RDG003", "nodes with partitions (MIG) of unknown size", odd)
+        problems.refuse(node, "nodes with partitions (MIG) of unknown size", odd)
         return False
     if least <= 0:
         return False
     if len(devices) < least:
-        text = f"{len(devices)} of {least:g}"
-        problems.refuse(node, "RDG003", "nodes of which GPUs have no fresh value", text)
+        example = f"{len(devices)} of {least:g}"
+        problems.refuse(node, "nodes of which GPUs have no fresh value", example)
         return False
     if len(devices) > most:
-        problems.refuse(
-            node,
-            "RDG015",
-            "nodes with series of more GPUs than they have, perhaps another cluster's",
-            f"{len(devices)} of {most:g}",
-        )
+        what = "nodes with series of more GPUs than they have, perhaps another cluster's"
+        problems.refuse(node, what, f"{len(devices)} of {most:g}", "RDG015")
         return False
     return True
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import DeviceValue
-from rescheduler.sources.prometheus.labels import remembered
+from rescheduler.sources.prometheus.labels import read_once
 from rescheduler.sources.prometheus.measuring import (
     Key,
     ReadingProblems,
@@ -24,9 +24,6 @@ DEVICE, STRANGER = -1, -2
 
 _IDENTITIES = ("UUID", "uuid", "gpu_uuid", "serial_number", "pci_bdf")
 """Labels that name a device on its own, by the exporters of all makers."""
-
-IDENTITY = ",".join(("cluster", *_IDENTITIES, "GPU_I_ID", "GPU_I_PROFILE"))
-"""Labels that tell a GPU whoever reports it."""
 
 _TOLERANCE = 0.1
 """By how much the parts of the pods may pass the whole before they are no parts of it."""
@@ -145,7 +142,7 @@ def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, floa
 
 def device_of(labels: Mapping[str, str]) -> str:
     """What distinguishes one GPU of the cluster, or one partition of it, from all others."""
-    return remembered(labels, "device", _device_of)
+    return read_once(labels, "device", _device_of)
 
 
 def _device_of(labels: Mapping[str, str]) -> str:
@@ -158,11 +155,6 @@ def _device_of(labels: Mapping[str, str]) -> str:
         return f"{uuid}:{partition}"
     part = labels.get("GPU_I_ID")
     return f"{uuid}/{part}/{labels.get('GPU_I_PROFILE', '')}" if part else uuid
-
-
-def has_identity(labels: Mapping[str, str]) -> bool:
-    """Whether the labels tell a GPU wherever they come from."""
-    return any(labels.get(each) for each in _IDENTITIES)
 
 
 def slot_of(labels: Mapping[str, str]) -> str:

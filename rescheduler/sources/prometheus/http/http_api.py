@@ -249,7 +249,7 @@ class Prometheus:
         found = Evaluations([start + n * step for n in range(count)], _warnings(answer))
         for series in self._decoded(answer, "matrix", _Series):
             values: dict[int, str] = {}
-            for at, value in self._decoded_values(series.values):
+            for at, value in self._rows(series.values, _VALUES, "matrix"):
                 index = round((at - start) / step)
                 other = not 0 <= index < count or abs(start + index * step - at) >= _SAME
                 if other or index in values:
@@ -321,16 +321,15 @@ class Prometheus:
         if answer.data is None or answer.data.resultType != kind:
             what = answer.data.resultType if answer.data else "nothing"
             raise self._fault(f"answered with {what!r} instead of a {kind}", "the query is wrong.")
+        decoder = msgspec.json.Decoder(list[row])  # type: ignore[valid-type]
+        rows: list[_Row] = self._rows(answer.data.result, decoder, kind)
+        return rows
+
+    def _rows(self, text: msgspec.Raw, decoder: Any, kind: str) -> Any:
         try:
-            return msgspec.json.decode(answer.data.result, type=list[row])  # type: ignore[valid-type]
+            return decoder.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
             raise self._fault(f"answered with a garbled {kind}: {error}", "") from error
-
-    def _decoded_values(self, values: msgspec.Raw) -> list[tuple[float, str]]:
-        try:
-            return _VALUES.decode(values)
-        except (msgspec.DecodeError, RecursionError) as error:
-            raise self._fault(f"answered with a garbled matrix: {error}", "") from error
 
     def _fault(self, what: str, hint: str) -> MetricsUnavailable:
         return MetricsUnavailable(f"{self.url}: {what}", hint)

@@ -1,0 +1,101 @@
+"""What people ask to be reset: requests in the state's ConfigMap, obeyed by the next that reads it.
+
+data.reset    one request a line: `hold NAME`, `landings NAME` or `demotion NAME`
+No request gives a budget back: every move stays charged, and cool-downs run on.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from rescheduler.actions.ledger_format import asked_to_forget
+from rescheduler.model.moves.history import SLOW_FOR, History
+from rescheduler.model.moves.past_move import STAYS, PastMove
+from rescheduler.model.wording import counted
+
+TARGETS = frozenset({"hold", "landings", "demotion"})
+KEY = "reset"
+
+
+def requests_in(current: dict[str, Any]) -> list[tuple[str, str]]:
+    """Each target and name that is asked for; lines that are no request are not in it."""
+    lines = str((current.get("data") or {}).get(KEY, "")).splitlines()
+    found = [tuple(line.split()) for line in lines]
+    return [(each[0], each[1]) for each in found if len(each) == 2 and each[0] in TARGETS]
+
+
+def with_request(current: dict[str, Any], target: str, name: str) -> dict[str, Any]:
+    """The ConfigMap with one more request."""
+    wanted = [*requests_in(current), (target, name)]
+    text = "\n".join(" ".join(each) for each in dict.fromkeys(wanted))
+    return {**current, "data": {**(current.get("data") or {}), KEY: text}}
+
+
+def obeyed(current: dict[str, Any], history: History, now: datetime) -> dict[str, Any]:
+    """The ConfigMap without requests; the history is reset as they ask."""
+    for key, records in (
+        ("landings", history.landings),
+        ("demoted", history.gains),
+        ("selections", history.selections),
+    ):
+        current, asked = asked_to_forget(current, key)
+        if asked:
+            records.clear()
+    for target, name in requests_in(current):
+        reset(history, target, name, now)
+    data = current.get("data") or {}
+    if KEY not in data:
+        return current
+    return {**current, "data": {key: value for key, value in data.items() if key != KEY}}
+
+
+def reset(history: History, target: str, name: str, now: datetime) -> list[str]:
+    """Reset this, and answer what that was, one line each; nothing where there was none."""
+    if target == "hold":
+        return _reset_hold(history, name, now)
+    return _reset_landings(history, name) if target == "landings" else _end_demotion(history, name)
+
+
+def _reset_hold(history: History, name: str, now: datetime) -> list[str]:
+    """name: a namespace, or `NAMESPACE/POD` of one evicted pod."""
+    done = []
+    for move in history.recent(now):
+        missing = move.state == "lost" or (move.in_flight and move.code == STAYS)
+        if missing and not move.forgiven and name in (move.namespace, _key(move)):
+            move.forgive()
+            done.append(f"the missing replacement of pod {_key(move)} holds nobody any more")
+    at = history.slow.pop(name, None)
+    if at is not None and at + SLOW_FOR > now:
+        done.append(f"namespace {name} is read again")
+    return done
+
+
+def _key(move: PastMove) -> str:
+    return f"{move.namespace}/{move.pod}"
+
+
+def _reset_landings(history: History, name: str) -> list[str]:
+    """name: a kind of controller such as `ReplicaSet`, perhaps only in a namespace: `KIND/NAME`."""
+    kind, _, namespace = name.partition("/")
+    done = []
+    for record in history.landings:
+        if record.kind != kind:
+            continue
+        all_known = record.workloads
+        record.workloads = {
+            mark: each
+            for mark, each in all_known.items()
+            if namespace and each.namespace != namespace
+        }
+        forgotten = len(all_known) - len(record.workloads)
+        if forgotten:
+            text = f"the landings of {counted(forgotten, 'workload')} with {kind} pods under "
+            done.append(f"{text}scheduler {record.version} are forgotten")
+    return done
+
+
+def _end_demotion(history: History, name: str) -> list[str]:
+    """name: a policy."""
+    found = [each for each in history.gains if each.policy == name and each.until is not None]
+    for record in found:
+        history.gains.remove(record)
+    return [f"policy {name} is demoted no more: it was, as it {each.reason}" for each in found]
