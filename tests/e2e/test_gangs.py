@@ -22,7 +22,7 @@ from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import deployment, job, stateful_set
 from tests.e2e.controlplane.api import Manifest
-from tests.e2e.controlplane.programs import Features
+from tests.e2e.controlplane.programs import USUAL, Features
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.controlplane.versions import MINOR
 from tests.e2e.loop import USER, Json, Loop, install, swift, write_policies
@@ -33,7 +33,9 @@ pytestmark = pytest.mark.e2e
 GROUPS = f"scheduling.k8s.io/{'v1alpha2' if MINOR == 36 else 'v1beta1'}"
 """The version of the API that has PodGroups."""
 GATES = ("GenericWorkload", "WorkloadWithJob", *(["GangScheduling"] if MINOR == 36 else []))
-NATIVE = Features(",".join(f"{each}=true" for each in GATES), f"{GROUPS}=true")
+NATIVE = (
+    Features(",".join(f"{each}=true" for each in GATES), f"{GROUPS}=true") if MINOR >= 36 else USUAL
+)
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 SSD = {"disk": "ssd"}
 
