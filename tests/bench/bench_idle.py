@@ -1,8 +1,8 @@
 """What telling of idle GPUs costs: python -m tests.bench.bench_idle
 
 IdleGPUs on 5,000 nodes with 8 GPUs each, of which every pod has one, two, four or eight. A
-Prometheus of its own process answers with a series for each GPU, as dcgm-exporter labels them; its
-time is not counted.
+Prometheus of its own process answers with two series for each GPU, its profile and its utilization,
+which are compared; they are labeled as by dcgm-exporter. Its time is not counted.
 """
 
 import argparse
@@ -71,7 +71,7 @@ class Answers:
 
     def __call__(self, request: Request) -> Reply:
         query, given = request.query["query"], request.query
-        known = "DCGM_FI_PROF_GR_ENGINE_ACTIVE" in query
+        known = "DCGM_FI_PROF_GR_ENGINE_ACTIVE" in query or "DCGM_FI_DEV_GPU_UTIL" in query
         if "end" not in given:
             at = float(given.get("time", NOW.timestamp()))
             if query.endswith("vector(1)"):
@@ -100,7 +100,8 @@ class Answers:
             return repr(at - 7.5)
         if "count_over_time" in query:
             return str(SAMPLES)
-        return repr(SAMPLES * (0.0117234 if idle else 0.8712345))
+        share = 0.0117234 if idle else 0.8712345
+        return repr(SAMPLES * share * (100 if "GPU_UTIL" in query else 1))
 
 
 def _reply(kind: str, rows: list[str]) -> Reply:

@@ -40,5 +40,7 @@ class SeenLabels:
 
     def of(self, labels: Mapping[str, str]) -> Labels:
         """The labels as they were seen first."""
+        if isinstance(labels, Labels):
+            return labels
         made = Labels(labels)
         return self._seen.setdefault(made.series, made)

@@ -13,12 +13,14 @@ from rescheduler.model.cluster.readings import Cost, Reading, ReadingRequest, Re
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
+from rescheduler.policies.shared.unmeasured import of_gpus
 from rescheduler.sources.kubernetes.decode import collector_off
 from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG, definitions_of, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Prometheus, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
+from rescheduler.sources.prometheus.labels import SeenLabels
 from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.pairs import (
     DISTANCE,
@@ -88,6 +90,7 @@ class _Cycle:
         self._several: Problem | None = None
         self._unsure: Problem | None = None
         self._answers: dict[str, Vector] = {}
+        self._seen = SeenLabels()
 
     def read(self, request: ReadingRequest) -> Reading:
         """One reading, with a problem where it is unfit."""
@@ -100,6 +103,9 @@ class _Cycle:
 
         def ask(template: str) -> Vector:
             answer = self._ask(self._filled(template, request))
+            if of_gpus(request.name):  # several answers have the same series of each device
+                for sample in answer.samples:
+                    sample.metric = self._seen.of(sample.metric)
             asked[template] = answer
             warnings.update(dict.fromkeys(answer.warnings))
             self._several = self._several or several_of(answer.samples)
@@ -127,7 +133,8 @@ class _Cycle:
         unfit = reading.problem is not None and not reading.low_coverage
         if not request.span or unfit or not (request.own or request.name in CATALOG):
             return reading
-        return with_range_samples(reading, self._cluster, self._begin(), self._past(request))
+        at, seen = self._begin(), self._seen if of_gpus(request.name) else None
+        return with_range_samples(reading, self._cluster, at, self._past(request), seen)
 
     def _shown(self, request: ReadingRequest) -> str:
         """The query for the value, as it is sent."""

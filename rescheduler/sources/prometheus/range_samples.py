@@ -27,19 +27,20 @@ AskRange = Callable[[str, float, float, int], Evaluations]
 """Sends a template for `count` evaluations from `start` on, every `step` seconds."""
 
 
-def with_range_samples(reading: Reading, cluster: Cluster, at: float, ask: AskRange) -> Reading:
+def with_range_samples(
+    reading: Reading, cluster: Cluster, at: float, ask: AskRange, seen: SeenLabels | None
+) -> Reading:
     """The reading with its values at each instant of its request's span.
 
     at: the evaluation time of the reading itself, which is the last row of the range samples.
     Where the past cannot be read, the reading has none, and a note has the reason.
+    seen: of devices, the labels that their series had so far.
     """
     times = _times(reading.request.span, at)
     past = _Past(np.full((len(times) + 1, len(reading.values)), np.nan), [{} for _ in (*times, at)])
     past.add(len(times), reading)
-    of_gpus = "gpu" in reading.name.split(".")
-    devices = int(cluster.expectation.gpus.sum()) if of_gpus else 0
-    rows = max(devices if of_gpus else len(reading.values), 1)
-    seen = SeenLabels() if of_gpus else None
+    devices = len(reading.values) if seen is None else int(cluster.expectation.gpus.sum())
+    rows = max(devices, 1)
     try:
         for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
             for row, then in enumerate(_asked(piece, reading, cluster, ask, seen)):
