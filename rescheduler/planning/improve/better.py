@@ -76,12 +76,14 @@ def _better(evaluator: Evaluator, found: SearchResult, effort: Effort, steps: in
         random = np.random.default_rng([evaluator.copy.seed, number])
         proposal = _proposal(evaluator, kept, left, steps, barred, random)
         if proposal is None:
-            continue
+            break
         evaluator.chooser.astray.clear()
         other = search_again(evaluator, kept, effort, proposal)
         if other is not None and other.summary is not None:
             other.summary = structs.replace(other.summary, singly=summary.gain)
             kept = other
+        elif not evaluator.chooser.astray:
+            break
         barred.add(evaluator.chooser.astray)
         if effort.expired() or not _improvable(evaluator, kept):
             break
