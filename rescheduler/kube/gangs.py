@@ -49,7 +49,7 @@ _YUNIKORN_GROUPS = "yunikorn.apache.org/task-groups"
 """On the first pod of an application, which asks YuniKorn to place all of it or nothing."""
 _YUNIKORN_APPS = (YUNIKORN_APP, "applicationId", "spark-app-selector")
 """The labels, and the first an annotation too, that name the application of a pod.
-Source: GetApplicationIDFromPod in pkg/common/utils of yunikorn-k8shim."""
+Source: GetApplicationIDFromPod of yunikorn-k8shim."""
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 
 

@@ -302,9 +302,9 @@ class Ground:
             for found in check(self, process, cycle):
                 self.break_(check.__name__[:3].upper(), f"{process.name}: {found}")
 
-    def on_strike(self, process: Process, phase: str, fault: str) -> None:
-        """Something goes wrong for a process."""
-        if phase == "metric" and fault in ("empty", "partial") and not process.probing:
+    def on_loss(self, process: Process) -> None:
+        """A part of an answer with metrics, or all of it, is lost on its way to a process."""
+        if not process.probing:
             self.known[process.name].partial = True
 
     def stopped(self, process: Process) -> None:

@@ -139,8 +139,11 @@ class Universe:
         """Something goes wrong for a process."""
         self.reached[f"{fault} at {phase}"] += 1
         self.reached[fault] += 1
+
+    def lost(self, process: Process) -> None:
+        """A part of an answer with metrics, or all of it, is lost on its way."""
         for watcher in self.watchers:
-            watcher.on_strike(process, phase, fault)
+            watcher.on_loss(process)
 
     def stopped(self, process: Process) -> None:
         """A process was asked to stop."""

@@ -140,7 +140,17 @@ def _asked(method: str, url: str, *, metrics: bool) -> tuple[str, str]:
 def _garbled(
     process: "Process", fault: str, method: str, path: str, payload: bytes, *, metrics: bool
 ) -> bytes:
-    """The body as it arrives with that fault."""
+    """The body as it arrives with that fault, which may leave nothing of it out."""
+    arrived = _arriving(process, fault, method, path, payload, metrics=metrics)
+    if metrics and fault in ("empty", "partial") and arrived != payload:
+        process.universe.lost(process)
+    return arrived
+
+
+def _arriving(
+    process: "Process", fault: str, method: str, path: str, payload: bytes, *, metrics: bool
+) -> bytes:
+    """What a server or the wire makes of the body."""
     match fault:
         case "truncated":
             return payload[: len(payload) // 2]

@@ -37,6 +37,9 @@ _ROUNDS = 3
 before that the scheduler would not make."""
 _MOST_OTHERS = 20_000
 """In a cluster with more pods only those are moved that could gain by it alone."""
+_MOST_WORK = 50_000_000
+"""Of how many pods times nodes proposals are made: in a larger cluster one takes longer than all
+else of a plan, and what it gains with a few moves is small."""
 _MOST_MISSED = 0.01
 """A plan that is nearer to the bound than this is as good as the best."""
 _LEAST_GAIN = 1e-3
@@ -117,8 +120,10 @@ class _Barred:
 
 def _improvable(evaluator: Evaluator, found: SearchResult) -> bool:
     """Whether destinations are chosen, the search came to its end, and there is more to gain."""
-    summary = found.summary
+    summary, snapshot = found.summary, evaluator.copy.snapshot
     if summary is None or summary.stopped not in WHOLE or not evaluator.chooser.asked:
+        return False
+    if len(snapshot.pods) * len(snapshot.nodes) > _MOST_WORK:
         return False
     if summary.stopped == "full":
         return len(found.moves) > 1 and (summary.within or 0.0) > _MOST_MISSED
