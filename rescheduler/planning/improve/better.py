@@ -29,6 +29,9 @@ from rescheduler.planning.search.strategy import Proposal
 STEPS, STEPS_OF_POD = 40_000, 100
 """How many pods annealing asks where to go for one proposal, and for each that may move, at most.
 """
+_WORK_OF_MOVE = 200_000
+"""How many nodes are looked at for one proposal, at most, for each move that may be made: what many
+moves gain together is worth a longer look than what few do."""
 _LEAST_HEAT, _COLD_STEPS = 0.1, 80
 """It begins from a plan that is good already: how much is melted again goes with the number of
 steps for each pod, and with so many all may be."""
@@ -145,10 +148,12 @@ def _proposal(
     copy, placement = evaluator.copy, _placement(evaluator, alone, barred.rules())
     if isinstance(placement, Problem) or not placement.moved:
         return None
-    before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable))
+    moves = copy.budgets.left() + len(placement.moved)
+    work = int(min(moves, steps) * _WORK_OF_MOVE / len(copy.snapshot.nodes))
+    before, most = placement.cost(), min(steps, STEPS_OF_POD * len(placement.movable), work)
     task = Task(
         placement,
-        copy.budgets.left() + len(placement.moved),
+        moves,
         [max(move.gain - copy.limits.margin, _LEAST_GAIN) for move in alone],
         random,
         lambda asked: 1.0 if effort.expired() else asked / most,
