@@ -1,0 +1,26 @@
+"""The QoS class of a pod.
+
+Source: pkg/apis/core/v1/helper/qos/qos.go.
+"""
+
+from rescheduler.kube.objects import Container, PodSpec, Resources
+from rescheduler.kube.pods.containers import every
+from rescheduler.kube.quantity import nanos
+
+
+def is_guaranteed(spec: PodSpec) -> bool:
+    """Whether all its containers limit CPU and memory and request all of that.
+
+    Requests and limits of the pod as a whole do not count.
+    """
+    return all(_limited(each) for each in every(spec))
+
+
+def _limited(container: Container) -> bool:
+    given = container.resources
+    limits: Resources = (given.limits if given else None) or {}
+    requests: Resources = (given.requests if given else None) or {}
+    return all(
+        name in limits and nanos(requests.get(name, limits[name])) == nanos(limits[name]) > 0
+        for name in ("cpu", "memory")
+    )
