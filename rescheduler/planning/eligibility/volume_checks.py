@@ -10,7 +10,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, Volume
 from rescheduler.kube.pods.node_selection import NodeSelection
-from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.kube.storage import PersistentVolume
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
@@ -30,18 +30,8 @@ class Attachments:
         self._snapshot = snapshot
 
     @cached_property
-    def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
-        return {
-            (each.metadata.namespace, each.metadata.name): each for each in self._snapshot.claims
-        }
-
-    @cached_property
     def _selection(self) -> NodeSelection:
         return NodeSelection(NodeLabels(self._snapshot.nodes))
-
-    @cached_property
-    def _volumes(self) -> dict[str, PersistentVolume]:
-        return {each.metadata.name: each for each in self._snapshot.volumes}
 
     def refuse_local(self, pod: Pod, limits: Limits) -> Problem | None:
         """ELG010: whether a move would lose data that lives on the node or ends with the pod.
@@ -90,10 +80,10 @@ class Attachments:
 
     def _one_node(self, namespace: str, name: str) -> bool:
         """Whether only pods of one node may use the claim's volume at a time."""
-        claim = self._claims.get((namespace, name))
+        claim = self._snapshot.claim_index.get((namespace, name))
         if claim is None:
             return False
-        volume = self._volumes.get(claim.spec.volumeName)
+        volume = self._snapshot.volume_index.get(claim.spec.volumeName)
         modes = (volume.spec.accessModes if volume else None) or claim.spec.accessModes
         return _MANY_NODES.isdisjoint(modes or ())
 
@@ -141,8 +131,10 @@ class Attachments:
         if volume.ephemeral is not None:
             return "ephemeral: its claim is deleted with the pod"
         if volume.persistentVolumeClaim is not None:
-            claim = self._claims.get((namespace, volume.persistentVolumeClaim.claimName))
-            bound = None if claim is None else self._volumes.get(claim.spec.volumeName)
+            known = self._snapshot.volume_index
+            name = volume.persistentVolumeClaim.claimName
+            claim = self._snapshot.claim_index.get((namespace, name))
+            bound = None if claim is None else known.get(claim.spec.volumeName)
             if bound is not None and bound.spec.hostPath is not None:
                 return f"a hostPath, by PersistentVolume {bound.metadata.name}"
             if bound is not None and bound.spec.local and self._reachable_from(bound) > 1:
@@ -150,12 +142,12 @@ class Attachments:
         return ""
 
     def _pinned(self, namespace: str, name: str) -> str:
-        claim = self._claims.get((namespace, name))
+        claim = self._snapshot.claim_index.get((namespace, name))
         if claim is None:
             return "is not known"
         if "ReadWriteOncePod" in (claim.spec.accessModes or ()):
             return "is ReadWriteOncePod, so the replacement waits for the old pod"
-        volume = self._volumes.get(claim.spec.volumeName)
+        volume = self._snapshot.volume_index.get(claim.spec.volumeName)
         if volume is None:
             return f"is bound to volume {claim.spec.volumeName or '(none)'}, which is not known"
         reachable = self._reachable_from(volume)
