@@ -74,13 +74,19 @@ def _of_claim(volume: Volume) -> bool:
 def _storage_class(
     pod: Pod, volume: Volume, claims: Mapping[tuple[str, str], PersistentVolumeClaim]
 ) -> str | None:
-    """The StorageClass of the volume's claim; None where it is not known."""
+    """The StorageClass of the volume's claim; None where it is not known.
+
+    That of an ephemeral volume is made with the name of the pod and of the volume.
+    """
+    name = f"{pod.metadata.name}-{volume.name}"
     if volume.persistentVolumeClaim is not None:
-        claim = claims.get((pod.metadata.namespace, volume.persistentVolumeClaim.claimName))
-        return None if claim is None else claim.spec.storageClassName or ""
+        name = volume.persistentVolumeClaim.claimName
+    claim = claims.get((pod.metadata.namespace, name))
+    if claim is not None:
+        return claim.spec.storageClassName or ""
     template = (volume.ephemeral or {}).get("volumeClaimTemplate") or {}
-    name = (template.get("spec") or {}).get("storageClassName")
-    return name if isinstance(name, str) else None
+    given = (template.get("spec") or {}).get("storageClassName")
+    return given if isinstance(given, str) else None
 
 
 def storage_classes(snapshot: Snapshot) -> set[str]:
