@@ -37,6 +37,7 @@ class Attachments:
         """ELG010: whether a move would lose data that lives on the node or ends with the pod.
 
         Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
+        What admission adds, such as the emptyDirs of a proxy, the replacement gets again.
         """
         volumes = pod.spec.volumes
         if not volumes or limits.localStorage == "Allow":
@@ -45,11 +46,35 @@ class Attachments:
         if notes.get(annotations.SAFE_TO_EVICT, "").strip().lower() == "true":
             return None
         safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
-        for volume in volumes:
+        for volume in self._own_volumes(pod):
             lost = self._lost(pod.metadata.namespace, volume)
             if lost and volume.name not in safe:
                 return Problem(code="ELG010", message=f"its volume {volume.name} is {lost}")
         return None
+
+    def _own_volumes(self, pod: Pod) -> list[Volume]:
+        """Those that admission did not add: claims, and what the template of its owner has.
+
+        Without a template all count. One that was edited since is a matter of ELG041.
+        """
+        volumes, owner = pod.spec.volumes or [], pod.controller
+        declared = self._declared.get(owner.uid) if owner is not None else None
+        if declared is None:
+            return volumes
+        return [
+            each
+            for each in volumes
+            if each.name in declared or (each.emptyDir is None and each.hostPath is None)
+        ]
+
+    @cached_property
+    def _declared(self) -> dict[str, frozenset[str]]:
+        """UID of each owner with a template to the names of the template's volumes."""
+        return {
+            each.metadata.uid: frozenset(one.name for one in each.spec.template.spec.volumes or ())
+            for each in self._snapshot.controllers
+            if each.spec.template is not None
+        }
 
     def refuse_shared(self, pod: Pod, going: Container[str] = ()) -> Problem | None:
         """ELG017: whether another pod keeps a volume of this one on its node.

@@ -203,6 +203,30 @@ SIDECARS: dict[str, tuple[Json, str, str]] = {
     "another name": ({"name": "agent"}, "app:1", "{field}, requests"),
     "another image of the template's own": ({}, "app:2", "images"),
 }
+STORAGE: dict[str, tuple[list[Json], list[Json], str]] = {
+    "injected": ([], [{"name": "proxy", "emptyDir": {}}, {"name": "s", "hostPath": {}}], ""),
+    "its own": ([{"name": "data", "emptyDir": {}}], [], "ELG010"),
+    "its own beside an injected one": (
+        [{"name": "data", "emptyDir": {}}],
+        [{"name": "proxy", "emptyDir": {}}],
+        "ELG010",
+    ),
+}
+
+
+@every(STORAGE)
+def test_storage_that_admission_adds_is_not_the_pods_own(
+    own: list[Json], added: list[Json], held: str
+) -> None:
+    """As each proxy of a service mesh has; the template shows what is the owner's."""
+    top, owner = deployment("web")
+    owner.spec.template = alone(volumes=own).spec.template
+    pods = [of(owner, each, volumes=[*own, *added]) for each in range(3)]
+    assert code(cluster(owner, pods, top)) == held
+    owner.spec.template = None
+    assert code(cluster(owner, pods, top)) == "ELG010"
+
+
 FIELDS = ("containers", "initContainers")
 
 
