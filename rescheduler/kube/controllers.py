@@ -360,6 +360,27 @@ class HorizontalPodAutoscaler(Base):
         return not off and not never and self.status.desiredReplicas != here
 
 
+class QuotaScope(Base):
+    """scopeSelector.matchExpressions[] of a ResourceQuota."""
+
+    scopeName: str = ""
+    operator: str = ""
+    values: list[str] | None = None
+
+
+class ScopeSelector(Base):
+    """scopeSelector of a ResourceQuota."""
+
+    matchExpressions: list[QuotaScope] | None = None
+
+
+class ResourceQuotaSpec(Base):
+    """spec of a ResourceQuota: which pods it counts."""
+
+    scopes: list[str] | None = None
+    scopeSelector: ScopeSelector | None = None
+
+
 class ResourceQuotaStatus(Base):
     """status of a ResourceQuota: what is allowed and what is used."""
 
@@ -371,4 +392,5 @@ class ResourceQuota(Base):
     """A ResourceQuota."""
 
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)
+    spec: ResourceQuotaSpec = msgspec.field(default_factory=ResourceQuotaSpec)
     status: ResourceQuotaStatus = msgspec.field(default_factory=ResourceQuotaStatus)

@@ -250,6 +250,7 @@ class PodSpec(Base):
     hostUsers: bool | None = None
     securityContext: SecurityContext | None = None
     terminationGracePeriodSeconds: int | None = 30
+    activeDeadlineSeconds: int | None = None
     restartPolicy: str = "Always"
     os: Named | None = None
     nodeSelector: Labels | None = None

@@ -11,9 +11,10 @@ from rescheduler.kube.nodes.node_resource_topology import (
     Zone,
     zone_order,
 )
-from rescheduler.kube.objects import Container, PodSpec, Resources
-from rescheduler.kube.pods.containers import every, long_running, restartable
+from rescheduler.kube.objects import Container, PodSpec
+from rescheduler.kube.pods.containers import long_running, restartable
 from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.pods.qos import is_guaranteed
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -196,7 +197,7 @@ def _amount(quantity: str | float) -> float:
 
 
 def _demand(spec: PodSpec, resources: tuple[str, ...]) -> Demand:
-    guaranteed = all(_guaranteed(each) for each in every(spec))
+    guaranteed = is_guaranteed(spec)
 
     def array(asked: Amounts) -> FloatArray:
         return np.array([asked.get(name, 0) / NANO for name in resources], dtype=np.float64)
@@ -228,14 +229,3 @@ def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) 
         if name in resources
         and (is_device(name) or (guaranteed and (name != "cpu" or amount % NANO == 0)))
     }
-
-
-def _guaranteed(container: Container) -> bool:
-    """Whether CPU and memory are limited, and requested in full: pkg/apis/core/v1/helper/qos."""
-    given = container.resources
-    limits: Resources = (given.limits if given else None) or {}
-    requests: Resources = (given.requests if given else None) or {}
-    return all(
-        name in limits and _amount(requests.get(name, limits[name])) == _amount(limits[name]) > 0
-        for name in ("cpu", "memory")
-    )

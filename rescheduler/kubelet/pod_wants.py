@@ -7,10 +7,11 @@ with kubelet's default feature gates (PodLevelResourceManagers is off).
 from dataclasses import dataclass
 
 from rescheduler.kube.nodes.resource_names import HUGE_PAGES
-from rescheduler.kube.objects import Container, PodSpec, Resources
+from rescheduler.kube.objects import Container, PodSpec
 from rescheduler.kube.pods.containers import every, long_running, restartable
 from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
-from rescheduler.kube.quantity import NANO, nanos
+from rescheduler.kube.pods.qos import is_guaranteed
+from rescheduler.kube.quantity import NANO
 
 _NOT_A_DEVICE = frozenset({"cpu", "memory", "ephemeral-storage"})
 
@@ -63,7 +64,7 @@ class PodWants:
 
 def pod_wants(spec: PodSpec) -> PodWants:
     """What a pod of this spec wants. Of pods with pod-level resources, devices alone are given."""
-    pinned = spec.resources is None and all(_guaranteed(each) for each in every(spec))
+    pinned = spec.resources is None and is_guaranteed(spec)
 
     def wanted(container: Container) -> Amounts:
         return {
@@ -115,14 +116,3 @@ def _wants(asked: Amounts) -> Wants:
 
 def _device(name: str) -> bool:
     return name not in _NOT_A_DEVICE and not name.startswith(HUGE_PAGES)
-
-
-def _guaranteed(container: Container) -> bool:
-    """Whether CPU and memory are limited, and requested in full: pkg/apis/core/v1/helper/qos."""
-    given = container.resources
-    limits: Resources = (given.limits if given else None) or {}
-    requests: Resources = (given.requests if given else None) or {}
-    return all(
-        name in limits and nanos(requests.get(name, limits[name])) == nanos(limits[name]) > 0
-        for name in ("cpu", "memory")
-    )

@@ -105,7 +105,9 @@ class Limits(MoveLimitFields):
     localStorage: Literal["Refuse", "Allow"] = Field(
         "Refuse",
         description="Pods with emptyDir, hostPath or ephemeral volumes, or with a claim "
-        "bound to a PersistentVolume of type hostPath.",
+        "bound to a PersistentVolume of type hostPath. An emptyDir or hostPath that admission "
+        "adds to what the owner's template has, as for the proxy of a service mesh, does not "
+        "count.",
     )
     jobs: Literal["Refuse", "Allow"] = Field(
         "Refuse",

@@ -10,6 +10,7 @@ import numpy as np
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Labels, Pod, PodSpec
+from rescheduler.kube.pods.containers import every
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 
@@ -21,13 +22,14 @@ REVISION = "controller-revision-hash"
 class NextPod:
     """The next pod of a controller.
 
-    source: what shows it, in words. at: when the pod was made that shows it; None: the template
-    does, without what admission adds.
+    source: what shows it, in words. written: the names of the template's own containers. at: when
+    the pod was made that shows it; None: the template does, without what admission adds.
     """
 
     spec: PodSpec
     labels: Labels
     source: str
+    written: frozenset[str]
     at: datetime | None = None
 
 
@@ -66,18 +68,20 @@ class NextPods:
             return None
         labels = (template.metadata.labels if template.metadata is not None else None) or {}
         name = f"{controller.kind} {controller.metadata.name}"
+        written = frozenset(each.name for each in every(template.spec))
         made = [pod for pod in self._pods_of(controller.metadata.uid) if _made(pod, controller)]
         unchanged = [pod for pod in made if pod.metadata.generation <= 1]
         # Of one pod that was changed in place nothing tells what it was before.
         shown = unchanged or (made if len(made) > 1 else [])
         if not shown:
-            return NextPod(template.spec, labels, f"the template of {name}")
+            return NextPod(template.spec, labels, f"the template of {name}", written)
         newest = max(shown, key=lambda pod: (_age(pod), pod.metadata.name))
         own = newest.metadata.labels or {}
         return NextPod(
             newest.spec,
             {key: own[key] for key in labels if key in own},
             f"the newest pod of {name}",
+            written,
             newest.metadata.creationTimestamp,
         )
 

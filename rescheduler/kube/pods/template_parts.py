@@ -4,7 +4,7 @@ What every API server adds to the pods of a template is no difference: defaults 
 tolerations that all pods get, merged label keys, the claims of a StatefulSet.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -40,9 +40,9 @@ def template_parts(spec: PodSpec, *, stateful: bool = False) -> dict[str, object
         "affinity": _encode(_affinity(spec.affinity)),
         "tolerations": frozenset(_encode(each) for each in _own_tolerations(spec)),
         "topologySpreadConstraints": _encode(_spread(spec)),
-        "containers": tuple((each.name, each.image) for each in spec.containers),
+        "containers": tuple(each.name for each in spec.containers),
         "initContainers": tuple(
-            (each.name, each.image, restartable(each)) for each in spec.initContainers or ()
+            (each.name, restartable(each)) for each in spec.initContainers or ()
         ),
         REQUESTS: requests_of(spec),
         "runtimeClassName": spec.runtimeClassName or "",
@@ -53,6 +53,11 @@ def template_parts(spec: PodSpec, *, stateful: bool = False) -> dict[str, object
         "resourceClaims": _encode(spec.resourceClaims or []),
         "os": spec.os.name if spec.os is not None else "",
     }
+
+
+def images_of(spec: PodSpec, names: Collection[str]) -> dict[str, str]:
+    """The images of the containers of these names."""
+    return {each.name: each.image for each in every(spec) if each.name in names}
 
 
 def requests_of(spec: PodSpec) -> dict[str, dict[str, int]]:

@@ -158,6 +158,16 @@ class Snapshot:
         )
 
     @cached_property
+    def claim_index(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
+        """Namespace and name to the claim."""
+        return {(each.metadata.namespace, each.metadata.name): each for each in self.claims}
+
+    @cached_property
+    def volume_index(self) -> dict[str, PersistentVolume]:
+        """Name to the volume."""
+        return {each.metadata.name: each for each in self.volumes}
+
+    @cached_property
     def pods_on(self) -> IntArray:
         """(nodes,) how many pods are on each."""
         home = self.pod_node

@@ -16,7 +16,7 @@ from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.limit_ranges import LimitRange, completed, violation
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
 from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
-from rescheduler.kube.pods.template_parts import REQUESTS, requests_of, template_parts
+from rescheduler.kube.pods.template_parts import REQUESTS, images_of, requests_of, template_parts
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
@@ -89,6 +89,7 @@ class ReplacementChecks:
     def _differing(self, pod: Pod, following: NextPod, *, changed: bool) -> Iterator[str]:
         """The fields that its replacement will have otherwise.
 
+        Of a container that admission adds, another image is only another version of what adds it.
         Where the pod was changed in place, the scheduler model takes its requests from another pod
         of its controller, or from the template.
         """
@@ -98,6 +99,9 @@ class ReplacementChecks:
         found = self._classes.get(pod.spec.priorityClassName)
         if found is not None and pod.spec.priority not in (None, found.value):
             yield "priority"
+        here, next_one = (images_of(each, following.written) for each in (pod.spec, following.spec))
+        if any(here[name] != next_one[name] for name in here.keys() & next_one.keys()):
+            yield "images"
         own, theirs = self._parts_of(pod, pod.spec), self._parts_of(pod, following.spec)
         theirs = theirs | {_CLASS: theirs[_CLASS] or self._default_class}
         if following.at is None:

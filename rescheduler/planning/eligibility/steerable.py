@@ -13,7 +13,6 @@ from rescheduler.kube.gangs import kueue_marked
 from rescheduler.kube.objects import NodeSelector, Pod
 from rescheduler.kube.pods.node_selection import node_affinity
 from rescheduler.kube.pods.steered import HOSTNAME
-from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
@@ -93,8 +92,9 @@ class Steerable:
             if each.persistentVolumeClaim is None:
                 continue
             name = each.persistentVolumeClaim.claimName
-            claim = self._claims.get((pod.metadata.namespace, name))
-            volume = self._volumes.get(claim.spec.volumeName) if claim is not None else None
+            claim = self._snapshot.claim_index.get((pod.metadata.namespace, name))
+            known = self._snapshot.volume_index
+            volume = None if claim is None else known.get(claim.spec.volumeName)
             if volume is None:
                 return f"its volume claim {name} is not known, or not bound"
             affinity = volume.spec.nodeAffinity
@@ -107,14 +107,6 @@ class Steerable:
     @cached_property
     def _controllers(self) -> dict[str, Controller]:
         return {each.metadata.uid: each for each in self._snapshot.controllers}
-
-    @cached_property
-    def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
-        return {(e.metadata.namespace, e.metadata.name): e for e in self._snapshot.claims}
-
-    @cached_property
-    def _volumes(self) -> dict[str, PersistentVolume]:
-        return {each.metadata.name: each for each in self._snapshot.volumes}
 
 
 def names_nodes(selector: NodeSelector | None) -> bool:

@@ -10,7 +10,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod, Volume
 from rescheduler.kube.pods.node_selection import NodeSelection
-from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.kube.storage import PersistentVolume
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import counted
@@ -30,23 +30,14 @@ class Attachments:
         self._snapshot = snapshot
 
     @cached_property
-    def _claims(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
-        return {
-            (each.metadata.namespace, each.metadata.name): each for each in self._snapshot.claims
-        }
-
-    @cached_property
     def _selection(self) -> NodeSelection:
         return NodeSelection(NodeLabels(self._snapshot.nodes))
-
-    @cached_property
-    def _volumes(self) -> dict[str, PersistentVolume]:
-        return {each.metadata.name: each for each in self._snapshot.volumes}
 
     def refuse_local(self, pod: Pod, limits: Limits) -> Problem | None:
         """ELG010: whether a move would lose data that lives on the node or ends with the pod.
 
         Cluster-autoscaler's annotations exempt a pod (`safe-to-evict: "true"`) or named volumes.
+        What admission adds, such as the emptyDirs of a proxy, the replacement gets again.
         """
         volumes = pod.spec.volumes
         if not volumes or limits.localStorage == "Allow":
@@ -55,11 +46,35 @@ class Attachments:
         if notes.get(annotations.SAFE_TO_EVICT, "").strip().lower() == "true":
             return None
         safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
-        for volume in volumes:
+        for volume in self._own_volumes(pod):
             lost = self._lost(pod.metadata.namespace, volume)
             if lost and volume.name not in safe:
                 return Problem(code="ELG010", message=f"its volume {volume.name} is {lost}")
         return None
+
+    def _own_volumes(self, pod: Pod) -> list[Volume]:
+        """Those that admission did not add: claims, and what the template of its owner has.
+
+        Without a template all count. One that was edited since is a matter of ELG041.
+        """
+        volumes, owner = pod.spec.volumes or [], pod.controller
+        declared = self._declared.get(owner.uid) if owner is not None else None
+        if declared is None:
+            return volumes
+        return [
+            each
+            for each in volumes
+            if each.name in declared or (each.emptyDir is None and each.hostPath is None)
+        ]
+
+    @cached_property
+    def _declared(self) -> dict[str, frozenset[str]]:
+        """UID of each owner with a template to the names of the template's volumes."""
+        return {
+            each.metadata.uid: frozenset(one.name for one in each.spec.template.spec.volumes or ())
+            for each in self._snapshot.controllers
+            if each.spec.template is not None
+        }
 
     def refuse_shared(self, pod: Pod, going: Container[str] = ()) -> Problem | None:
         """ELG017: whether another pod keeps a volume of this one on its node.
@@ -90,10 +105,10 @@ class Attachments:
 
     def _one_node(self, namespace: str, name: str) -> bool:
         """Whether only pods of one node may use the claim's volume at a time."""
-        claim = self._claims.get((namespace, name))
+        claim = self._snapshot.claim_index.get((namespace, name))
         if claim is None:
             return False
-        volume = self._volumes.get(claim.spec.volumeName)
+        volume = self._snapshot.volume_index.get(claim.spec.volumeName)
         modes = (volume.spec.accessModes if volume else None) or claim.spec.accessModes
         return _MANY_NODES.isdisjoint(modes or ())
 
@@ -141,8 +156,10 @@ class Attachments:
         if volume.ephemeral is not None:
             return "ephemeral: its claim is deleted with the pod"
         if volume.persistentVolumeClaim is not None:
-            claim = self._claims.get((namespace, volume.persistentVolumeClaim.claimName))
-            bound = None if claim is None else self._volumes.get(claim.spec.volumeName)
+            known = self._snapshot.volume_index
+            name = volume.persistentVolumeClaim.claimName
+            claim = self._snapshot.claim_index.get((namespace, name))
+            bound = None if claim is None else known.get(claim.spec.volumeName)
             if bound is not None and bound.spec.hostPath is not None:
                 return f"a hostPath, by PersistentVolume {bound.metadata.name}"
             if bound is not None and bound.spec.local and self._reachable_from(bound) > 1:
@@ -150,12 +167,12 @@ class Attachments:
         return ""
 
     def _pinned(self, namespace: str, name: str) -> str:
-        claim = self._claims.get((namespace, name))
+        claim = self._snapshot.claim_index.get((namespace, name))
         if claim is None:
             return "is not known"
         if "ReadWriteOncePod" in (claim.spec.accessModes or ()):
             return "is ReadWriteOncePod, so the replacement waits for the old pod"
-        volume = self._volumes.get(claim.spec.volumeName)
+        volume = self._snapshot.volume_index.get(claim.spec.volumeName)
         if volume is None:
             return f"is bound to volume {claim.spec.volumeName or '(none)'}, which is not known"
         reachable = self._reachable_from(volume)

@@ -55,7 +55,7 @@ def holds_of(
     distrusted = distrust(history, limits, snapshot.cluster.version, snapshot.taken)
     missing = missing_replacements(snapshot, eligibility, limits, history)
     if _of_several(missing, snapshot, limits, history):
-        found = tuple(Problem("GRD003", _told(each, "nothing moves")) for each in missing)
+        found = tuple(Problem("GRD003", _sentence(each, "nothing moves")) for each in missing)
         return Holds(found, {}, distrusted)
     namespaces = {
         name: Problem("ELG040", _slow(name, at + SLOW_FOR))
@@ -64,7 +64,7 @@ def holds_of(
     }
     for each in missing:
         name = each.move.namespace
-        text = _told(each, f"nothing moves in namespace {name}")
+        text = _sentence(each, f"nothing moves in namespace {name}")
         if name not in namespaces or namespaces[name].code != "ELG038":
             namespaces[name] = Problem("ELG038", text)
     return Holds((), namespaces, distrusted)
@@ -92,7 +92,7 @@ def _slow(namespace: str, until: datetime) -> str:
     )
 
 
-def _told(missing: Missing, held: str) -> str:
+def _sentence(missing: Missing, held: str) -> str:
     """What is missing, who is held for it, and how that ends."""
     latest = "" if missing.until is None else f", at the latest until {instant(missing.until)}"
     forgive = f"or `rescheduler reset hold {missing.move.namespace}` forgives it"

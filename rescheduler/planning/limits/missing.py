@@ -64,7 +64,7 @@ def missing_replacements(
     keeps the slot of its own workload, and nobody else waits for it.
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
-    missed while its JobSet is there, which makes it anew. Of a move whose pods could not be read a
+    missed while its JobSet is there, which makes it again. Of a move whose pods could not be read a
     pod that cannot be decoded may be the one that is missing.
     """
     late = _late(snapshot, limits, history)
@@ -97,8 +97,8 @@ def _late(snapshot: Snapshot, limits: Limits, history: History) -> dict[str, lis
         overdue = move.in_flight and leaving.of(move) + limits.readyTimeout < snapshot.taken
         untouched = move.state == "intended" or move.no_effect
         stayed = untouched and move.podUid in snapshot.pod_index
-        spared = move.no_worse or move.forgiven or stayed
-        if (move.state == "lost" or overdue) and not spared:
+        skipped = move.no_worse or move.forgiven or stayed
+        if (move.state == "lost" or overdue) and not skipped:
             late.setdefault(move.workload, []).append(move)
     return late
 
@@ -123,13 +123,13 @@ def _lacking(
             said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
             maker = known.get(late[uid][0].controller)
             yield _missing(late[uid], said + (_own_reason(owner) or _own_reason(maker)))
-    told: set[str] = set()
+    reported: set[str] = set()
     for uid in sorted(stopped - known.keys()):
         move = late[uid][0]
-        jobset = None if move.stopsUid in told else _jobset(snapshot, move)
+        jobset = None if move.stopsUid in reported else _jobset(snapshot, move)
         if jobset is None or out.any(move.namespace, jobset.metadata):
             continue
-        told.add(move.stopsUid)
+        reported.add(move.stopsUid)
         jobs = [each for each in known.values() if _above(each) == jobset.metadata.uid]
         within = move.namespace
         whole = sum(ready.enough(each.metadata.uid, each.resumed, within) for each in jobs)
@@ -211,7 +211,7 @@ class _Ready:
         self._hidden = Counter(bad.namespace for bad in snapshot.undecodable if bad.kind == "Pod")
 
     def enough(self, uid: str, wanted: int, namespace: str) -> bool:
-        """Whether it has so many, as far as can be told.
+        """Whether it has so many, as far as can be known.
 
         Pods that cannot be decoded may be those that are missing: as many as there are moves whose
         pods could not be read, unless another of its moves is known to be lost.

@@ -1,11 +1,13 @@
 """ResourceQuota headroom: room for a replacement while the old pod still counts."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from rescheduler.kube.nodes.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.containers import every
 from rescheduler.kube.pods.pod_requests import container_requests, pod_limits, pod_requests
+from rescheduler.kube.pods.quota_scopes import counts
 from rescheduler.kube.quantity import nanos
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
@@ -28,9 +30,9 @@ class Quotas:
 
     A ReplicaSet makes the replacement while the old pod terminates, and a quota counts both until
     then; a StatefulSet waits, and finds no room only where the quota is exceeded already, as it was
-    lowered. A quota refuses pods that do not say how much they take of what it limits. Its scopes
-    are not evaluated: each counts every pod of its namespace. All moves of a plan are charged
-    together, though a quota frees up between batches.
+    lowered. A quota refuses pods that do not say how much they take of what it limits, and counts
+    those in its scopes alone. All moves of a plan are charged together, though a quota frees up
+    between batches.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -43,15 +45,12 @@ class Quotas:
     def refusal(self, pod: int) -> Problem | None:
         """BUD004: the first resource of a quota without room for the replacement."""
         each = self._snapshot.pods[pod]
-        indices = self._by_namespace.get(each.metadata.namespace)
-        if not indices:
-            return None
         owner = each.controller
-        if owner is None:
+        if owner is None or each.metadata.namespace not in self._by_namespace:
             return None
         try:
             wanted = quota_use(each)
-            for index in indices:
+            for index in self._counting(each):
                 overlapping = owner.kind in _OVERLAPPING
                 problem = self._unsaid(index, each)
                 problem = problem or (self._short if overlapping else self._exceeded)(index, wanted)
@@ -64,10 +63,16 @@ class Quotas:
     def charge(self, pod: int, sign: int) -> None:
         """Charge (sign 1) or release (sign -1) the replacement of this pod."""
         each = self._snapshot.pods[pod]
-        for index in self._by_namespace.get(each.metadata.namespace, ()):
+        for index in self._counting(each):
             charged = self._charged.setdefault(index, Counter())
             for resource, amount in quota_use(each).items():
                 charged[resource] += sign * amount
+
+    def _counting(self, pod: Pod) -> Iterator[int]:
+        """The quotas that count the pod."""
+        for index in self._by_namespace.get(pod.metadata.namespace, ()):
+            if counts(self._snapshot.quotas[index], pod.spec):
+                yield index
 
     def _unsaid(self, index: int, pod: Pod) -> str:
         """What a container does not say, though the quota limits it; pod-level resources do.

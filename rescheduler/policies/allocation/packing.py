@@ -14,14 +14,15 @@ from rescheduler.policies.shared.loads.load import Load, sum_by_node
 from rescheduler.policies.shared.loads.packing import PackingTerm
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 
-_CODES = {"UTL001": "ALC001", "UTL002": "ALC004"}
-
 
 class RequestPackingTerm(PackingTerm):
     """Packing, where the load of a node is what its pods request of it.
 
     Nothing of it is measured, so no past of it is known, and no node counts as hot.
     """
+
+    cold_code = "ALC004"
+    cold_text = "little of it is requested"
 
     def __init__(
         self,
@@ -45,8 +46,7 @@ class RequestPackingTerm(PackingTerm):
     def findings(self) -> Iterator[Finding]:
         """Those of packing, with the codes of Allocation."""
         for each in super().findings():
-            message = each.message.replace("it is cold", "little of it is requested")
-            yield replace(each, code=_CODES[each.code], message=message)
+            yield each if each.code == self.cold_code else replace(each, code="ALC001")
 
     def measured(self) -> frozenset[str]:  # type: ignore[override] # of Lasting
         """No finding comes from readings: the history of findings keeps them all."""

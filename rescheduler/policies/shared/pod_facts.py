@@ -3,12 +3,13 @@
 Each is found once for each group of like pods, and spread over these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from rescheduler.kube.objects import Pod, Volume
 from rescheduler.kube.pods.pod_requests import pod_requests
+from rescheduler.kube.storage import PersistentVolumeClaim
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.match import NO_OWNER, ClaimMatch
@@ -44,24 +45,25 @@ def requested(snapshot: Snapshot) -> set[str]:
 
 def claiming(match: ClaimMatch, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
     """(pods,) whether each uses such a claim. unknown: the answer for a claim that is not known."""
-    classes = {
-        (each.metadata.namespace, each.metadata.name): each.spec.storageClassName or ""
-        for each in snapshot.claims
-    }
     kin, of_pod = snapshot.pod_kin
+    claims = snapshot.claim_index
     chosen = [
-        _claims(snapshot.pods[index], match, classes, unknown=unknown) for index in kin.tolist()
+        _claims(snapshot.pods[index], match, claims, unknown=unknown) for index in kin.tolist()
     ]
     return np.array(chosen, dtype=np.bool_)[of_pod]
 
 
 def _claims(
-    pod: Pod, match: ClaimMatch, classes: dict[tuple[str, str], str], *, unknown: bool
+    pod: Pod,
+    match: ClaimMatch,
+    claims: Mapping[tuple[str, str], PersistentVolumeClaim],
+    *,
+    unknown: bool,
 ) -> bool:
     volumes = [each for each in pod.spec.volumes or () if _of_claim(each)]
     if match.storageClasses is None:
         return bool(volumes)
-    found = [_storage_class(pod.metadata.namespace, each, classes) for each in volumes]
+    found = [_storage_class(pod, each, claims) for each in volumes]
     return any(unknown if name is None else name in match.storageClasses for name in found)
 
 
@@ -70,14 +72,21 @@ def _of_claim(volume: Volume) -> bool:
 
 
 def _storage_class(
-    namespace: str, volume: Volume, classes: dict[tuple[str, str], str]
+    pod: Pod, volume: Volume, claims: Mapping[tuple[str, str], PersistentVolumeClaim]
 ) -> str | None:
-    """The StorageClass of the volume's claim; None where it is not known."""
+    """The StorageClass of the volume's claim; None where it is not known.
+
+    That of an ephemeral volume is made with the name of the pod and of the volume.
+    """
+    name = f"{pod.metadata.name}-{volume.name}"
     if volume.persistentVolumeClaim is not None:
-        return classes.get((namespace, volume.persistentVolumeClaim.claimName))
+        name = volume.persistentVolumeClaim.claimName
+    claim = claims.get((pod.metadata.namespace, name))
+    if claim is not None:
+        return claim.spec.storageClassName or ""
     template = (volume.ephemeral or {}).get("volumeClaimTemplate") or {}
-    name = (template.get("spec") or {}).get("storageClassName")
-    return name if isinstance(name, str) else None
+    given = (template.get("spec") or {}).get("storageClassName")
+    return given if isinstance(given, str) else None
 
 
 def storage_classes(snapshot: Snapshot) -> set[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.managed_fields import TemplateWrite
-from rescheduler.kube.objects import Pod
+from rescheduler.kube.objects import Container, Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
@@ -116,7 +116,7 @@ EDITS: dict[str, tuple[Json, str]] = {
     "schedulerName": ({"schedulerName": "gpu"}, "schedulerName"),
     "priorityClassName": ({"priorityClassName": "low"}, "priorityClassName"),
     "spread": ({"topologySpreadConstraints": SPREAD}, "topologySpreadConstraints"),
-    "image": ({"image": "app:2"}, "containers"),
+    "image": ({"image": "app:2"}, "images"),
     "a host port": ({"ports": [{"containerPort": 80, "hostPort": 80}]}, "hostPort"),
     "no host port": ({"ports": [{"containerPort": 80}]}, ""),
     "hostNetwork": ({"hostNetwork": True}, "hostNetwork"),
@@ -195,6 +195,62 @@ def test_the_newest_pod_shows_what_admission_does_now() -> None:
         assert found.code == "ELG041"
         assert f"the newest pod of ReplicaSet web-1 has other {field}" in found.message
         assert code(cluster(owner, pods, top), 2) == ""
+
+
+SIDECARS: dict[str, tuple[Json, str, str]] = {
+    "another version": ({"image": "proxy:2"}, "app:1", ""),
+    "other requests": ({"resources": {"requests": {"cpu": "1"}}}, "app:1", "requests"),
+    "another name": ({"name": "agent"}, "app:1", "{field}, requests"),
+    "another image of the template's own": ({}, "app:2", "images"),
+}
+STORAGE: dict[str, tuple[list[Json], list[Json], str]] = {
+    "injected": ([], [{"name": "proxy", "emptyDir": {}}, {"name": "s", "hostPath": {}}], ""),
+    "its own": ([{"name": "data", "emptyDir": {}}], [], "ELG010"),
+    "its own beside an injected one": (
+        [{"name": "data", "emptyDir": {}}],
+        [{"name": "proxy", "emptyDir": {}}],
+        "ELG010",
+    ),
+}
+
+
+@every(STORAGE)
+def test_storage_that_admission_adds_is_not_the_pods_own(
+    own: list[Json], added: list[Json], held: str
+) -> None:
+    """As each proxy of a service mesh has; the template shows what is the owner's."""
+    top, owner = deployment("web")
+    owner.spec.template = alone(volumes=own).spec.template
+    pods = [of(owner, each, volumes=[*own, *added]) for each in range(3)]
+    assert code(cluster(owner, pods, top)) == held
+    owner.spec.template = None
+    assert code(cluster(owner, pods, top)) == "ELG010"
+
+
+FIELDS = ("containers", "initContainers")
+
+
+@every({f"{name} in {field}": (*c, field) for name, c in SIDECARS.items() for field in FIELDS})
+def test_a_newer_version_of_an_injected_container_is_no_other_pod(
+    changes: Json, image: str, said: str, field: str
+) -> None:
+    """Else the first move after an injector is upgraded would hold the rest of its workload."""
+    top, owner = deployment("web")
+    owner.spec.template = alone().spec.template
+
+    def injected(number: int, age: timedelta, image: str, changes: Json) -> Pod:
+        made = of(owner, number, age)
+        sidecar = msgspec.convert({"name": "proxy", "image": "proxy:1"} | changes, Container)
+        own = [msgspec.structs.replace(each, image=image) for each in made.spec.containers]
+        parts = {"containers": own, "initContainers": []}
+        parts[field] = [*parts[field], sidecar]
+        made.spec = msgspec.structs.replace(made.spec, **parts)
+        return made
+
+    pods = [injected(each, 24 * HOUR, "app:1", {}) for each in range(2)]
+    pods.append(injected(2, HOUR, image, changes))
+    found = verdict(cluster(owner, pods, top))
+    assert (found.message.rpartition(" other ")[2] if found else "") == said.format(field=field)
 
 
 def test_a_pod_of_the_new_template_may_go_and_those_of_the_old_one_stay() -> None:

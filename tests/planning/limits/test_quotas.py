@@ -1,7 +1,13 @@
 """ResourceQuotas: whether they admit the replacement, beside the old pod or after it."""
 
+from typing import Any
+
+import msgspec
 import pytest
 
+from rescheduler.kube.controllers import ResourceQuota, ResourceQuotaSpec
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pods.quota_scopes import counts
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
@@ -53,6 +59,48 @@ def test_a_quota_that_was_lowered_or_came_later_does_not_admit_the_replacement(
     refusal = Budgets(cluster(quota=quota, kind=kind), Limits(), History()).refusal(0)
     assert (refusal.code if refusal else "") == ("BUD004" if said else "")
     assert said in (refusal.message if refusal else "")
+
+
+PRIORITY = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "held"),
+    [
+        ({}, True),
+        ({"scopes": ["NotTerminating"]}, True),
+        ({"scopes": ["Terminating"]}, False),
+        ({"scopes": ["NotBestEffort", "Terminating"]}, False),
+        ({"scopes": ["NotBestEffort"]}, True),
+        ({"scopes": ["BestEffort"]}, False),
+        ({"scopes": ["PriorityClass"]}, False),
+        ({"scopeSelector": {"matchExpressions": [PRIORITY]}}, False),
+        ({"scopeSelector": {"matchExpressions": [PRIORITY | {"operator": "NotIn"}]}}, True),
+        ({"scopes": ["CrossNamespacePodAffinity"]}, True),
+    ],
+)
+def test_a_quota_counts_the_pods_in_its_scopes_alone(spec: dict[str, Any], held: bool) -> None:
+    """A full one of high priority says nothing of others; a scope not evaluated counts all."""
+    hard = {"limits.memory": "1Gi", "requests.cpu": "6500m"}
+    quota = QUOTA | {"spec": spec, "status": {"hard": hard, "used": {"requests.cpu": "6500m"}}}
+    found = code(Budgets(cluster(quota=quota), Limits(), History()), 0)
+    assert found == ("BUD004" if held else "")
+
+
+@pytest.mark.parametrize(
+    ("pod", "scopes"),
+    [
+        ({}, {"NotTerminating", "BestEffort"}),
+        ({"activeDeadlineSeconds": 60}, {"Terminating", "BestEffort"}),
+        ({"resources": {"requests": {"cpu": "1"}}}, {"NotTerminating", "NotBestEffort"}),
+        ({"priorityClassName": "high"}, {"NotTerminating", "BestEffort", "PriorityClass"}),
+    ],
+)
+def test_a_pod_is_in_these_scopes(pod: dict[str, Any], scopes: set[str]) -> None:
+    spec = msgspec.convert(pod, PodSpec)
+    every = ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass")
+    quotas = {each: ResourceQuota(spec=ResourceQuotaSpec(scopes=[each])) for each in every}
+    assert {name for name, each in quotas.items() if counts(each, spec)} == scopes
 
 
 def test_a_quota_that_cannot_be_read_refuses() -> None:

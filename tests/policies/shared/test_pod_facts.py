@@ -92,6 +92,18 @@ def test_it_selects(match: dict[str, Any], pods: list[str]) -> None:
     assert selected(**match) == pods
 
 
+def test_an_ephemeral_volume_without_a_class_has_that_of_the_claim_that_was_made() -> None:
+    """Which is the default one."""
+    template: dict[str, Any] = {"spec": {}}
+    owner = controller("StatefulSet", "db")
+    volumes = volume(ephemeral={"volumeClaimTemplate": template})
+    made = snapshot([node("n1")], [pod("db-0", "n1", owner=owner, volumes=volumes)])
+    match = Match.model_validate({"persistentVolumeClaims": classes("standard")})
+    assert not select_pods(match, made).any()
+    claims = [claim("db-0-data", "standard")]
+    assert select_pods(match, replace(made, claims=claims)).all()
+
+
 @pytest.mark.parametrize("lost", ["undecodable", "unread"])
 def test_budgets_that_cannot_be_read_leave_pods_alone(lost: str) -> None:
     made = cluster()

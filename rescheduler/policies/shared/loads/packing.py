@@ -1,6 +1,7 @@
 """The term of Utilization that also empties cold nodes."""
 
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class PackingTerm(UtilizationTerm):
     and, once planning has passed its `Evacuation`, only if each of its pods may be evicted and
     lands on a node that is not to be free and that it does not overfill, one pod after the other.
     """
+
+    cold_code: ClassVar[str] = "UTL002"
+    cold_text: ClassVar[str] = "it is cold"
 
     def __init__(
         self,
@@ -105,11 +109,11 @@ class PackingTerm(UtilizationTerm):
         counts = self._count()
         for node in np.flatnonzero(self._spare & (counts > 0)).tolist():
             pods = np.flatnonzero((self._node == node) & self._lasting & self._movable)
-            text = "it is cold, and the other nodes have free capacity for its pods"
+            text = f"{self.cold_text}, and the other nodes have free capacity for its pods"
             if not self._chosen[node]:
                 text = "it was empty, and pods would be moved there"
             yield Finding(
-                code="UTL002",
+                code=self.cold_code,
                 subject=f"node {self._names[node]}",
                 cost=float(counts[node]),
                 message=f"{text}: {counted(int(counts[node]), 'pod')} "

@@ -146,9 +146,9 @@ class Own:
             )
         hooks = found.get("webhooks") or []
         clients = [each.setdefault("clientConfig", {}) for each in hooks]
-        told = [each for each in clients if each.get("caBundle") == bundle]
+        trusting = [each for each in clients if each.get("caBundle") == bundle]
         services = [each["service"] for each in clients if "service" in each]
-        if len(told) == len(clients) and all(each.get("path") == path for each in services):
+        if len(trusting) == len(clients) and all(each.get("path") == path for each in services):
             return
         for each in clients:
             each["caBundle"] = bundle

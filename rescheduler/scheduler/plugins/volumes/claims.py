@@ -42,10 +42,7 @@ class Claims:
     """Claims, volumes and classes by name."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._claims = {
-            (each.metadata.namespace, each.metadata.name): each for each in snapshot.claims
-        }
-        self._volumes = {each.metadata.name: each for each in snapshot.volumes}
+        self._claims, self._volumes = snapshot.claim_index, snapshot.volume_index
         self._classes = {each.metadata.name: each for each in snapshot.storage_classes}
         self._unread = frozenset(snapshot.unread)
         self._default = _default_class(snapshot.storage_classes)

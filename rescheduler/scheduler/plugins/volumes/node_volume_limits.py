@@ -143,7 +143,7 @@ class AttachedVolumes:
         return answer
 
     def _read_attachments(self, snapshot: Snapshot) -> set[tuple[int, VolumeId]]:
-        volumes = {each.metadata.name: each for each in snapshot.volumes}
+        volumes = snapshot.volume_index
         answer = set()
         for each in snapshot.attachments:
             volume = volumes.get(each.spec.source.persistentVolumeName or "")
