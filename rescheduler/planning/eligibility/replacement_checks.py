@@ -14,6 +14,7 @@ import numpy as np
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.limit_ranges import LimitRange, completed, violation
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
 from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
 from rescheduler.kube.pods.template_parts import REQUESTS, requests_of, template_parts
@@ -191,8 +192,6 @@ def _tolerations(namespace: Namespace | None) -> list[Toleration]:
     """What the namespace adds to the tolerations of its pods; nothing where that is no JSON."""
     notes = (namespace.metadata.annotations if namespace is not None else None) or {}
     try:
-        return msgspec.json.decode(
-            notes.get(annotations.DEFAULT_TOLERATIONS, "[]"), type=list[Toleration]
-        )
+        return decoded(notes.get(annotations.DEFAULT_TOLERATIONS, "[]").encode(), list[Toleration])
     except msgspec.MsgspecError:
         return []
