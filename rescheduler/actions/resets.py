@@ -9,7 +9,7 @@ from typing import Any
 
 from rescheduler.actions.ledger_format import asked_to_forget
 from rescheduler.model.moves.history import SLOW_FOR, History
-from rescheduler.model.moves.past_move import STAYS, PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.wording import counted
 
 TARGETS = frozenset({"hold", "landings", "demotion"})
@@ -56,11 +56,15 @@ def reset(history: History, target: str, name: str, now: datetime) -> list[str]:
 
 
 def _reset_hold(history: History, name: str, now: datetime) -> list[str]:
-    """name: a namespace, or `NAMESPACE/POD` of one evicted pod."""
+    """name: a namespace, or `NAMESPACE/POD` of one evicted pod.
+
+    A namespace forgives no move that is still awaited: that may end well, or badly later.
+    """
     done = []
     for move in history.recent(now):
-        missing = move.state == "lost" or (move.in_flight and move.code == STAYS)
-        if missing and not move.forgiven and name in (move.namespace, _key(move)):
+        names = {_key(move)} if move.awaited else {_key(move), move.namespace}
+        missing = move.state == "lost" or move.in_flight
+        if missing and not move.forgiven and name in names:
             move.forgive()
             done.append(f"the missing replacement of pod {_key(move)} holds nobody any more")
     at = history.slow.pop(name, None)
