@@ -30,6 +30,16 @@ def with_request(current: dict[str, Any], target: str, name: str) -> dict[str, A
     return {**current, "data": {**(current.get("data") or {}), KEY: text}}
 
 
+def without(current: dict[str, Any], heeded: list[tuple[str, str]]) -> dict[str, Any]:
+    """The ConfigMap with those requests alone that have come since these were obeyed."""
+    data = {key: value for key, value in (current.get("data") or {}).items() if key != KEY}
+    found = {**current, "data": data}
+    for target, name in requests_in(current):
+        if (target, name) not in heeded:
+            found = with_request(found, target, name)
+    return found
+
+
 def obeyed(current: dict[str, Any], history: History, now: datetime) -> dict[str, Any]:
     """The ConfigMap without requests; the history is reset as they ask."""
     for key, records in (
