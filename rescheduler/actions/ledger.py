@@ -29,7 +29,7 @@ from rescheduler.actions.ledger_format import (
     packed_in,
     paused_in,
 )
-from rescheduler.actions.resets import obeyed
+from rescheduler.actions.resets import obeyed, requests_in, without
 from rescheduler.actions.stored import config_map
 from rescheduler.model.errors import (
     ActionError,
@@ -102,6 +102,7 @@ class Ledger:
         self._sequence = 0
         self._tried: set[str] = set()
         """Checksums of what we tried to store since the last answer: it may be there."""
+        self._heeded: list[tuple[str, str]] = []  # resets that the next write takes out
         self._follows: list[str] = []
         """The checksums of which the Lease records one: more than one once a note has failed."""
 
@@ -145,7 +146,7 @@ class Ledger:
         if noted is None and not packed_in(current):
             # From here on a state that is missing again was lost; until it is written, it was not.
             self._note(Note(fence=0, sequence=0))
-        self._take(obeyed(current, state.history, self._clock.now()), state)
+        self._take(current, state)
         self.fence = state.fence + 1
         now = self._clock.now()
         if now - state.written > COLD_AFTER:
@@ -176,7 +177,7 @@ class Ledger:
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
-        self._take(obeyed(current, state.history, self._clock.now()), state)
+        self._take(current, state)
         # A state that can be believed needs no new start; the request must not wait for a need.
         return self.write(state.history) if asked else state.history
 
@@ -267,7 +268,7 @@ class Ledger:
                 # A conflict, or a lost reply: what is there now decides.
                 stored = self._stored_meanwhile(tried)
             if stored is not None:
-                self._tried = {checksum(tried)}
+                self._tried, self._heeded = {checksum(tried)}, []
                 self._see(stored)
                 return tried
         raise problem or ActionError(
@@ -284,7 +285,7 @@ class Ledger:
             return current
         if not self._known(current):
             raise self._foreign(current)
-        self._see(current)
+        self._see(without(current, self._heeded))
         return None
 
     def _known(self, current: dict[str, Any]) -> bool:
@@ -333,7 +334,8 @@ class Ledger:
 
     def _take(self, current: dict[str, Any], state: State) -> None:
         self._sequence = max(self._sequence, state.sequence)
-        self._see(current)
+        self._heeded = requests_in(current)
+        self._see(obeyed(current, state.history, self._clock.now()))
 
     def _see(self, current: dict[str, Any]) -> None:
         self._object, self.paused = current, paused_in(current)

@@ -9,7 +9,7 @@ from typing import Any
 
 from rescheduler.actions.ledger_format import asked_to_forget
 from rescheduler.model.moves.history import SLOW_FOR, History
-from rescheduler.model.moves.past_move import STAYS, PastMove
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.wording import counted
 
 TARGETS = frozenset({"hold", "landings", "demotion"})
@@ -28,6 +28,16 @@ def with_request(current: dict[str, Any], target: str, name: str) -> dict[str, A
     wanted = [*requests_in(current), (target, name)]
     text = "\n".join(" ".join(each) for each in dict.fromkeys(wanted))
     return {**current, "data": {**(current.get("data") or {}), KEY: text}}
+
+
+def without(current: dict[str, Any], heeded: list[tuple[str, str]]) -> dict[str, Any]:
+    """The ConfigMap with those requests alone that have come since these were obeyed."""
+    data = {key: value for key, value in (current.get("data") or {}).items() if key != KEY}
+    found = {**current, "data": data}
+    for target, name in requests_in(current):
+        if (target, name) not in heeded:
+            found = with_request(found, target, name)
+    return found
 
 
 def obeyed(current: dict[str, Any], history: History, now: datetime) -> dict[str, Any]:
@@ -56,11 +66,15 @@ def reset(history: History, target: str, name: str, now: datetime) -> list[str]:
 
 
 def _reset_hold(history: History, name: str, now: datetime) -> list[str]:
-    """name: a namespace, or `NAMESPACE/POD` of one evicted pod."""
+    """name: a namespace, or `NAMESPACE/POD` of one evicted pod.
+
+    A namespace forgives no move that is still awaited: that may end well, or badly later.
+    """
     done = []
     for move in history.recent(now):
-        missing = move.state == "lost" or (move.in_flight and move.code == STAYS)
-        if missing and not move.forgiven and name in (move.namespace, _key(move)):
+        names = {_key(move)} if move.awaited else {_key(move), move.namespace}
+        missing = move.state == "lost" or move.in_flight
+        if missing and not move.forgiven and name in names:
             move.forgive()
             done.append(f"the missing replacement of pod {_key(move)} holds nobody any more")
     at = history.slow.pop(name, None)

@@ -231,6 +231,7 @@ _ALL = (
     Reason("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     Reason("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),
     Reason("DAT003", "Pods that a Service sends requests to are moved, and do not tell when they serve: they have no readiness probe.", "Add a readinessProbe; without one a replacement counts as Ready as soon as its containers run, and requests may be lost that come before it serves."),
+    Reason("DAT004", "A kind of object that the API server serves could not be listed; the pods that it governs are left alone.", "Grant the right to list it (see deploy/kustomize/base/reader.yaml), or find out why what serves it fails."),
 )  # fmt: skip
 
 CATALOG: dict[str, Reason] = {reason.code: reason for reason in _ALL}

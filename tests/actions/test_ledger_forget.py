@@ -78,3 +78,25 @@ def test_a_request_to_forget_does_not_wait_for_a_later_damage() -> None:
     stage.world.put(*KEY, {**found, "data": {**found["data"], "checksum": "0"}})
     with pytest.raises(LedgerUnreadable):
         taken_over(stage).ledger.open()
+
+
+def test_a_reset_is_obeyed_once_though_another_one_comes_before_it_is_taken_out() -> None:
+    """A later loss must not be forgiven by what was asked for an earlier one."""
+    stage = Stage()
+    a = begun(stage)
+
+    def ask(text: str) -> None:
+        found = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
+        stage.world.put(*KEY, {**found, "data": {**found["data"], "reset": text}})
+
+    a.ledger.write(History([past("u1", state="lost", settled=stage.now())]))
+    ask("hold default")
+    history = a.ledger.load()
+    assert [move.forgiven for move in history.moves] == [True]
+    ask("hold default\nhold elsewhere")
+    history.moves.append(past("u2", state="lost", settled=stage.now()))
+    a.ledger.write(history)
+    assert stage.world.objects[KEY]["data"]["reset"] == "hold elsewhere"
+    assert [move.forgiven for move in a.ledger.load().moves] == [True, False]
+    a.ledger.write(a.ledger.load())
+    assert "reset" not in stage.world.objects[KEY]["data"]

@@ -231,6 +231,27 @@ def test_without_the_workloads_of_kueue_what_waits_in_its_queues_is_a_gang() -> 
         assert codes(planned(before, over_racks(groupBy="Workload"), gangs=how)) == {code: 4}
 
 
+def test_without_the_workloads_of_kueue_it_may_run_any_job() -> None:
+    """With `manageJobsWithoutQueueName` nothing at a Job or its pods says that Kueue runs it."""
+    before = scattered()
+    for each in before.pods:
+        each.metadata.labels = {"app": "ring"}
+        (each.metadata.ownerReferences or [])[0].kind = "Job"
+    for owner in before.controllers:
+        owner.kind = "Job"
+        owner.spec.podFailurePolicy = {
+            "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
+        }
+    limits = Limits.model_validate({"gangs": "Spare"})
+    assert Eligibility(before, limits, History()).refusal(0) is None
+    before = replace(before, unread=["Workload.kueue.x-k8s.io"])
+    for how, code in (("Spare", "ELG016"), ("Surplus", "ELG029"), ("Whole", "ELG029")):
+        limits = Limits.model_validate({"gangs": how})
+        refusal = Eligibility(before, limits, History()).refusal(0)
+        assert refusal is not None
+        assert refusal.code == code
+
+
 def test_under_whole_the_surplus_moves_alone() -> None:
     made = planned(crowded(least=2), over_racks(), gangs="Whole", movesPerWorkload=9)
     assert 0 < len(made.moves) <= 4

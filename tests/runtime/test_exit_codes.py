@@ -44,9 +44,10 @@ def ended(verdict: str, *moves: tuple[Result, str]) -> Outcome:
 def test_a_plan_that_could_not_heed_a_damaged_state_is_a_fault() -> None:
     noted = {
         code: structs.replace(planned(), notes=(Problem(code=code, message=""),))
-        for code in ("GRD004", "DAT002")
+        for code in ("GRD004", "DAT002", "DAT004")
     }
-    assert {code: exit_code(plan) for code, plan in noted.items()} == {"GRD004": 1, "DAT002": 0}
+    codes = {code: exit_code(plan) for code, plan in noted.items()}
+    assert codes == {"GRD004": 1, "DAT002": 0, "DAT004": 1}
 
 
 UNTRIED: tuple[Result, str] = ("skipped", "ACT010")

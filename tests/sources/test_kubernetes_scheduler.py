@@ -242,6 +242,10 @@ def scheduler_pod(on: str = "master-1", namespace: str = "kube-system", *ports: 
 STRANGER = pod("stranger", "master-1", hostNetwork=True)
 TAKER = pod("taker", "master-1")
 TAKER.spec.containers[0].ports = [ContainerPort(containerPort=80, hostPort=10259)]
+SIDECAR_TAKER = pod("sidecar", "master-1")
+SIDECAR_TAKER.spec.initContainers = [
+    Container(name="side", restartPolicy="Always", ports=TAKER.spec.containers[0].ports)
+]
 
 
 @pytest.mark.parametrize(
@@ -250,6 +254,10 @@ TAKER.spec.containers[0].ports = [ContainerPort(containerPort=80, hostPort=10259
         ([], 10259, True),
         ([STRANGER], 10259, False),
         ([TAKER], 10259, False),
+        ([TAKER, scheduler_pod()], 10259, False),
+        ([scheduler_pod(), TAKER], 10259, False),
+        ([scheduler_pod("master-1", "kube-system", 10259), TAKER], 10259, False),
+        ([scheduler_pod(), SIDECAR_TAKER], 10259, False),
         ([pod("plain", "master-1")], 10259, True),
         ([STRANGER, scheduler_pod()], 10259, True),
         ([STRANGER, scheduler_pod("other")], 10259, False),

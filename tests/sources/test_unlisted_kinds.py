@@ -4,14 +4,17 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from rescheduler.kube.controllers import READ_OWNERS
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.numa.policy import Numa
+from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.sources.kubernetes import surroundings
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.listed_kinds import (
@@ -75,6 +78,12 @@ def test_extensions_are_what_a_supported_cluster_may_lack() -> None:
     }
 
 
+def noted(made: Snapshot) -> list[tuple[str, str, int]]:
+    """What a plan notes of kinds that were not read, and with which exit code it ends."""
+    found = structs.replace(plan(made, policy_set([]), History(), mode="Audit"), policies=())
+    return [(n.code, n.message, exit_code(found)) for n in found.notes if n.code[:3] == "DAT"]
+
+
 @pytest.mark.parametrize("status", [403, 404, 500, 503])
 @pytest.mark.parametrize("path", BUILT_IN)
 def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
@@ -82,7 +91,9 @@ def test_a_built_in_kind_that_cannot_be_listed_is_an_error(
 ) -> None:
     if status == 403 and path in OPTIONAL:
         with connected(refusing(path, status), tmp_path) as (connection, _):
-            assert read_cluster(connection).unread == [OPTIONAL[path]]
+            made = read_cluster(connection)
+        assert made.unread == [OPTIONAL[path]]
+        assert noted(made) == [("DAT004", f"not read: {OPTIONAL[path]} (it answered 403: no)", 1)]
         return
     fault = fault_of(refusing(path, status), tmp_path)
     assert f"{path} answered {status}: no" in fault
@@ -107,6 +118,8 @@ def test_an_extension_that_fails_alone_costs_what_it_governs_and_no_more(
     again = tmp_path / "recording"
     save(made, again)
     assert load(again).unread == made.unread
+    shown = f"not read: {EXTENSIONS[path]} (it answered {status}: no)"
+    assert noted(made) == noted(load(again)) == [("DAT004", shown, 1)]
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,7 @@ class Gangs:
         if workload is not None and not found and workload.minimum != 1:
             found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
         known = [self._owners[uid] for uid in chain if uid in self._owners]
-        if not found and self._without_workloads and kueue_marked(pod, known):
+        if not found and self._without_workloads and _may_be_queued(pod, known):
             top = known[-1].metadata if known else pod.metadata
             found = [Mark(QUEUE, top.name)]
         if not found:
@@ -203,6 +203,15 @@ class Gangs:
                 return None
             answer = max(answer, least)
         return answer
+
+
+def _may_be_queued(pod: Pod, known: Iterable[Owner]) -> bool:
+    """Whether Kueue may run it: any Job, as with `manageJobsWithoutQueueName` nothing else says so.
+
+    known: the owners of the pod that are known.
+    """
+    owner = pod.controller
+    return kueue_marked(pod, known) or (owner is not None and owner.kind == "Job")
 
 
 def _entangles(marked: list[int], pods: list[int], mark: Gang) -> bool:

@@ -52,6 +52,9 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, 
 from rescheduler.model.cluster.workload import Workload, resolve
 from rescheduler.model.dependencies import Dependencies
 
+ANSWERED = "it answered"
+"""How it begins why a kind was not read that is served, and for which an error was answered."""
+
 
 @dataclass(frozen=True, slots=True)
 class Undecodable:
@@ -131,6 +134,11 @@ class Snapshot:
     """What the cycle that took it stands on."""
     clock_skew: float | None = None
     """Seconds by which this host's clock was ahead of the API server's; None is unknown."""
+
+    @property
+    def failing(self) -> list[str]:
+        """The kinds that were not read though they are served, as an error was answered."""
+        return [name for name in self.unread if self.served.get(name, "").startswith(ANSWERED)]
 
     @cached_property
     def node_index(self) -> dict[str, int]:

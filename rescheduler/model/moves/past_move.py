@@ -346,6 +346,11 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return self.state in ("intended", "evicted")
 
     @property
+    def awaited(self) -> bool:
+        """Whether its slot is taken, and may still become free by itself soon."""
+        return self.in_flight and self.code != STAYS
+
+    @property
     def unread(self) -> bool:
         """Whether it counts as lost only because its pods cannot be read, or could not be."""
         return self.code == UNREADABLE or self.no_effect

@@ -7,6 +7,7 @@ does not show in the pod was changed after it was made.
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.limit_ranges import LimitRange, completed, violation
+from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
 from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
 from rescheduler.kube.pods.template_parts import REQUESTS, images_of, requests_of, template_parts
@@ -49,15 +51,22 @@ class ReplacementChecks:
     def refused(self, pods: IntArray) -> BoolArray:
         """(k,) whether `refusal` may refuse each of the pods; what it does not name is not refused.
 
-        Like pods count as none that was changed in place.
+        Of like pods one is asked for all; where some were changed in place, it is asked both ways.
         """
         some, of_pod = self._snapshot.pod_kin
         answer = np.zeros(len(some), dtype=np.bool_)
         for kin in np.unique(of_pod[pods]).tolist():
             pod = self._snapshot.pods[int(some[kin])]
-            answer[kin] = self._refusal(pod, changed=False) is not None
+            ways = (False, True) if kin in self._changed_kin else (False,)
+            answer[kin] = any(self._refusal(pod, changed=way) is not None for way in ways)
         found: BoolArray = answer[of_pod[pods]]
         return found
+
+    @cached_property
+    def _changed_kin(self) -> set[int]:
+        """The groups of like pods of which one was changed in place."""
+        pods, of_pod = self._snapshot.pods, self._snapshot.pod_kin[1].tolist()
+        return {kin for pod, kin in zip(pods, of_pod, strict=True) if pod.metadata.generation > 1}
 
     def refusal(self, pod: Pod) -> Problem | None:
         """Why the replacement of the pod would not be made, or be another pod, or None."""
@@ -195,8 +204,6 @@ def _tolerations(namespace: Namespace | None) -> list[Toleration]:
     """What the namespace adds to the tolerations of its pods; nothing where that is no JSON."""
     notes = (namespace.metadata.annotations if namespace is not None else None) or {}
     try:
-        return msgspec.json.decode(
-            notes.get(annotations.DEFAULT_TOLERATIONS, "[]"), type=list[Toleration]
-        )
+        return decoded(notes.get(annotations.DEFAULT_TOLERATIONS, "[]").encode(), list[Toleration])
     except msgspec.MsgspecError:
         return []

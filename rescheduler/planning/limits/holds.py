@@ -95,5 +95,9 @@ def _slow(namespace: str, until: datetime) -> str:
 def _sentence(missing: Missing, held: str) -> str:
     """What is missing, who is held for it, and how that ends."""
     latest = "" if missing.until is None else f", at the latest until {instant(missing.until)}"
-    forgive = f"or `rescheduler reset hold {missing.move.namespace}` forgives it"
+    name = missing.move.namespace
+    awaited = next((each for each in missing.moves if each.awaited), None)
+    if awaited is not None:
+        name = f"{name}/{awaited.pod}"
+    forgive = f"or `rescheduler reset hold {name}` forgives it"
     return f"{missing.sentence}; {held} until {missing.cause}{latest}, {forgive}"

@@ -41,7 +41,7 @@ class Missing:
     moves: tuple[PastMove, ...]
     said: str
     until: datetime | None
-    cause: str = "it has"
+    cause: str
 
     @property
     def sentence(self) -> str:
@@ -64,8 +64,8 @@ def missing_replacements(
     keeps the slot of its own workload, and nobody else waits for it.
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
-    missed while its JobSet is there, which makes it again. Of a move whose pods could not be read a
-    pod that cannot be decoded may be the one that is missing.
+    missed while its JobSet is there, which makes it anew, or while that was not read. Of a move
+    whose pods could not be read a pod that cannot be decoded may be the one that is missing.
     """
     late = _late(snapshot, limits, history)
     found = list(_lacking(snapshot, eligibility, limits, history, late)) if late else []
@@ -126,6 +126,11 @@ def _lacking(
     reported: set[str] = set()
     for uid in sorted(stopped - known.keys()):
         move = late[uid][0]
+        if "JobSet" in snapshot.unread and move.stops.startswith("jobset-"):
+            if move.stopsUid not in reported:
+                reported.add(move.stopsUid)
+                yield _missing(late[uid], "its Job is gone, and JobSet was not read", "it is")
+            continue
         jobset = None if move.stopsUid in reported else _jobset(snapshot, move)
         if jobset is None or out.any(move.namespace, jobset.metadata):
             continue
@@ -159,10 +164,10 @@ def _replaced_by_makers(
     )
 
 
-def _missing(moves: list[PastMove], said: str) -> Missing:
+def _missing(moves: list[PastMove], said: str, cause: str = "it has") -> Missing:
     awaited = any(move.in_flight for move in moves)
     until = None if awaited else max(move.last for move in moves) + LOOK_BACK
-    return Missing(moves[0], tuple(moves), said, until)
+    return Missing(moves[0], tuple(moves), said, until, cause)
 
 
 class _Leaving:

@@ -259,8 +259,12 @@ def notes(copy: WorkingCopy) -> list[Problem]:
     ]
     if snapshot.unread:
         why = {name: f" ({text})" for name, text in snapshot.served.items()}
-        kinds = ", ".join(f"{name}{why.get(name, '')}" for name in snapshot.unread)
-        found.append(Problem(code="DAT002", message=f"not read: {kinds}"))
+        failing = snapshot.failing
+        others = [name for name in snapshot.unread if name not in failing]
+        for code, names in (("DAT002", others), ("DAT004", failing)):
+            kinds = ", ".join(f"{name}{why.get(name, '')}" for name in names)
+            if kinds:
+                found.append(Problem(code=code, message=f"not read: {kinds}"))
     found += copy.schedulers.notes
     found += _quiet(copy)
     for binding in copy.bindings:

@@ -16,7 +16,7 @@ from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.owner_references import tidy_owners
 from rescheduler.kube.pods.pod_state import ended
 from rescheduler.kube.pods.steered_before import as_made
-from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
+from rescheduler.model.cluster.snapshot import ANSWERED, Cluster, Snapshot, Undecodable
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.sources.kubernetes.decode import (
     Sharing,
@@ -362,7 +362,7 @@ class _Reader:
             return
         fails_alone = kind.extension and answer.status >= 500
         if fails_alone or (kind.optional and answer.status == 403):
-            self.served[kind.name] = f"it answered {answer.status}: {answer.message}"
+            self.served[kind.name] = f"{ANSWERED} {answer.status}: {answer.message}"
             self.unread.append(kind.name)
             return
         fault = _Refused if answer.status == 403 else ClusterUnavailable

@@ -19,6 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from urllib3.exceptions import InsecureRequestWarning
 
 from rescheduler.kube.objects import Node, Pod
+from rescheduler.kube.pods.containers import every
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
@@ -79,18 +80,21 @@ def _is_loopback(host: str) -> bool:
 
 
 def _is_schedulers(port: int, pods: Iterable[Pod]) -> bool:
-    """Whether nobody but kube-scheduler can listen on that port of a node with these pods."""
-    strange = False
+    """Whether nobody but kube-scheduler can listen on that port of a node with these pods.
+
+    A port of the host that a pod asks for leads to that pod, also where another program listens.
+    """
+    strange = found = False
     for pod in pods:
         containers, shared = pod.spec.containers, pod.spec.hostNetwork
         ports = [each for one in containers for each in one.ports or ()]
         if pod.metadata.namespace != "kube-system":
-            strange = strange or shared or port in {each.hostPort for each in ports}
+            if port in {each.hostPort for one in every(pod.spec) for each in one.ports or ()}:
+                return False
+            strange = strange or shared
         elif shared and any(each.name == "kube-scheduler" for each in containers):
-            own = {each.containerPort for each in ports} or {PORT}
-            if port in own:
-                return True
-    return port == PORT and not strange
+            found = found or port in ({each.containerPort for each in ports} or {PORT})
+    return found or (port == PORT and not strange)
 
 
 def read_scheduler(

@@ -172,6 +172,16 @@ def test_what_a_namespace_adds_to_its_pods_has_to_show(note: str, value: str, ha
     assert code(ruled(given, annotations={})) == "ELG041"
 
 
+DEEP = "[" * 3000
+
+
+@pytest.mark.parametrize("value", ["", "{}", "[1", DEEP, f'[{{"x": {DEEP}1{"]" * 3000}}}]'])
+def test_tolerations_of_a_namespace_that_are_none_stop_nobody(value: str) -> None:
+    owner = alone()
+    pods = cluster(owner, [of(owner, each) for each in range(3)])
+    assert code(ruled(pods, annotations={TOLERATED: value})) in ("", "ELG042")
+
+
 def classes(**values: int) -> list[PriorityClass]:
     found = {"system-node-critical": 2_000_001_000, **values}
     return [

@@ -281,6 +281,16 @@ def test_a_pod_that_was_resized_in_place_is_judged_by_the_others() -> None:
     assert code(cluster(owner, pods)) == "ELG041"
 
 
+def test_a_pod_that_was_resized_to_an_edited_template_is_no_proof_of_it() -> None:
+    """Its siblings ask for something else, by which the scheduler model predicts it."""
+    owner = alone()
+    pods = [of(owner, each, requests={"cpu": "4"}) for each in range(2)]
+    resized = of(owner, 2, requests={"cpu": "100m"})
+    resized.metadata.generation = 2
+    before = cluster(owner, [*pods, resized])
+    assert [code(before, each) for each in range(3)] == ["ELG041"] * 3
+
+
 def test_a_label_that_was_changed_by_hand_is_not_in_the_replacement() -> None:
     top, owner = deployment("web")
     owner.spec.template = alone(labels={"team": "a"}).spec.template

@@ -116,6 +116,11 @@ def jobset_stopped(world: World, *, there: bool = True, **more: Any) -> None:
         world.snapshot = replace(world.snapshot, owners=[JOBSET])
 
 
+def of_unread_job_sets(world: World) -> None:
+    jobset_stopped(world, there=False)
+    world.snapshot = replace(world.snapshot, unread=["JobSet"])
+
+
 def finished_since(world: World) -> None:
     jobset_stopped(world)
     made = kueue.workload("llm", "js-1", pods=2, kind="JobSet")
@@ -193,6 +198,7 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: stopped(w, stops="")),
     # Its JobSet makes the Jobs anew, where it does.
     ("GRD003", 0.5, jobset_stopped),
+    ("GRD003", 0.5, of_unread_job_sets),
     ("GRD003", 0.5, lambda w: made_anew(w, "llm-a-0")),
     ("GRD003", 0.5, lambda w: made_anew(w, "llm-a-0", "llm-b-0")),
     ("", 0.5, lambda w: made_anew(w, "llm-a-0", "llm-b-0", ready=2)),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.actions.resets import reset
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace, ToldCondition
 from rescheduler.kube.managed_fields import NamespaceMeta
@@ -57,6 +58,30 @@ def lose(world: World, number: int, **changed: Any) -> PastMove:
 
 def moved(made: Plan) -> set[str]:
     return {move.pod.namespace for move in made.moves}
+
+
+@pytest.mark.parametrize(
+    ("state", "code", "name"),
+    [
+        ("lost", "ACT011", "team-1"),
+        ("evicted", "ACT019", "team-1"),
+        ("evicted", "ACT001", "team-1/train-1-9"),
+        ("intended", "", "team-1/train-1-9"),
+    ],
+)
+def test_a_hold_says_by_which_name_it_is_forgiven(state: str, code: str, name: str) -> None:
+    """A pod with a long grace period is awaited for long after its replacement is missed."""
+    world = tenants(4)
+    settled = NOW - timedelta(minutes=50) if state == "lost" else None
+    lose(world, 1, state=state, code=code, settled=settled)
+    [said] = {each.message for each in world.plan().refused if each.code == HELD}
+    assert f"or `rescheduler reset hold {name}` forgives it" in said
+    assert "team-1" not in moved(world.plan())
+    if "/" in name:
+        assert reset(world.history, "hold", "team-1", NOW) == []
+    assert len(reset(world.history, "hold", name, NOW)) == 1
+    world.measure()
+    assert "team-1" in moved(world.plan())
 
 
 def test_a_missing_replacement_holds_its_namespace_and_nobody_else() -> None:
