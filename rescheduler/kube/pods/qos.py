@@ -1,7 +1,4 @@
-"""The QoS class of a pod.
-
-Source: pkg/apis/core/v1/helper/qos/qos.go.
-"""
+"""The QoS class of a pod, as pkg/apis/core/v1/helper/qos of Kubernetes has it."""
 
 from rescheduler.kube.objects import Container, PodSpec, Resources
 from rescheduler.kube.pods.containers import every
