@@ -98,7 +98,7 @@ _ALL = (
     # Guards: they hold the whole cycle
     Reason("GRD001", "Too many nodes are above their targets at once: a query is wrong, or the cluster is overloaded.", "Check the readings; add capacity; or raise `maxHotShare`."),
     Reason("GRD002", "Too many nodes are not Ready.", "Repair the nodes first."),
-    Reason("GRD003", "Evicted pods of several namespaces have had no Ready replacement for too long, or do not go.", "Find out why it is Pending; where Kueue stopped its gang, give its Workload quota, resume it (`kubectl kueue resume workload NAME`), or delete its Job or JobSet."),
+    Reason("GRD003", "Evicted pods have had no Ready replacement for too long, or do not go, and all that could move waits for them.", "Find out why it is Pending; where Kueue stopped its gang, give its Workload quota, resume it (`kubectl kueue resume workload NAME`), or delete its Job or JobSet."),
     Reason("GRD004", "The ConfigMap with the budgets and moves of earlier runs is missing, damaged or an older one.", "Read the message: it says how to start it anew."),
     Reason("GRD005", "Another instance holds the lock.", "Nothing to do: one instance acts at a time."),
     Reason("GRD006", "Evictions are paused.", "Set `paused` to `false` in the state ConfigMap."),

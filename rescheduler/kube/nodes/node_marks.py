@@ -120,7 +120,6 @@ KNOWN_LEAVING: dict[str, str] = {
         taint kubevirt.io/drain
     """,
     "NVIDIA operators": """
-        label nvidia.com/gpu-driver-upgrade-state=upgrade-required
         label nvidia.com/gpu-driver-upgrade-state=node-maintenance-required
         label nvidia.com/gpu-driver-upgrade-state=post-maintenance-required
         label nvidia.com/gpu-driver-upgrade-state=cordon-required
@@ -130,7 +129,6 @@ KNOWN_LEAVING: dict[str, str] = {
         label nvidia.com/gpu-driver-upgrade-state=pod-restart-required
         label nvidia.com/gpu-driver-upgrade-state=validation-required
         label nvidia.com/gpu-driver-upgrade-state=uncordon-required
-        label nvidia.com/ofed-driver-upgrade-state=upgrade-required
         label nvidia.com/ofed-driver-upgrade-state=cordon-required
         label nvidia.com/ofed-driver-upgrade-state=wait-for-jobs-required
         label nvidia.com/ofed-driver-upgrade-state=pod-deletion-required
@@ -212,7 +210,9 @@ KNOWN_AVOIDED: dict[str, str] = {
         label flatcar-linux-update.v1.flatcar-linux.net/reboot-needed=true
     """,
     "NVIDIA operators": """
+        label nvidia.com/gpu-driver-upgrade-state=upgrade-required
         label nvidia.com/gpu-driver-upgrade-state=upgrade-failed
+        label nvidia.com/ofed-driver-upgrade-state=upgrade-required
         label nvidia.com/ofed-driver-upgrade-state=upgrade-failed
         label nvidia.com/mig.config.state=failed
     """,

@@ -51,6 +51,7 @@ AVOIDED = [
     ("condition", "MemoryPressure"),
     ("condition", "AcceleratedHardwareReady", "False"),
     ("condition", "NetworkingReady", "False"),
+    ("label", "nvidia.com/gpu-driver-upgrade-state", "upgrade-required"),
     ("label", "nvidia.com/gpu-driver-upgrade-state", "upgrade-failed"),
 ]
 NEITHER = [
