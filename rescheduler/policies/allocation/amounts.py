@@ -72,7 +72,8 @@ def made(
         if above_mean is not None:
             selected, tolerance = above_mean
             mean = mean_requested(snapshot, requests[name], room[name], selected & readable)
-            most = np.minimum(most, (mean + tolerance) * room[name])
+            if np.isfinite(mean):
+                most = np.minimum(most, (mean + tolerance) * room[name])
             if mean + tolerance < share:
                 than = f"the mean of {mean:.0%} and the tolerance of {tolerance:.0%}"
         hinges.append(Hinge(name, "", weight, _average(requests[name][bound]), than))

@@ -54,6 +54,12 @@ def test_with_balance_a_node_is_charged_above_the_mean_and_the_tolerance() -> No
     assert made.deltas(0, everywhere).tolist() == pytest.approx([0.0, -1.0, -1.0])
 
 
+def test_with_balance_a_resource_that_no_node_has_costs_nothing() -> None:
+    unknown = [{"resource": "example.com/fpga", "target": "0%"}]
+    made: Any = allocation(strategy="Balance", resources=unknown).compile(uneven())
+    assert made.cost() == 0
+
+
 def test_with_balance_a_lower_target_and_a_node_s_own_one_win() -> None:
     low = allocation(strategy="Balance", resources=[{"resource": "cpu", "target": "35%"}])
     made: Any = low.compile(uneven())
