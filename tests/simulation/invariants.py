@@ -66,13 +66,19 @@ def i09_fences(ground: Ground, process: Process, request: Request) -> Found:
 
 
 def i12_told(ground: Ground, process: Process, cycle: Cycle) -> Found:
-    """A gang that was stopped and has not come back in time holds the cycle, which says so."""
+    """A gang that was stopped and has not come back in time holds the cycle, which says so.
+
+    One whose namespace has opted out since holds nobody.
+    """
     if ground.universe.kueue is None or not isinstance(cycle.report, Outcome):
         return
     # Once it cannot trust the lock, the state or a clock, or is to stop, it says that instead.
     if cycle.report.verdict.code in ("GRD004", "GRD005", "GRD007", "ACT014", "ACT015", "ACT016"):
         return
-    waiting = [e for e in overdue(ground, cycle.began) if e.stop and e.at < cycle.began]
+    late = [e for e in overdue(ground, cycle.began) if e.stop and e.at < cycle.began]
+    spaces = {e.pod["metadata"]["namespace"] for e in late}
+    out = {each for each in spaces if ground.lasting(f"namespace/{each}") is not None}
+    waiting = [e for e in late if e.pod["metadata"]["namespace"] not in out]
     ground.reached["stopped gang waits"] += bool(waiting)
     said = {cycle.report.verdict.code, *(each.code for each in cycle.report.plan.guards)}
     if waiting and ("GRD003" not in said or cycle.code == 0):
