@@ -69,7 +69,9 @@ class NextPods:
         labels = (template.metadata.labels if template.metadata is not None else None) or {}
         name = f"{controller.kind} {controller.metadata.name}"
         written = frozenset(each.name for each in every(template.spec))
-        made = [pod for pod in self._pods_of(controller.metadata.uid) if _made(pod, controller)]
+        # The affinity of a Pending one may be what steers it.
+        bound = (pod for pod in self._pods_of(controller.metadata.uid) if pod.node)
+        made = [pod for pod in bound if _made(pod, controller)]
         unchanged = [pod for pod in made if pod.metadata.generation <= 1]
         # Of one pod that was changed in place nothing tells what it was before.
         shown = unchanged or (made if len(made) > 1 else [])

@@ -65,8 +65,7 @@ class Extended:
         self._folder, self._binary = folder, binary
 
     def _options(self, layout: Layout) -> list[str]:
-        configuration = yaml.safe_load(EXAMPLE.read_text())
-        configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{self.port}"
+        configuration = configured(f"http://127.0.0.1:{self.port}")
         kubeconfig = str(layout.kubeconfig("system-kube-scheduler"))
         configuration["clientConnection"] = {"kubeconfig": kubeconfig, "qps": 1000, "burst": 2000}
         configuration["leaderElection"] = {"leaderElect": False}
@@ -171,12 +170,19 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         assert process.wait(15) == 0
 
 
+def configured(url: str) -> Any:
+    """The example, for an extender on this machine alone, which asks for no certificate."""
+    configuration = yaml.safe_load(EXAMPLE.read_text())
+    extender = configuration["extenders"][0]
+    del extender["enableHTTPS"], extender["tlsConfig"]
+    extender["urlPrefix"] = url
+    return configuration
+
+
 def scheduler(port: int) -> str:
     """The document that declares what the scheduler of `Extended` is configured with."""
-    configuration = yaml.safe_load(EXAMPLE.read_text())
     url = f"http://127.0.0.1:{port}"
-    configuration["extenders"][0]["urlPrefix"] = url
-    spec = {"configuration": configuration, "harmlessExtenders": [url]}
+    spec = {"configuration": configured(url), "harmlessExtenders": [url]}
     document = {"apiVersion": "rescheduler.io/v1alpha1", "kind": "Scheduler"}
     return yaml.safe_dump({**document, "metadata": {"name": "own"}, "spec": spec})
 

@@ -13,6 +13,7 @@ from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Base, Node, OwnerReference, Pod
 from rescheduler.kube.pods.pod_state import ended
+from rescheduler.kube.pods.steered_before import as_made
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
 from rescheduler.sources.kubernetes.decode import Sharing, Unreadable, decode_page, problem_of
@@ -81,6 +82,7 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
         "HorizontalPodAutoscaler",
     )
     pods = [pod, *reading.siblings(pod, controllers)]
+    as_made(pods, controllers, lambda spec: spec)
     return reading.snapshot(
         pods,
         nodes,
