@@ -197,6 +197,16 @@ def test_the_newest_pod_shows_what_admission_does_now() -> None:
         assert code(cluster(owner, pods, top), 2) == ""
 
 
+def test_a_pending_pod_shows_nothing_as_it_may_be_steered() -> None:
+    top, owner = deployment("web")
+    owner.spec.template = alone().spec.template
+    for on in ("n1", ""):
+        newest = pod("web-2", on, owner=owner, labels={"app": "web"}, affinity=AFFINITY)
+        newest.metadata.creationTimestamp = NOW - HOUR
+        pods = [of(owner, 0), of(owner, 1), newest]
+        assert (code(cluster(owner, pods, top)) == "ELG041") == bool(on)
+
+
 SIDECARS: dict[str, tuple[Json, str, str]] = {
     "another version": ({"image": "proxy:2"}, "app:1", ""),
     "other requests": ({"resources": {"requests": {"cpu": "1"}}}, "app:1", "requests"),
