@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.kube.pods.steered import steered_affinity
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.sources.kubernetes.cluster import DEADLINE, read_pods, read_queues
@@ -55,6 +56,16 @@ def test_all_that_a_pod_hangs_on_is_read_and_no_more(server: FakeServer) -> None
     assert found.undecodable == []
     assert len(server.requests) == 8
     assert abs((found.taken - server.world.now()).total_seconds()) < 3
+
+
+def test_what_steering_has_added_to_pods_is_taken_off(server: FakeServer) -> None:
+    """The next pod of their controller will not have it, and it holds none of their siblings."""
+    owner = next(v for k, v in server.world.objects.items() if k[0] == "replicasets")
+    owner["spec"]["template"] = {"spec": {"containers": []}}
+    pod = server.world.objects["pods", "default", "web-1"]
+    pod["spec"]["affinity"] = steered_affinity(None, ["n1", "n2"], require=True)
+    found = {each.metadata.name: each.spec.affinity for each in read(server).pods}
+    assert found["web-1"] is None
 
 
 def test_a_pod_that_is_gone_is_no_error(server: FakeServer) -> None:
