@@ -16,7 +16,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -55,6 +55,9 @@ check: $(READY) ## format, lint, types, import contracts, YAML
 format: $(READY) ## put the code into the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+language: $(READY) ## count what is not said in plain words, and the lines of program and tests
+	$(BIN)/python -m tests.language
 
 controlplane: $(READY) ## build the real control plane into the cache, unless it is there
 	$(BIN)/python -m tests.e2e.controlplane.build

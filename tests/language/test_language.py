@@ -1,0 +1,29 @@
+"""The counts hold what they are for, and none has risen."""
+
+import pytest
+
+from tests.language.counts import CASES, is_bare, is_private
+from tests.language.maxima import read_maxima
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_no_count_has_risen(name: str) -> None:
+    cases = CASES[name]()
+    assert len(cases) <= read_maxima()[name], (
+        f"say it in plain words; `python -m tests.language --show {name}` prints all of them"
+    )
+
+
+@pytest.mark.parametrize("name", ["of", "_told", "_freed", "_left", "_given", "arriving", "ours"])
+def test_a_preposition_participle_or_pronoun_names_no_function(name: str) -> None:
+    assert is_bare(name)
+
+
+@pytest.mark.parametrize("name", ["read", "of_node", "asked_for", "need", "__call__", "reading"])
+def test_a_verb_a_noun_or_several_words_name_a_function(name: str) -> None:
+    assert not is_bare(name)
+
+
+def test_a_private_word_is_seen_as_a_name_or_as_a_part_of_one() -> None:
+    assert all(map(is_private, ["told", "_ToldNodes", "left", "_found", "pods_awaited"]))
+    assert not any(map(is_private, ["left_side", "found_at", "steered", "nodes", "basked"]))
