@@ -66,7 +66,16 @@ def record(release: str, read: Mapping[str, Mapping[str, str]]) -> None:
         if text is not None:
             row[release] = digest(text)
         answer.setdefault(package, {})[name] = dict(sorted(row.items()))
-    DIGESTS.write_text(json.dumps(answer, indent=1) + "\n", encoding="utf-8")
+    DIGESTS.write_text(written(answer), encoding="utf-8")
+
+
+def written(known: Digests) -> str:
+    """The digests as JSON, with a line for each function."""
+    packages = []
+    for package, functions in known.items():
+        rows = [f"  {json.dumps(name)}: {json.dumps(found)}" for name, found in functions.items()]
+        packages.append(f" {json.dumps(package)}: {{\n" + ",\n".join(rows) + "\n }")
+    return "{\n" + ",\n".join(packages) + "\n}\n"
 
 
 def functions() -> Iterator[tuple[str, str]]:

@@ -24,7 +24,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.comprehension)
 OWNERS = (ast.Module, *FUNCTIONS, ast.ClassDef)
 LOOKED_AT = (*OWNERS, *LOOPS, ast.Name, ast.arg, ast.Constant)
-LOOP_OVER_EACH = re.compile(r"\bfor (?:\w+, )*\(?each\b")
+LOOP_OVER_EACH = re.compile(r"\bfor (?:\w+, )*\(?each(?:, \w+)*\)? in\b")
 LONG_TEST_NAME = re.compile(rf"\bdef (test_\w{{{MOST_LETTERS - 4},}})")
 IMPORT_OF_A_TEST_MODULE = re.compile(
     r"^ *(?:from|import) tests[\w.]*(?:\.test_\w+| import \(?\s*test_\w+).*",

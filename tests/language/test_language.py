@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.language.counts import CASES, is_bare, is_private
+from tests.language.counts import CASES, is_bare, is_private, sizes
 from tests.language.maxima import read_maxima
 
 
@@ -12,6 +12,12 @@ def test_no_count_has_risen(name: str) -> None:
     assert len(cases) <= read_maxima()[name], (
         f"say it in plain words; `python -m tests.language --show {name}` prints all of them"
     )
+
+
+def test_what_tests_read_stays_small_enough_to_be_looked_at() -> None:
+    # A golden that is like another one holds what differs (tests/reporting/variants.py), and a
+    # go.sum only the modules that its go.mod names.
+    assert sizes()["lines of other test files"] <= 25_000
 
 
 @pytest.mark.parametrize("name", ["of", "_told", "_freed", "_left", "_given", "arriving", "ours"])
