@@ -16,13 +16,13 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
-from tests.acting.test_freeing import pending
-from tests.acting.test_groups import ROOM, gang
+from tests.acting.gang_runs import ROOM, gang
+from tests.acting.pending import pending
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
-from tests.steering.test_steering import stage as steering_stage
-from tests.steering.test_steering import steered
-from tests.steering.test_steering import web as steered_web
+from tests.steering.runs import stage as steering_stage
+from tests.steering.runs import steered
+from tests.steering.runs import web as steered_web
 
 __all__ = ["steering_stage"]
 

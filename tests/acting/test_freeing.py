@@ -14,17 +14,14 @@ from rescheduler.model.errors import ObjectLate, ObjectUnreadable
 from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
+from tests.acting.pending import pending
 from tests.fakes.moves import plan_of
 from tests.fakes.stage import WIDE, Killed, Process, Stage
 from tests.fakes.truth import STATE
 from tests.planning.limits.more_limits import labelled_limits
-from tests.steering.test_steering import history, names, run, stage, steered, table, web
+from tests.steering.runs import history, run, stage, steered, table, web
 
 __all__ = ["stage"]
-
-
-def pending(stage: Stage) -> None:
-    stage.world.place = lambda pod: "" if names(pod) else "spare"
 
 
 def test_a_required_replacement_that_stays_pending_is_freed_once(stage: Stage) -> None:

@@ -7,49 +7,14 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
+from tests.acting.gang_runs import GANG, ROOM, evictions, gang, history, results, run, stage
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 
-GANG = "default/ring (scheduling.x-k8s.io/pod-group)"
-ROOM = Limits.model_validate({**WIDE, "movesPerHour": 50, "gangs": "Whole"})
-
-
-@pytest.fixture
-def stage() -> Stage:
-    return warm(Stage())
-
-
-def gang(stage: Stage, size: int = 3, owner: str = "rs-1", **more: Any) -> list[PlannedMove]:
-    """The moves of a gang whose members are all of one ReplicaSet."""
-    made = [
-        stage.world.add_pod(f"ring-{n}", f"n{n}", owner=("ReplicaSet", owner), app="ring")
-        for n in range(size)
-    ]
-    for each in made:
-        each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
-    return [planned(each, group=GANG, **more) for each in made]
-
-
-def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:
-    process = process or Process(stage, "a", limits=ROOM)
-    return act(plan_of(stage.world, moves), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
-
-
-def results(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each.result, each.code) for each in outcome.moves]
-
-
-def evictions(process: Process) -> list[str]:
-    return [path for _, path in process.sent if path.endswith("/eviction")]
+__all__ = ["stage"]
 
 
 def test_a_gang_is_evicted_one_right_after_the_other_beyond_what_one_workload_may(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.acting.test_reread import (
+from tests.acting.changes import (
     BEGUN,
     OPT_OUT,
     OWNER,

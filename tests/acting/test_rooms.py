@@ -1,7 +1,5 @@
 """Moves that make room for a gang: none where one may not be made, and none after a failure."""
 
-from typing import Any
-
 import pytest
 
 from rescheduler.acting.run import act
@@ -10,28 +8,14 @@ from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
+from tests.acting.room_runs import LIMITS, room
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
-
-LIMITS = Limits.model_validate({**WIDE, "movesPerHour": 50})
 
 
 @pytest.fixture
 def stage() -> Stage:
     return warm(Stage())
-
-
-def room(stage: Stage, *batches: int, **more: Any) -> list[PlannedMove]:
-    """Moves of pods of as many workloads, with the batch of each."""
-    return [
-        planned(
-            stage.world.add_pod(f"w{n}-0", f"n{n}", owner=("ReplicaSet", f"rs-{n}"), app=f"w{n}"),
-            batch=batch,
-            room="ml/llama",
-            **more,
-        )
-        for n, batch in enumerate(batches)
-    ]
 
 
 def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:

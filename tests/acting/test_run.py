@@ -10,11 +10,11 @@ from msgspec import structs
 
 from rescheduler.acting.run import act
 from rescheduler.model.errors import PlanExpired
-from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.plan import BudgetUse, ClusterRef, LandingShare, Outcome, PlannedMove
+from rescheduler.model.moves.plan import BudgetUse, ClusterRef, LandingShare, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
+from tests.acting.runs import history, run, web
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import MAPS, WIDE, Process, Stage, warm
 
@@ -24,21 +24,6 @@ STATE = ("configmaps", "rescheduler", "rescheduler-state")
 @pytest.fixture
 def stage() -> Stage:
     return warm(Stage())
-
-
-def web(stage: Stage, name: str = "web-1", node: str = "n1", rs: str = "rs-1") -> dict[str, Any]:
-    return stage.world.add_pod(name, node, owner=("ReplicaSet", rs), app=rs)
-
-
-def run(
-    stage: Stage, *moves: PlannedMove, process: Process | None = None
-) -> tuple[Outcome, Process]:
-    process = process or Process(stage, "a")
-    return act(plan_of(stage.world, moves), process.actor()), process
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 def test_a_move_is_made_and_its_landing_told(stage: Stage) -> None:

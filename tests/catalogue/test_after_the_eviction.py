@@ -16,17 +16,17 @@ from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.service.cron import parse_cron
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
-from tests.catalogue.test_loops import PACK
+from tests.catalogue.packing import PACK
 from tests.cluster import deployment, node, pod, snapshot
 from tests.fakes import moves
 from tests.fakes.stage import Process, Stage, warm
 from tests.planning.cases import settled
-from tests.planning.eligibility import test_needed_pods as needs
-from tests.planning.eligibility.test_needed_pods import METRICS, asking, service, webhooks
-from tests.planning.evaluation.test_pending_pods import codes as beside_a_pending_pod
-from tests.planning.limits.test_budgets import cluster, spent
-from tests.planning.limits.test_quotas import QUOTA
-from tests.runtime.test_cron import NIGHTS, on
+from tests.planning.eligibility import services as needs
+from tests.planning.eligibility.services import METRICS, asking, service, webhooks
+from tests.planning.evaluation.pending import codes as beside_a_pending_pod
+from tests.planning.limits.budgets import cluster, spent
+from tests.planning.limits.quotas import QUOTA
+from tests.runtime.firings import NIGHTS, on
 from tests.simulation.autoscaler import TAINT, Autoscaler
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object

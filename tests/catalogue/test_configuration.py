@@ -16,7 +16,7 @@ from rescheduler.runtime.inspecting.checking import dead
 from rescheduler.sources.policy_files import load_policies
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
 from tests.deploy.policies_configmap import FILE
-from tests.planning.limits.test_budgets import cluster, code, spent
+from tests.planning.limits.budgets import cluster, code, spent
 from tests.runtime.skewed import spread
 from tests.simulation.policies import POLICIES, SPREAD
 from tests.simulation.process import Cycle

@@ -12,11 +12,11 @@ from rescheduler.model.moves.plan import Outcome, PodRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of, sent
-from tests.deploy.test_manifests import OVERLAYS, rights
+from tests.deploy.manifests import OVERLAYS, rights
 from tests.fakes import moves
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.planning.cases import Case, settled
-from tests.planning.plan.test_recheck import calm, cordon_source, gone, nothing, verdict
+from tests.planning.plan.rechecks import calm, cordon_source, gone, nothing, verdict
 from tests.simulation.objects import Object, is_ready
 from tests.simulation.scenario import Run
 from tests.simulation.weather import Strike

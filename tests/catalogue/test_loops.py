@@ -7,9 +7,10 @@ import pytest
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.catalogue.kit import GREAT, codes, cycles, drawn, hot, moved, plan_of
+from tests.catalogue.packing import PACK
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import proposed
-from tests.planning.test_compromises import ROOMY
+from tests.planning.roomy import ROOMY
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object
 from tests.simulation.policies import POLICIES, SPREAD
@@ -135,20 +136,6 @@ def test_f06_two_policies_with_opposite_goals_come_to_rest() -> None:
     assert moved(run)
     assert [plan_of(each).moves for each in made[-4:]] == [[]] * 4
     assert run.ground.broken == []
-
-
-PACK = """---
-apiVersion: rescheduler.io/v1alpha1
-kind: Utilization
-metadata: {name: pack}
-spec:
-  mode: Enforce
-  match: {all: true}
-  nodes: {all: true}
-  strategy: Pack
-  cold: 0.2
-  targets: {cpu: {high: 80%}}
-"""
 
 
 def test_f07_the_only_fit_is_the_node_that_it_leaves() -> None:

@@ -37,16 +37,16 @@ from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of, sent
 from tests.catalogue.large import PAGE, PAGES, Large
+from tests.deploy.manifests import OVERLAYS, pods
 from tests.deploy.policies_configmap import ROOT
-from tests.deploy.test_manifests import OVERLAYS, pods
 from tests.fakes.stage import Process, Stage
+from tests.runtime.firings import NIGHTS, on
 from tests.runtime.skewed import parts
-from tests.runtime.test_cron import NIGHTS, on
 from tests.simulation.faults import FAULTS
 from tests.simulation.weather import Strike
+from tests.sources.connected import PODS, connected, kubeconfig, small
 from tests.sources.objects import refusal
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import PODS, connected, kubeconfig, small
 
 virtual = pytest.mark.usefixtures("virtual")
 

@@ -45,19 +45,19 @@ from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests.catalogue.kit import cycles, hot, moved
+from tests.deploy.image import stages, versions
+from tests.deploy.manifests import KUSTOMIZE, documents, overlay, pods
 from tests.deploy.policies_configmap import ROOT
-from tests.deploy.test_image import stages, versions
-from tests.deploy.test_manifests import KUSTOMIZE, documents, overlay, pods
-from tests.reporting.test_hostile import PAYLOADS, clean_tags, poisoned
-from tests.reporting.test_hostile import read as read_page
+from tests.reporting.hostile import PAYLOADS, clean_tags, poisoned
+from tests.reporting.hostile import read as read_page
 from tests.runtime.skewed import parts, skewed, spread
 from tests.simulation.scenario import simulated
 from tests.simulation.virtual_time import running
 from tests.simulation.weather import Strike
 from tests.simulation.wire import CANARY
+from tests.sources.connected import connected, kubeconfig, small
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import connected, kubeconfig, small
-from tests.sources.test_prometheus_faults import two_nodes
+from tests.sources.two_nodes import two_nodes
 
 
 def test_f67_no_credential_is_in_a_log_or_in_the_trail(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ from rescheduler.cli.main import program
 from rescheduler.cli.shared.output import _warn
 from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import SourceError
+from tests.reporting.hostile import PAYLOADS, poisoned
 from tests.reporting.samples import SAMPLES
-from tests.reporting.test_hostile import PAYLOADS, poisoned
 
 DRAWING = [each for each in PAYLOADS if any(not c.isprintable() for c in each)]
 

@@ -14,9 +14,9 @@ from rescheduler.model.problem import Problem
 from rescheduler.reporting.formats.machine import to_json
 from rescheduler.runtime.cycle import withheld
 from tests.cli.recorded import NOWHERE, PLAN, call, edit, here, made, write_plan
+from tests.sources.connected import kubeconfig
 from tests.sources.objects import named
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import kubeconfig
 
 __all__ = ["here"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tests.deploy.test_manifests import overlay
+from tests.deploy.manifests import overlay
 
 VERSION = "/version"
 """Anybody may read it."""

@@ -3,23 +3,8 @@
 import re
 import tomllib
 
+from tests.deploy.image import stages, versions
 from tests.deploy.policies_configmap import ROOT
-
-Instruction = tuple[str, str]
-
-
-def stages() -> list[list[Instruction]]:
-    """The instructions of each stage, line continuations joined."""
-    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
-    found: list[list[Instruction]] = [[]]
-    for line in text.splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        word, _, rest = line.strip().partition(" ")
-        if word == "FROM":
-            found.append([])
-        found[-1].append((word, rest.strip()))
-    return found
 
 
 def test_base_images_have_a_version_and_are_never_the_latest() -> None:
@@ -81,12 +66,3 @@ def test_the_lock_with_the_clouds_has_their_libraries_and_else_the_tested_versio
     assert {re.split("[><=]", each)[0] for each in extras} <= clouds.keys() - plain.keys()
     differ = {name for name, version in plain.items() if clouds.get(name) != version}
     assert differ <= {"kubernetes", "python-dateutil"}
-
-
-def versions(name: str) -> dict[str, list[str]]:
-    """Those of each package; there may be one for each Python."""
-    found: dict[str, list[str]] = {}
-    text = (ROOT / name).read_text()
-    for package, version in re.findall(r"^([\w.\-]+)==(\S+)", text, re.MULTILINE):
-        found.setdefault(package, []).append(version)
-    return found

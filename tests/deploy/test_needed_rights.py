@@ -8,8 +8,8 @@ import pytest
 from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.runtime.live_actor import FINDING_HISTORY
 from tests.catalogue.kit import hot, moved
+from tests.deploy.manifests import ACTING, AUDITING, OVERLAYS
 from tests.deploy.rights import Right, asked, granted
-from tests.deploy.test_manifests import ACTING, AUDITING, OVERLAYS
 from tests.simulation.policies import POLICIES, SPREAD
 from tests.simulation.scenario import simulated
 

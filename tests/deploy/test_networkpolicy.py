@@ -12,8 +12,8 @@ import yaml
 
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.selectors import matches
+from tests.deploy.manifests import overlay
 from tests.deploy.policies_configmap import ROOT
-from tests.deploy.test_manifests import overlay
 
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 

@@ -12,8 +12,8 @@ import pytest
 
 from rescheduler.documents.promql import selectors
 from tests.e2e.backends.engines import SameSamples
-from tests.e2e.test_recorded_answers import CASES, series
-from tests.sources.test_golden_queries import GOLDEN
+from tests.e2e.recorded_answers import CASES, series
+from tests.sources.golden_queries import GOLDEN
 
 pytestmark = pytest.mark.e2e
 

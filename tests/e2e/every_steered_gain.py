@@ -17,10 +17,10 @@ from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import deployment
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.loop import WINDOW, Loop, budgets_watched, swift, write_policies
+from tests.e2e.numa import NUMA
 from tests.e2e.program import Program
 from tests.e2e.steering import entries, install_policy, steered
-from tests.e2e.test_locality import TRAFFIC
-from tests.e2e.test_numa import NUMA
+from tests.e2e.traffic import TRAFFIC
 
 pytestmark = pytest.mark.e2e
 

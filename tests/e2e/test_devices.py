@@ -12,8 +12,8 @@ import pytest
 
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
+from tests.e2e.claims import API, decide, device_class
 from tests.e2e.controlplane.versions import MINOR
-from tests.e2e.test_claims import API, decide, device_class
 
 pytestmark = pytest.mark.e2e
 

@@ -22,24 +22,10 @@ from tests.e2e.loop import (
     write_policies,
 )
 from tests.e2e.program import Program
+from tests.e2e.traffic import TRAFFIC
 
 pytestmark = pytest.mark.e2e
 
-TRAFFIC = f"""
-apiVersion: rescheduler.io/v1alpha1
-kind: Locality
-metadata: {{name: talk}}
-spec:
-  match: {{all: true}}
-  levels:
-    - {{name: zone, labels: [topology.kubernetes.io/zone]}}
-  traffic:
-    series: mesh_sent_bytes_total
-    source: {{namespace: source_namespace, name: source_workload}}
-    destination: {{namespace: destination_namespace, name: destination_workload}}
-    window: {WINDOW}s
-    maxAge: 15s
-"""
 
 NEAR = ["a1", "a2", "a3"]
 FAR = ["b1", "b2", "b3"]

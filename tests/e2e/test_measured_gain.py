@@ -11,11 +11,12 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import PREFIX, BaseLoad, Load
 from tests.e2e.builders.workloads import job
+from tests.e2e.demotions import demotions
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.load_scenarios import LoadScenario, hot_nodes
 from tests.e2e.loop import NAMESPACE, USER, WINDOW, Loop, swift, utilization, write_policies
 from tests.e2e.program import Program
-from tests.e2e.test_service import Replica
+from tests.e2e.replica import Replica
 
 pytestmark = pytest.mark.e2e
 
@@ -102,12 +103,6 @@ def promised(report: Mapping[str, Any], policy: str) -> float:
 def brought(report: Mapping[str, Any], policy: str) -> Any:
     """What the report says about a policy's moves."""
     return next(each for each in report["policies"] if each["name"] == policy).get("brought")
-
-
-def demotions(cluster: Cluster) -> list[str]:
-    """The notes of the Events that say so."""
-    events = cluster.api.items("events.k8s.io/v1", "Event", NAMESPACE)
-    return [each["note"] for each in events if each["reason"] == "PolicyDemoted"]
 
 
 def evictions(cluster: Cluster, mark: Any) -> int:

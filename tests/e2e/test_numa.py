@@ -11,20 +11,12 @@ from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.surroundings import budget
 from tests.e2e.builders.workloads import deployment
 from tests.e2e.loop import USER, Loop, only_evictions_and_own_state, plan, swift, write_policies
+from tests.e2e.numa import NUMA
 from tests.e2e.program import Program
 
 pytestmark = pytest.mark.e2e
 
 _DEVICES = "resource.k8s.io/v1"
-
-NUMA = """
-apiVersion: rescheduler.io/v1alpha1
-kind: Numa
-metadata: {name: zones}
-spec:
-  nodes: {all: true}
-  match: {namespaces: [default]}
-"""
 
 
 def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(

@@ -4,17 +4,14 @@ A file of `answers/` has the cluster, the labels that scraping adds, what the ex
 what must be read. `1e9+50` is a counter that grows by 50 a second; every other value stays.
 """
 
-import re
 import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from rescheduler.kube.objects import NodeAddress
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
@@ -22,40 +19,12 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import readings_from_document
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
+from tests.e2e.recorded_answers import CASES, series
 
 pytestmark = pytest.mark.e2e
 
-FILES = sorted(Path(__file__).with_name("answers").glob("*.yaml"))
 STEP, PAST, AHEAD = 15, 1200, 300
-_LINE = re.compile(r"(\S+?)\{(.*)\}\s+(\S+)|(\S+)\s+(\S+)")
 _OWN = ("namespace", "pod", "container", "node", "job", "instance")
-
-
-def answers(file: Path) -> list[tuple[str, dict[str, Any]]]:
-    found = yaml.safe_load(file.read_text())
-    return [(f"{file.stem}-{name}", each) for name, each in found.items()]
-
-
-CASES = [case for file in FILES for case in answers(file)]
-
-
-def series(case: str, answer: dict[str, Any]) -> Iterator[tuple[str, str, float, float]]:
-    """Each series as it is stored: metric, series, first value, and growth in a second."""
-    target = {**answer.get("target", {}), "case": case}
-    for line in answer["metrics"].splitlines():
-        if not line.strip() or line.startswith("#"):
-            continue
-        match = _LINE.fullmatch(line.strip())
-        assert match is not None, line
-        name, value = match[1] or match[4], match[3] or match[5]
-        own = dict(re.findall(r'([\w.]+)="((?:\\.|[^"\\])*)"', match[2] or ""))
-        labels = {**target}
-        for label, text in own.items():
-            clash = label in target and not answer.get("honorLabels", False)
-            labels[f"exported_{label}" if clash else label] = text or labels.get(label, "")
-        shown = ",".join(f'{label}="{text}"' for label, text in sorted(labels.items()) if text)
-        start, _, growth = value.partition("+") if "e+" not in value else (value, "", "")
-        yield name, f"{name}{{{shown}}}", float(start), float(growth or 0)
 
 
 def scraped(case: str, answer: dict[str, Any], now: int) -> Iterator[tuple[str, str]]:

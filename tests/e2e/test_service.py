@@ -2,57 +2,20 @@
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-import requests
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.controlplane.processes import free_ports
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.load_scenarios import hot_gpus
 from tests.e2e.loop import NAMESPACE, WINDOW, swift, utilization, write_policies
 from tests.e2e.program import Program
+from tests.e2e.replica import Replica
 
 pytestmark = pytest.mark.e2e
-
-
-class Replica:
-    """One replica of the Deployment."""
-
-    def __init__(self, actor: Program, policies: Path, folder: Path, name: str) -> None:
-        (port,) = free_ports(1)
-        self.url = f"http://127.0.0.1:{port}"
-        self.log = folder / f"{name}.log"
-        self.process: subprocess.Popen[bytes] = actor.start(
-            "run",
-            *("--every", "3s", "--policies", policies, "--mode", "Enforce"),
-            *("--listen", f"127.0.0.1:{port}"),
-            log=self.log,
-        )
-
-    def get(self, path: str) -> requests.Response | None:
-        try:
-            with requests.Session() as session:
-                session.trust_env = False
-                return session.get(self.url + path, timeout=3)
-        except requests.RequestException:
-            return None
-
-    def cycles(self) -> float:
-        """How many cycles it has finished, by its own metrics."""
-        answer = self.get("/metrics")
-        if answer is None:
-            return 0
-        lines = answer.text.splitlines()
-        prefix = "rescheduler_cycles_total{"
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if line.startswith(prefix))
-
-    def said(self) -> str:
-        return self.log.read_text(encoding="utf-8")
 
 
 def test_three_cycles_a_clean_end_and_a_successor(

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.builders.cluster import Cluster
+from tests.e2e.demotions import demotions
 from tests.e2e.load_scenarios import zone_outage
 from tests.e2e.loop import NAMESPACE, SPREAD, Json, Loop, plan, swift, write_policies
 from tests.e2e.program import Program
-from tests.e2e.test_measured_gain import demotions
 
 pytestmark = pytest.mark.e2e
 

@@ -3,7 +3,6 @@
 import random
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -12,72 +11,23 @@ import pytest
 from rescheduler.actions.steering.steering_format import written
 from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.kube.pods.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
-from rescheduler.model.moves.steering import Entry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
-from tests.e2e.program import ROOT
 from tests.e2e.steering import told
+from tests.e2e.steering_entries import KUSTOMIZE, OWNER, entry, fill, made, pod
 from tests.fakes.steering import wanted
-from tests.runtime.servers import entries
 
 pytestmark = pytest.mark.e2e
 
-KUSTOMIZE = ROOT / "deploy" / "kustomize"
 CREATES = 150
-OWNER = "7b4ef0d6-0000-4000-8000-000000000001"
-
-
-def entry(owner: str = OWNER, **more: Any) -> Entry:
-    fields: dict[str, Any] = {
-        "namespace": "default",
-        "hostnames": ("n1", "n2"),
-        "strength": "Require",
-        "deadline": datetime.now(UTC) + timedelta(hours=1),
-        **more,
-    }
-    return entries.entry(owner=owner, **fields)
-
-
-def fill(cluster: Cluster, data: dict[str, str]) -> None:
-    metadata = {"name": TABLE, "namespace": NAMESPACE}
-    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data}
-    cluster.api.apply(manifest)
-
-
-def pod(owner: str = OWNER, template: str = "abc", affinity: Any = None, **more: Any) -> Manifest:
-    metadata: dict[str, Any] = {
-        "generateName": "x-",
-        "namespace": "default",
-        "labels": {"pod-template-hash": template} if template else {},
-        "ownerReferences": [
-            {
-                "apiVersion": "apps/v1",
-                "kind": "ReplicaSet",
-                "name": "x",
-                "uid": owner,
-                "controller": True,
-            }
-        ],
-        **more,
-    }
-    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "pause"}]}
-    if affinity is not None:
-        spec["affinity"] = affinity
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
 def steered_now(cluster: Cluster, owner: str) -> bool:
     return made(cluster, pod(owner)) is not None
-
-
-def made(cluster: Cluster, manifest: Manifest) -> Any:
-    """The affinity that the API server would give this pod, None for none."""
-    path = f"/api/v1/namespaces/{manifest['metadata']['namespace']}/pods?dryRun=All"
-    return cluster.api.request("POST", path, manifest)["spec"].get("affinity")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from tests.e2e.builders.nodes import nodes
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.steering import install_policy, told
-from tests.e2e.test_steering_policy import entry, fill
+from tests.e2e.steering_entries import entry, fill
 
 pytestmark = pytest.mark.e2e
 

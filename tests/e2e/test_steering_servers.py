@@ -16,7 +16,7 @@ from tests.e2e.controlplane.api import Api
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.controlplane.server import ControlPlane
 from tests.e2e.loop import NAMESPACE
-from tests.e2e.test_steering_policy import KUSTOMIZE, entry, fill, made, pod
+from tests.e2e.steering_entries import KUSTOMIZE, entry, fill, made, pod
 
 pytestmark = pytest.mark.e2e
 

@@ -15,6 +15,7 @@ from tests.e2e.controlplane.api import Api, ApiError
 from tests.e2e.controlplane.kubeconfig import connect
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.exporter.metrics import Metrics
+from tests.e2e.killed_runs import killed_before_its_eviction
 from tests.e2e.load_scenarios import LoadScenario, unwanted_calm
 from tests.e2e.loop import (
     USER,
@@ -29,7 +30,6 @@ from tests.e2e.loop import (
     write_policies,
 )
 from tests.e2e.program import ROOT, Program
-from tests.e2e.test_steering import killed_before_its_eviction
 
 pytestmark = pytest.mark.e2e
 

@@ -14,17 +14,13 @@ from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.policies.limits import Limits
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
+from tests.planning.roomy import ROOMY
 
 EVERYTHING: Any = {"all": True}
-ROOMY = Limits(
-    movesPerCycle=50, movesPerNode=50, movesPerNamespace=50, movesPerWorkload=50,
-    movesPerHour=500, inFlightPerWorkload=50, margin=0.01, gainShare=0.0,
-)  # fmt: skip
 GPU = "nvidia.com/gpu"
 
 

@@ -19,7 +19,7 @@ from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from tests.cluster import NOW, budget, node
+from tests.cluster import NOW, budget
 from tests.draws import tries
 from tests.planning.gang_worlds import (
     FREE,
@@ -33,6 +33,7 @@ from tests.planning.gang_worlds import (
     racks,
     ring,
 )
+from tests.planning.scattered_gang import scattered
 
 SEEDS = range(tries(3000, 20))
 
@@ -48,13 +49,6 @@ def moved(made: Plan) -> list[str]:
 def crowded(least: int | None = None) -> Snapshot:
     """Four members in rack r1, none in r2."""
     return cluster(racks(2), ring(["r1-1", "r1-1", "r1-2", "r1-2"], least=least))
-
-
-def scattered() -> Snapshot:
-    """A gang of three over two racks that are full, and a rack with room for all of it."""
-    small = [node(f"r{n}-1", labels={"rack": f"r{n}"}, allocatable={"cpu": "2"}) for n in (1, 2)]
-    large = [node("r3-1", labels={"rack": "r3"}, allocatable={"cpu": "8"})]
-    return cluster([*small, *large], ring(["r1-1", "r1-1", "r2-1"], least=3, likes="r3"))
 
 
 def test_spare_moves_nothing_and_says_so() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.model.cluster.snapshot import Undecodable
 from tests.planning.gang_worlds import in_one_rack, planned
-from tests.planning.test_kueue_gangs import State, cluster, made, state
+from tests.planning.kueue_gangs import State, cluster, made, state
 
 
 def waiting(queue: str = "team", namespace: str = "default", **spec: Any) -> dict[str, Any]:

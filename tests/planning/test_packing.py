@@ -17,6 +17,7 @@ from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.picture import picture
+from tests.planning.packing import FULL_FIRST, LIMITS
 
 EVERYTHING: Any = {"all": True}
 PACK = Utilization(
@@ -26,21 +27,6 @@ PACK = Utilization(
     strategy="Pack",
     cold=0.3,
     targets=Targets(cpu=PressedTarget(high=0.8)),
-)
-FULL_FIRST = Scheduler.model_validate(
-    {
-        "name": "default-scheduler",
-        "disabledScores": ["NodeResourcesBalancedAllocation"],
-        "arguments": {"NodeResourcesFit": {"scoringStrategy": {"type": "MostAllocated"}}},
-    }
-)
-LIMITS = Limits(
-    margin=0.01,
-    gainShare=0.0,
-    minReplicas=1,
-    movesPerWorkload=10,
-    movesPerNode=10,
-    inFlightPerWorkload=10,
 )
 
 

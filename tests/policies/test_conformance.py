@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.model.cluster.readings import FloatArray, IntArray
@@ -19,6 +19,7 @@ from rescheduler.policies.terms import Term
 from tests.draws import tries
 from tests.picture import move, picture, proposed
 from tests.policies import kernel_kit, kit, kit_cases
+from tests.policies.conformance import _on_cases, _run
 
 CHECKS = [
     kit.check_deltas,
@@ -150,37 +151,6 @@ def test_the_kit_kills(kind: str) -> None:
 def test_the_kit_knows_who_gains_by_a_move() -> None:
     with pytest.raises(AssertionError):
         _run("Locality", kit.check_partners, examples=1000, mutate=Aloof)
-
-
-def _run(
-    kind: str,
-    check: Callable[[kit_cases.Case, Term], None],
-    *,
-    examples: int,
-    mutate: Callable[[Term], Any] = lambda term: term,
-) -> None:
-    def tried(case: kit_cases.Case) -> None:
-        term = kit.bound(case, mutate)
-        if term is not None:
-            check(case, term)
-
-    _on_cases(kind, tried, examples=examples)
-
-
-def _on_cases(kind: str, check: Callable[[kit_cases.Case], None], *, examples: int) -> None:
-    @settings(
-        max_examples=examples,
-        # Whether a mutant is found must not hang on luck.
-        derandomize=settings().derandomize or examples > 100,
-        phases=[Phase.generate] if examples > 100 else [Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-        report_multiple_bugs=False,
-    )
-    @given(case=kit_cases.cases(kind))
-    def tried(case: kit_cases.Case) -> None:
-        check(case)
-
-    tried()
 
 
 @settings(max_examples=tries(100))

@@ -21,7 +21,7 @@ from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.policy import Utilization
 from tests.cluster import reading
 from tests.picture import picture
-from tests.policies.numa.test_numa import SPLIT, bound, cluster, numa, two_zones
+from tests.policies.numa.zones import SPLIT, bound, cluster, numa, two_zones
 from tests.policies.numa_drawing import GPU, guaranteed
 
 THREE = """

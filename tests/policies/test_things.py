@@ -13,7 +13,7 @@ from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policytest.measured import with_devices
 from rescheduler.reporting.headline import headline
 from tests.picture import picture
-from tests.policies.utilization.test_shared_gpus import POOL, SHARES
+from tests.policies.utilization.shared_gpus import POOL, SHARES
 
 GIB = 2**30
 CPU: Any = {"cpu": {"high": "80%", "low": "70%"}}

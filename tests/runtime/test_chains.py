@@ -15,7 +15,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import Stage, warm
 from tests.fakes.steering import TABLE_KEY
-from tests.planning.search.test_chains import FREE, RULES, STEERED, full
+from tests.planning.search.chains import FREE, RULES, STEERED, full
 from tests.runtime.skewed import enforced
 
 PLACES = {"hdd": "hub", "ssd": "fast"}

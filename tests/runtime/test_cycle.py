@@ -1,6 +1,5 @@
 """A cycle is one path: Audit ends before acting, and what is wrong decides the exit code."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -9,7 +8,6 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting import run as acting
-from rescheduler.acting.actor import Actor
 from rescheduler.kube.objects import Taint
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -18,31 +16,15 @@ from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result, plan
 from rescheduler.model.moves.soft_taints import Mark, written
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.effort import Effort
-from rescheduler.policies.files.policy_set import PolicySet, policy_set
-from rescheduler.runtime.cycle import Parts, run_cycle
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import parts_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.stage import START, Process, Stage, warm
+from tests.runtime.cycles import enforcing, populate
 from tests.runtime.skewed import hot, parts, skewed, spread
-
-
-def enforcing(stage: Stage, process: Process, observe: Callable[[], Snapshot] = skewed) -> Parts:
-    """Parts whose actor is this process; its cluster is the skewed one."""
-
-    def fresh(_: Any = None) -> Snapshot:
-        return replace(observe(), taken=START)
-
-    def actor(_: PolicySet) -> Actor:
-        return replace(process.actor(), observe=fresh)
-
-    return replace(parts(observe=fresh), actor=actor)
-
-
-def populate(stage: Stage) -> None:
-    """The same pods in the world that evictions go to."""
-    stage.world.load(skewed())
 
 
 def test_an_audit_cycle_never_acts(monkeypatch: pytest.MonkeyPatch) -> None:

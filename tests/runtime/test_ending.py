@@ -28,9 +28,9 @@ from tests.fakes.apiserver import FakeServer, Fault
 from tests.fakes.apiserver import serving as acting_server
 from tests.fakes.manners import Reply as WorldReply
 from tests.fakes.world import World
+from tests.sources.connected import kubeconfig
 from tests.sources.objects import Api, node, pod
 from tests.sources.server import Reply, Request, serving
-from tests.sources.test_kubernetes import kubeconfig
 
 ROOT = Path(__file__).parents[2]
 SOON = 30.0

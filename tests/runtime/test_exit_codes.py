@@ -12,7 +12,7 @@ from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service.cycles import _verdict
-from tests.runtime.servers.test_telemetry import lines
+from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import parts
 
 SUCCESS = "rescheduler_cycle_last_success_timestamp_seconds"

@@ -16,8 +16,8 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, recalled, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import MAPS, Process, Stage, warm
+from tests.runtime.cycles import populate
 from tests.runtime.skewed import SPREAD, hot, parts, skewed
-from tests.runtime.test_cycle import populate
 
 STABLE = timedelta(minutes=10)
 

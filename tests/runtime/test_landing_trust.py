@@ -24,7 +24,7 @@ from tests.cluster import NOW
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.fakes.truth import STATE
-from tests.runtime.servers.test_telemetry import lines
+from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import parts
 
 LIMITS = Limits(**WIDE, minLandingSample=3, movesPerHour=100)

@@ -17,7 +17,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import START, Process, Stage, warm
-from tests.planning.limits.test_guards import skew, unready
+from tests.planning.limits.unready import skew, unready
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 from tests.runtime.skewed import parts

@@ -1,30 +1,27 @@
 """What moves have brought is measured before planning; a policy that does not help is demoted."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rescheduler.acting.actor import Actor
-from rescheduler.model.cluster.readings import ReadingRequest
-from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import LockLost
 from rescheduler.model.moves.gains import Baseline, GainRecord, Pair
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
-from rescheduler.policies.files.policy_set import PolicySet, policy_set
-from rescheduler.runtime.cycle import Parts, carry_out, run_cycle
+from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.runtime.cycle import carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.fakes.stage import START, Process, Stage
 from tests.fakes.truth import STATE, stored_state
-from tests.runtime.servers.test_telemetry import lines
-from tests.runtime.skewed import parts, skewed, spread
-from tests.runtime.test_cycle import populate
+from tests.runtime.cycles import populate
+from tests.runtime.measuring_cycles import enforcing
+from tests.runtime.servers.metric_lines import lines
+from tests.runtime.skewed import spread
 
 LONG_AGO = START - timedelta(hours=3)
 
@@ -71,16 +68,6 @@ class Instance(Process):
         self.ledger.write(history)
         self.lease.release()
         return self
-
-
-def enforcing(process: Process, warned: list[Problem], taken: Any = START) -> Parts:
-    def fresh(_: Iterable[ReadingRequest] = ()) -> Snapshot:
-        return replace(skewed(), taken=taken)
-
-    def actor(_: PolicySet) -> Actor:
-        return replace(process.actor(), observe=fresh, demoted=warned.append)
-
-    return replace(parts(observe=fresh), actor=actor)
 
 
 @pytest.fixture

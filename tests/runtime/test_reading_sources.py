@@ -24,9 +24,9 @@ from rescheduler.sources.kubernetes.transport import Connection
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.recording import load
 from tests.cluster import node, pod, snapshot
+from tests.sources.connected import connected, small
 from tests.sources.metrics import Stub
 from tests.sources.server import Reply, serving
-from tests.sources.test_kubernetes import connected, small
 
 ALL = {"all": True}
 CPU = ReadingRequest("node.cpu")

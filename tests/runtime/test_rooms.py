@@ -11,7 +11,7 @@ from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import Stage, warm
-from tests.planning.search.test_rooms import FREE, ROOM, world
+from tests.planning.search.rooms import FREE, ROOM, world
 from tests.runtime.skewed import enforced
 
 HELD = [1, 2, 1]

@@ -12,8 +12,8 @@ from rescheduler.runtime.cycle import run_cycle
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.cluster import pod
 from tests.fakes.stage import Process, Stage
+from tests.runtime.cycles import populate
 from tests.runtime.skewed import parts, skewed, spread
-from tests.runtime.test_cycle import populate
 
 PACKER = Scheduler.model_validate({"name": "packer", "schedulerName": "packer"})
 

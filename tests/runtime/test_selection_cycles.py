@@ -17,10 +17,10 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.fakes.stage import START, Process, Stage
 from tests.fakes.truth import STATE, stored_state
-from tests.runtime.servers.test_telemetry import lines
+from tests.runtime.cycles import populate
+from tests.runtime.measuring_cycles import enforcing
+from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import spread
-from tests.runtime.test_cycle import populate
-from tests.runtime.test_measuring_cycles import enforcing
 
 SETTLED = spread().model_copy(update={"maxSkew": 5})
 """What the first run has; it finds nothing."""

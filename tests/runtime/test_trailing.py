@@ -40,8 +40,8 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.sources.trail import read_lines
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Killed, Process, Stage
+from tests.runtime.cycles import enforcing, populate
 from tests.runtime.skewed import hot, parts, skewed, spread
-from tests.runtime.test_cycle import enforcing, populate
 
 
 def written(path: Path) -> list[AnyRecord]:

@@ -1,11 +1,10 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import numpy as np
-from hypothesis import assume, settings
-from hypothesis import given as any_given
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Node, Pod
@@ -15,15 +14,8 @@ from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.default_plugins import WEIGHTS
 from rescheduler.scheduler.profile import DEFAULT_SCHEDULER
-from tests.draws import tries
+from tests.scheduler.drawn import given
 from tests.scheduler.random_clusters import snapshots
-
-EXAMPLES = settings(max_examples=tries(100))
-
-
-def given(*strategies: Any) -> Callable[[Any], Any]:
-    """hypothesis' given, with fewer examples: each builds several models of a whole cluster."""
-    return lambda test: EXAMPLES(any_given(*strategies)(test))  # type: ignore[no-untyped-call]
 
 
 def chances(landing: Landing, count: int) -> list[float]:

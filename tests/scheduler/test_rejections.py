@@ -9,8 +9,8 @@ from rescheduler.kube.objects import Pod
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.rejections import event_text
 from tests.cluster import node, pod, snapshot
+from tests.scheduler.drawn import given
 from tests.scheduler.random_clusters import snapshots
-from tests.scheduler.test_properties import given
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

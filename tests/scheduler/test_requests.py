@@ -10,12 +10,9 @@ from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import incoming, running
 from tests.cluster import node
+from tests.scheduler.containers import container, two
 
 MI = 1024 * 1024
-
-
-def container(name: str, restart: str | None = None, **requests: str) -> dict[str, Any]:
-    return {"name": name, "restartPolicy": restart, "resources": {"requests": requests}}
 
 
 def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
@@ -117,32 +114,6 @@ def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Po
 def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) -> None:
     assert running(pod).plain == {"cpu": cpu}
     assert incoming(pod.spec).plain == {"cpu": 1000}
-
-
-def two(*, infeasible: bool = False, wide: Any = None, **status: Any) -> Pod:
-    """One container that grows from 1 to 2 CPUs, and one that shrinks from 2 to 1."""
-    reason = "Infeasible" if infeasible else "Deferred"
-    return msgspec.convert(
-        {
-            "spec": {
-                "containers": [container("a", cpu="2"), container("b", cpu="1")],
-                "resources": wide,
-            },
-            "status": {
-                "conditions": [{"type": "PodResizePending", "status": "True", "reason": reason}],
-                "containerStatuses": [
-                    {
-                        "name": name,
-                        "resources": {"requests": {"cpu": cpu}},
-                        "allocatedResources": {"cpu": cpu},
-                    }
-                    for name, cpu in (("a", "1"), ("b", "2"))
-                ],
-                **status,
-            },
-        },
-        Pod,
-    )
 
 
 @pytest.mark.parametrize(

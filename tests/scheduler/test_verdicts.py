@@ -5,8 +5,8 @@ import numpy as np
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.default_plugins import WEIGHTS
 from tests.cluster import controller, node, pod, snapshot
+from tests.scheduler.drawn import given
 from tests.scheduler.random_clusters import snapshots
-from tests.scheduler.test_properties import given
 
 
 def test_each_filter_says_what_it_rejects_alone_and_first() -> None:

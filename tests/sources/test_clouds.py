@@ -14,8 +14,8 @@ from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.http.clouds import CloudAuth
 from rescheduler.sources.prometheus.http.signature import Signer
 from rescheduler.sources.prometheus.prometheus import Prometheus
+from tests.sources.access import SECRET, read, stub
 from tests.sources.server import Reply, Request, serving
-from tests.sources.test_access import SECRET, read, stub
 
 WORKSPACE = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-1"
 

@@ -6,7 +6,6 @@ After a wanted change: `python -m tests.sources.test_golden_queries`, and read t
 import json
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +18,10 @@ from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.runtime.reading_sources import BUILT_IN
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
+from tests.sources.golden_queries import GOLDEN
 from tests.sources.metrics import AT
 from tests.sources.server import Reply, Request, serving
 
-GOLDEN = Path(__file__).with_name("queries.golden")
 WINDOW, SPAN = 300.0, 600.0
 DEVICES = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "habana.ai/gaudi", "rdma/hca")
 

@@ -4,8 +4,6 @@ import gzip
 import json
 import re
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,38 +14,10 @@ from rescheduler.kube.objects import ContainerStateTerminated, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.cluster import read_cluster, read_pods
-from rescheduler.sources.kubernetes.transport import Connection
 from rescheduler.sources.recording import load, save
-from tests.sources.objects import Api, named, node, pod, refusal, reply
-from tests.sources.server import Reply, Request, Served, serving
-
-PODS, NODES = "/api/v1/pods", "/api/v1/nodes"
-
-
-def small(pods: int = 3, page: int = 500) -> Api:
-    return Api({PODS: [pod(f"web-{n}", "n1") for n in range(pods)], NODES: [node("n1")]}, page)
-
-
-@contextmanager
-def connected(api: Api, tmp_path: Path) -> Iterator[tuple[Connection, Served]]:
-    with serving(api) as served:
-        connection = connect(kubeconfig(tmp_path, served.url), None)
-        with closing(connection.api):
-            yield connection, served
-
-
-def kubeconfig(folder: Path, url: str) -> Path:
-    path = folder / "kubeconfig"
-    document = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "here",
-        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": url}}],
-        "users": [{"name": "u", "user": {"token": "t0ken"}}],
-    }
-    path.write_text(json.dumps(document))
-    return path
+from tests.sources.connected import NODES, PODS, connected, kubeconfig, small
+from tests.sources.objects import Api, named, pod, refusal, reply
+from tests.sources.server import Reply, Request
 
 
 def test_a_cluster_is_read_whole_in_pages_of_one_template(tmp_path: Path) -> None:

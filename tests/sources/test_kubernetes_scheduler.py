@@ -19,8 +19,8 @@ from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load, save
 from tests.cluster import node, pod, snapshot
+from tests.sources.connected import kubeconfig
 from tests.sources.server import Reply, Request, Served, serving
-from tests.sources.test_kubernetes import kubeconfig
 
 WHOLE: dict[str, Any] = {
     "componentconfig": {

@@ -1,7 +1,6 @@
 """A pod is read again with all that it hangs on, over HTTP as in a real run."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -9,39 +8,16 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.pods.steered import steered_affinity
-from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.sources.kubernetes.cluster import DEADLINE, read_pods, read_queues
-from rescheduler.sources.kubernetes.surroundings import SECONDS, read_surroundings, read_workload
+from rescheduler.sources.kubernetes.surroundings import SECONDS, read_workload
 from rescheduler.sources.kubernetes.transport import Answer, Connection
 from tests.fakes import kueue
-from tests.fakes.apiserver import FakeServer, Fault, serving
+from tests.fakes.apiserver import FakeServer, Fault
 from tests.fakes.world import World
-from tests.runtime.skewed import skewed
+from tests.sources.surroundings import names, read, server
 
-
-@pytest.fixture
-def server() -> Iterator[FakeServer]:
-    with serving() as fake:
-        fill(fake.world)
-        yield fake
-
-
-def fill(world: World) -> None:
-    """A Deployment of four pods on n1, and pods of others beside them."""
-    world.load(skewed())
-    world.add_pod("other-1", "n2", owner=("ReplicaSet", "other"), app="other")
-    world.add_pod("web-9", "n2", owner=("ReplicaSet", "stranger"), app="web")
-    world.add_budget("b", "web", allowed=1)
-    world.add_autoscaler(("deployments", "default", "web"), current=4, desired=4)
-
-
-def read(server: FakeServer, name: str = "web-0") -> Snapshot:
-    return read_surroundings(Connection(server.client(), "here"), "default", name)
-
-
-def names(objects: list[Any]) -> list[str]:
-    return [each.metadata.name for each in objects]
+__all__ = ["server"]
 
 
 def test_all_that_a_pod_hangs_on_is_read_and_no_more(server: FakeServer) -> None:

@@ -9,8 +9,8 @@ from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.kube.owner_references import LONGEST_NAME, tidy_owners
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.kubernetes.cluster import read_cluster
+from tests.sources.connected import NODES, PODS, connected
 from tests.sources.objects import Api, named, node, pod
-from tests.sources.test_kubernetes import NODES, PODS, connected
 
 OWNER = {"kind": "ReplicaSet", "apiVersion": "apps/v1", "name": "web", "uid": "rs"}
 WORKLOADS = "/apis/kueue.x-k8s.io/v1beta2/workloads"

@@ -9,19 +9,12 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.readings import ReadingRequest
-from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
 from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
-from tests import cluster
 from tests.sources.metrics import AT, Stub, answer, read, vector
 from tests.sources.server import Reply, Request, serving
-
-NAMES = ("n1", "n2")
-
-
-def two_nodes() -> Snapshot:
-    return cluster.snapshot([cluster.node(name) for name in NAMES], [])
+from tests.sources.two_nodes import NAMES, two_nodes
 
 
 def memory(*values: object) -> Stub:

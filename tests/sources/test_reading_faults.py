@@ -20,9 +20,9 @@ from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.cluster import read_cluster, read_pods
 from rescheduler.sources.prometheus.http import http_api
 from rescheduler.sources.prometheus.http.http_api import Prometheus
+from tests.sources.connected import NODES, PODS, connected, kubeconfig
 from tests.sources.objects import Api, node, pod, refusal, reply
 from tests.sources.server import Reply, Request, serving
-from tests.sources.test_kubernetes import NODES, PODS, connected, kubeconfig
 
 TIMEOUT = 0.4
 SOON = 4.0

@@ -2,7 +2,7 @@
 
 import contextlib
 import gzip
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.extensions import Webhook, WebhookConfiguration
 from rescheduler.kube.objects import ContainerImage, ObjectMeta, Pod, PodStatus
-from rescheduler.model.cluster.readings import Reading, Readings
+from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.model.dependencies import Address, Dependencies
 from rescheduler.model.errors import OutputError, SnapshotUnreadable
@@ -24,28 +24,9 @@ from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
 from tests import cluster
 from tests.bench.synthetic import Fleet
+from tests.sources.connected import connected
 from tests.sources.objects import CANARY, Api, node, pod
-from tests.sources.test_kubernetes import connected
-
-
-def same_reading(left: Reading, right: Reading) -> bool:
-    arrays = ("values", "ages", "expected", "capacity", "range_samples")
-    for each in fields(left):
-        one, two = getattr(left, each.name), getattr(right, each.name)
-        if each.name in arrays and one is not None:
-            if not np.array_equal(one, two, equal_nan=each.name != "expected"):
-                return False
-        elif one != two:
-            return False
-    return True
-
-
-def same(left: Snapshot, right: Snapshot) -> bool:
-    plain = [each.name for each in fields(left) if each.name != "readings"]
-    entries = (left.readings.entries, right.readings.entries)
-    return all(getattr(left, name) == getattr(right, name) for name in plain) and all(
-        same_reading(one, two) for one, two in zip(*entries, strict=True)
-    )
+from tests.sources.same import same
 
 
 def full() -> Snapshot:

@@ -11,7 +11,7 @@ from rescheduler.sources.kubernetes.decode import Sharing
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.kubernetes.transport import Answer, Connection
 from tests.fakes.apiserver import FakeServer, Fault
-from tests.sources.test_kubernetes_surroundings import names, read, server
+from tests.sources.surroundings import names, read, server
 
 __all__ = ["server"]
 

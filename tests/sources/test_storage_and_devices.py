@@ -8,9 +8,9 @@ import msgspec
 
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.recording import load, save
+from tests.sources.connected import connected
 from tests.sources.objects import CANARY, Api, named, node, pod
-from tests.sources.test_kubernetes import connected
-from tests.sources.test_recording import same
+from tests.sources.same import same
 
 STORAGE, DEVICES = "/apis/storage.k8s.io/v1", "/apis/resource.k8s.io/v1"
 LATER = [

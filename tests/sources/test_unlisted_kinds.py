@@ -25,9 +25,9 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     POD,
 )
 from rescheduler.sources.recording import load, save
+from tests.sources.connected import NODES, PODS, connected, small
 from tests.sources.objects import Api, node, pod, refusal
 from tests.sources.server import Reply, Request
-from tests.sources.test_kubernetes import NODES, PODS, connected, small
 
 DEVICES = {"DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice"}
 RULE, RULES = "DeviceTaintRule", LISTS["device_taint_rules"].path

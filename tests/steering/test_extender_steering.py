@@ -19,7 +19,7 @@ from rescheduler.runtime.servers.extender.protocol import ExtenderArgs
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage
 from tests.fakes.steering import TABLE_KEY
-from tests.steering.test_confirming import NODES, Extending, stage
+from tests.steering.extending import NODES, Extending, stage
 
 __all__ = ["stage"]
 

@@ -25,7 +25,7 @@ from rescheduler.steering.steering import Steering
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import spread
-from tests.steering.test_confirming import Extending, stage
+from tests.steering.extending import Extending, stage
 
 __all__ = ["stage"]
 

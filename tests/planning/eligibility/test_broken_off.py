@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from tests.cluster import NOW
-from tests.planning.eligibility.test_back_off import COOL, cluster, code, past, verdict
+from tests.planning.eligibility.back_off import COOL, cluster, code, past, verdict
 
 
 def intended(before: Snapshot, ago: timedelta, app: str = "web", **changed: Any) -> PastMove:

@@ -1,7 +1,6 @@
 """One case and more for every code that makes a pod ineligible."""
 
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -15,8 +14,8 @@ from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from tests.cluster import NOW
 from tests.planning.cases import Case, settled
+from tests.planning.eligibility.jobs import Change, failure_policy, job
 
-Change = Callable[[Case], Any]
 LATELY = (NOW - timedelta(seconds=30)).isoformat()
 LOCAL = {"hostPath": {"path": "/var"}}
 
@@ -44,14 +43,6 @@ def label(name: str, value: str = "true") -> Change:
 
 def both(*changes: Change) -> Change:
     return lambda case: [each(case) for each in changes]
-
-
-def job(**spec: Any) -> Change:
-    return lambda case: case.own("Job", **spec)
-
-
-def failure_policy(action: str, on: str = "DisruptionTarget") -> dict[str, Any]:
-    return {"podFailurePolicy": {"rules": [{"action": action, "onPodConditions": [{"type": on}]}]}}
 
 
 IGNORED = failure_policy("Ignore")["podFailurePolicy"]["rules"][0]

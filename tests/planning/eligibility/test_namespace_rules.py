@@ -11,7 +11,7 @@ from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests.cases import every
 from tests.cluster import NOW, deployment
-from tests.planning.eligibility.test_replacement_checks import (
+from tests.planning.eligibility.templates import (
     HOUR,
     TOLERATION,
     Json,

@@ -11,7 +11,7 @@ from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.planning.eligibility.eligibility import refusal
 from tests.cluster import NOW, controller, pod
 from tests.planning.cases import Case, settled
-from tests.planning.eligibility.test_eligibility import failure_policy, job
+from tests.planning.eligibility.jobs import failure_policy, job
 
 
 def run_by(case: Case, *kinds: str, read: bool = True) -> list[Owner]:

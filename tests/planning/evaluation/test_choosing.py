@@ -17,21 +17,12 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.unsteered import unsteered
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.model import SchedulerModel
 from tests import cluster
-from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
+from tests.planning.evaluation.steered import FREE, steered
+from tests.planning.scenarios import coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
-
-FREE = SWIFT.model_copy(update={"movesPerCycle": 1000, "movesPerWorkload": 1000})
-
-
-def steered(by: str = "AdmissionPolicy", strength: str = "Prefer", **more: Any) -> Limits:
-    steering = {"steering": {"by": by, "strength": strength}}
-    return Limits.model_validate(
-        {**FREE.model_dump(mode="json", exclude={"kind", "name"}), **steering, **more}
-    )
 
 
 def loops(world: World) -> tuple[int, list[str]]:

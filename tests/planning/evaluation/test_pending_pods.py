@@ -1,52 +1,12 @@
 """Pending pods that want the same room hold a move; others do not."""
 
-from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
-from msgspec import structs
 
-from rescheduler.kube.objects import Condition, Pod
-from rescheduler.model.moves.plan import Plan
 from rescheduler.runtime.exit_codes import exit_code
-from tests.cluster import NOW, pod
-from tests.planning.scenarios import GPU, hot_gpus
-
-
-def outcome(pending: Pod, *others: Pod, mine: int = 0) -> Plan:
-    """The plan while such a pod is Pending and our pods have priority `mine`."""
-    world = hot_gpus()
-    for each in world.snapshot.pods:
-        each.spec.priority = mine
-    world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, *others, pending])
-    world.measure()
-    made = world.plan()
-    assert bool(made.moves) != ("GRD008" in made.totals.refused)
-    return made
-
-
-def waiting(
-    *,
-    priority: int = 0,
-    gpus: str = "1",
-    tried: bool = False,
-    age: float = 60.0,
-    name: str = "new",
-    on: str = "",
-    **spec: Any,
-) -> Pod:
-    """A pod of that many seconds; tried: whether a scheduler says that it finds no node for it."""
-    pending = pod(name, on, requests={GPU: gpus, "cpu": "1"}, labels={"app": "new"}, **spec)
-    pending.spec.priority = priority
-    created = NOW - timedelta(seconds=age)
-    said = Condition(type="PodScheduled", status="False", reason="Unschedulable")
-    return structs.replace(
-        pending,
-        metadata=structs.replace(pending.metadata, creationTimestamp=created),
-        status=structs.replace(pending.status, conditions=[said] if tried else []),
-    )
-
+from tests.cluster import pod
+from tests.planning.evaluation.pending import codes, outcome, waiting
 
 AWAY = {
     "nodeAffinity": {
@@ -58,11 +18,6 @@ AWAY = {
     }
 }
 """No node has this label."""
-
-
-def codes(mine: int = 0, **pending: Any) -> set[str]:
-    """The codes of all refusals while such a pod is Pending."""
-    return set(outcome(waiting(**pending), mine=mine).totals.refused)
 
 
 def test_a_pending_pod_of_the_same_priority_holds_moves_to_its_room() -> None:

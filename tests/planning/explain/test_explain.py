@@ -23,7 +23,7 @@ from rescheduler.reporting.explain.words import TITLES
 from tests.cluster import NOW, node, pod, snapshot
 from tests.planning.full_cluster import full_cluster, index, working_copy
 from tests.planning.gang_worlds import FREE, in_one_rack
-from tests.planning.test_gangs import scattered
+from tests.planning.scattered_gang import scattered
 from tests.runtime.skewed import skewed, spread
 
 HEADER = Header(cluster=ClusterRef(uid="c"), taken=NOW)

@@ -10,27 +10,19 @@ import pytest
 
 from rescheduler.kube.controllers import Owner, ToldCondition
 from rescheduler.kube.gangs import GangObject
-from rescheduler.kube.objects import ObjectMeta, OwnerReference, Taint
+from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.cluster.snapshot import Undecodable
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.limits import Limits
 from tests.cluster import NOW, controller, pod
 from tests.fakes import kueue
+from tests.planning.limits.unready import skew, unready
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 
 
 def limits(**changed: Any) -> Limits:
     return SWIFT.model_copy(update=changed)
-
-
-def unready(world: World, count: int) -> None:
-    """The last so many nodes are no longer Ready, and have the taint that comes with it."""
-    for node in world.snapshot.nodes[-count:]:
-        node.spec.taints = [Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule")]
-        node.status.conditions = [
-            msgspec.structs.replace(each, status="Unknown") for each in node.status.conditions or []
-        ]
 
 
 def lost(world: World, ready: int = 5, **changed: Any) -> None:
@@ -145,10 +137,6 @@ def made_anew(world: World, *jobs: str, ready: int = 1) -> None:
         snapshot, controllers=[*snapshot.controllers, *made], pods=[*snapshot.pods, *pods]
     )
     world.measure()
-
-
-def skew(world: World, seconds: float) -> None:
-    world.snapshot = replace(world.snapshot, clock_skew=seconds)
 
 
 def left(world: World, gone: timedelta, grace: int | None) -> None:

@@ -11,12 +11,8 @@ from rescheduler.kube.pods.quota_scopes import counts
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
-from tests.planning.limits.test_budgets import cluster, code, spent
-
-QUOTA = {
-    "metadata": {"name": "q", "namespace": "default"},
-    "status": {"hard": {"requests.cpu": "8", "pods": "20"}, "used": {"requests.cpu": "6500m"}},
-}
+from tests.planning.limits.budgets import cluster, code, spent
+from tests.planning.limits.quotas import QUOTA
 
 
 def test_a_quota_needs_room_for_the_replacement_beside_the_old_pod() -> None:

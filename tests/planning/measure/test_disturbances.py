@@ -11,22 +11,8 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.groups import PATIENCE
 from tests.cluster import controller, pod
+from tests.planning.measure.disturbances import POD, gain, unknown
 from tests.planning.measure.laboratory import Laboratory
-
-POD = "pod-default-p0-0"
-"""Of workload w0 on hot node n0; the others of w0 are on five other hot nodes and a cold one."""
-
-
-def gain(move: PastMove) -> float:
-    assert move.gain is not None
-    assert move.gain.problem == ""
-    return move.gain.measured["even"]
-
-
-def unknown(move: PastMove) -> str:
-    assert move.gain is not None
-    assert not move.gain.measured
-    return move.gain.problem
 
 
 def test_nothing_is_measured_before_the_windows_have_passed() -> None:

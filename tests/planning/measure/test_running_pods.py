@@ -21,8 +21,8 @@ from rescheduler.policies.numa.policy import Numa
 from rescheduler.policytest.topologies import topology
 from tests.cluster import NOW, deployment, node, reading, snapshot
 from tests.policies.device_drawing import held, user
-from tests.policies.numa import test_numa_devices
-from tests.policies.numa.test_numa_devices import both
+from tests.policies.numa import devices as test_numa_devices
+from tests.policies.numa.devices import both
 from tests.policies.numa_drawing import GPU, guaranteed
 
 SPLIT = [("node-0", {GPU: "1"}), ("node-1", {GPU: "1"})]

@@ -13,8 +13,8 @@ from rescheduler.model.moves.gains import Gain
 from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.policies.base import NodeMatch
 from tests.cluster import node
+from tests.planning.measure.disturbances import POD, gain, unknown
 from tests.planning.measure.laboratory import EVEN, Laboratory
-from tests.planning.measure.test_disturbances import POD, gain, unknown
 
 GPU = EVEN.model_copy(update={"nodes": NodeMatch(labels=Selector(matchLabels={"pool": "gpu"}))})
 

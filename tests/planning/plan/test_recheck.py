@@ -1,6 +1,5 @@
 """A planned move is checked again on a fresh snapshot before it is made."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,28 +11,17 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck
+from tests.planning.plan.rechecks import (
+    Change,
+    calm,
+    cordon_source,
+    gone,
+    node_of,
+    nothing,
+    verdict,
+)
 from tests.planning.scenarios import hot_gpus
 from tests.planning.world import World
-
-Change = Callable[[World, PlannedMove], None]
-
-
-def verdict(change: Change, which: int = 0) -> str:
-    """The code of the re-check of one move of the plan, after something has changed."""
-    world = hot_gpus()
-    made = world.plan()
-    move = made.moves[which]
-    change(world, move)
-    fresh = WorkingCopy(world.snapshot, world.policies, world.limits, world.history, plan=made.id)
-    answer = Recheck(fresh).check(move)
-    if isinstance(answer, PlannedMove):
-        return ""
-    assert answer.message
-    return answer.code
-
-
-def nothing(world: World, move: PlannedMove) -> None:
-    pass
 
 
 def pods(world: World, move: PlannedMove, **changed: object) -> None:
@@ -45,20 +33,6 @@ def pods(world: World, move: PlannedMove, **changed: object) -> None:
     world.measure()
 
 
-def gone(world: World, move: PlannedMove) -> None:
-    rest = [each for each in world.snapshot.pods if each.metadata.uid != move.pod.uid]
-    world.snapshot = replace(world.snapshot, pods=rest)
-    world.measure()
-
-
-def node_of(world: World, name: str) -> int:
-    return world.snapshot.node_index[name]
-
-
-def cordon_source(world: World, move: PlannedMove) -> None:
-    world.snapshot.nodes[node_of(world, move.source)].spec.unschedulable = True
-
-
 def annotate(world: World, move: PlannedMove) -> None:
     index = world.snapshot.pod_index[move.pod.uid]
     note = {"karpenter.sh/do-not-disrupt": "true"}
@@ -68,11 +42,6 @@ def annotate(world: World, move: PlannedMove) -> None:
 def spend_budget(world: World, move: PlannedMove) -> None:
     for each in world.snapshot.budgets:
         each.status.disruptionsAllowed = 0
-
-
-def calm(world: World, move: PlannedMove) -> None:
-    world.use = dict.fromkeys(world.use, 0.1)
-    world.measure()
 
 
 def fill_up(world: World, move: PlannedMove) -> None:

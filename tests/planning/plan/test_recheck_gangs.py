@@ -15,9 +15,9 @@ from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.policies.limits import Limits
 from tests.cluster import budget
 from tests.planning.gang_worlds import FREE, in_one_rack, planned
-from tests.planning.test_gangs import scattered
-from tests.planning.test_kueue_gangs import cluster as queued
-from tests.planning.test_kueue_gangs import state
+from tests.planning.kueue_gangs import cluster as queued
+from tests.planning.kueue_gangs import state
+from tests.planning.scattered_gang import scattered
 
 LIMITS = Limits.model_validate(FREE | {"gangs": "Whole", "movesPerWorkload": 9})
 

@@ -15,7 +15,7 @@ from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.locality.policy import Locality
 from tests.picture import picture
-from tests.planning.evaluation.test_choosing import steered
+from tests.planning.evaluation.steered import steered
 
 
 def gathering(

@@ -15,7 +15,7 @@ from tests.bench.bench_optimum import planned as drawn_plan
 from tests.bench.drawn_load import drawn
 from tests.bench.optimum import optimum
 from tests.planning.scenarios import SWIFT, hot_gpus
-from tests.planning.search.test_chains import full, planned
+from tests.planning.search.chains import full, planned
 
 
 def found(limits: Limits = SWIFT, **given: Any) -> SearchResult:

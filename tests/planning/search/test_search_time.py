@@ -20,10 +20,11 @@ from rescheduler.planning.search.strategy import Proposal
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from tests.cluster import budget, deployment, node, pod, snapshot
+from tests.cluster import node, snapshot
 from tests.planning import gang_worlds as ganged
-from tests.planning.search import test_chains as chained
-from tests.planning.search import test_rooms as roomy
+from tests.planning.search import chains as chained
+from tests.planning.search import rooms as roomy
+from tests.planning.search.stuck_clusters import CHAINS, stuck
 
 LATE = 1
 """Seconds that what is under way may take when the time is up."""
@@ -67,29 +68,6 @@ def spread_out() -> Snapshot:
     return ganged.cluster([*small, *large], ganged.ring(where, least=8, likes="r9"))
 
 
-def stuck(pairs: int) -> Snapshot:
-    """So many pods that must be where another one is, which nobody has room for."""
-    nodes, pods, owners, budgets = [], [], [], []
-    for number in range(pairs):
-        nodes += [
-            node(f"slow-{number}", allocatable={"cpu": "4"}),
-            node(f"fast-{number}", allocatable={"cpu": "4"}, labels={"disk": f"ssd-{number}"}),
-        ]
-        for name, on, cpu in (("ssd", "slow", "4"), ("hdd", "fast", "3")):
-            made = deployment(f"{name}-{number}", replicas=1)
-            owners += list(made)
-            selector = {"disk": f"ssd-{number}"} if name == "ssd" else {}
-            pods.append(
-                pod(f"{name}-{number}-0", f"{on}-{number}", owner=made[1],
-                    labels={"app": f"{name}-{number}"}, requests={"cpu": cpu},
-                    nodeSelector=selector)
-            )  # fmt: skip
-            budgets.append(budget(f"{name}-{number}", f"{name}-{number}", allowed=2, healthy=2))
-    nodes.append(node("hub", allocatable={"cpu": "3"}))
-    return snapshot(nodes, pods, controllers=owners, budgets=budgets)
-
-
-CHAINS = Limits.model_validate(chained.FREE | chained.STEERED)
 ROOMS = Limits.model_validate(roomy.FREE)
 GANGS = Limits.model_validate(ganged.FREE | {"gangs": "Whole"})
 WORLDS = {

@@ -21,10 +21,10 @@ from rescheduler.policies.limits import Limits
 from tests.bench.bench_better import filled
 from tests.draws import tries
 from tests.planning.gpu_worlds import whole_gpus
-from tests.planning.improve.test_better import STEERED, beaten
+from tests.planning.improve.beaten import STEERED, beaten
 from tests.planning.random_worlds import FREE
-from tests.planning.search.test_chains import RULES
-from tests.planning.search.test_search_time import CHAINS, stuck
+from tests.planning.search.chains import RULES
+from tests.planning.search.stuck_clusters import CHAINS, stuck
 from tests.planning.world import World
 
 MANY = 1_000_000

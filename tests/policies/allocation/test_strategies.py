@@ -14,7 +14,7 @@ from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
-from tests.planning.test_packing import FULL_FIRST, LIMITS
+from tests.planning.packing import FULL_FIRST, LIMITS
 
 NOTE = "rescheduler.io/request-targets"
 CPU: Any = [{"resource": "cpu", "target": "80%"}]

@@ -21,8 +21,8 @@ from rescheduler.policies.shared.demand import Demand, Devices, demand
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import picture
 from tests.policies import kit
+from tests.policies.conformance import _run
 from tests.policies.drawn import SHARE
-from tests.policies.test_conformance import _run
 
 GPU = "nvidia.com/gpu"
 

@@ -1,8 +1,5 @@
 """Room for a gang is evaluated as a whole: no two pods count on one place, all or nothing."""
 
-import itertools
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,50 +7,11 @@ from hypothesis import strategies as st
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.fragmentation.policy import Fragmentation
-from rescheduler.policies.fragmentation.term import FragmentationTerm
-from rescheduler.policies.match import Match
 from rescheduler.policies.shared.demand import Devices, demand
-from tests.cluster import controller, deployment, pod, snapshot
+from tests.cluster import deployment, pod, snapshot
 from tests.draws import tries
 from tests.picture import picture, proposed
-
-GPU = "nvidia.com/gpu"
-ROOM: Any = {"namespaces": ["gangs"]}
-POLICY = Fragmentation(name="f", match=Match(all=True), resources=[], room=ROOM)
-
-Shape = tuple[int, int, str]
-"""How many pods, the GPUs of each, and the pool that they select, if any."""
-
-
-def asking(before: Snapshot, gangs: dict[str, list[Shape]], kind: str = "Job") -> Snapshot:
-    """The cluster with these gangs' pods Pending."""
-    pods, owners = [], []
-    for name, shapes in gangs.items():
-        made = deployment(name, namespace="gangs") if kind == "Deployment" else None
-        owner = made[1] if made else controller(kind, name, namespace="gangs")
-        owners += list(made) if made else [owner]
-        numbers = itertools.count()
-        for count, gpus, pool in shapes:
-            pods += [
-                pod(
-                    f"{name}-{next(numbers)}",
-                    namespace="gangs",
-                    owner=owner,
-                    requests={"cpu": "1", GPU: str(gpus)},
-                    labels={"app": name},
-                    nodeSelector={"pool": pool} if pool else {},
-                )
-                for _ in range(count)
-            ]
-    controllers = [*before.controllers, *owners]
-    return snapshot(before.nodes, [*before.pods, *pods], controllers=controllers)
-
-
-def term(before: Snapshot) -> FragmentationTerm:
-    made = POLICY.compile(before)
-    assert isinstance(made, FragmentationTerm), made
-    return made
+from tests.policies.fragmentation.gang_places import GPU, POLICY, asking, term
 
 
 def test_two_shapes_do_not_count_on_one_free_node() -> None:

@@ -8,7 +8,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.policies.fragmentation.whole_gangs import WholeGangs
 from tests.draws import tries
 from tests.picture import picture
-from tests.policies.fragmentation.test_gang_places import GPU, asking, term
+from tests.policies.fragmentation.gang_places import GPU, asking, term
 
 GANGS = st.lists(
     st.dictionaries(st.integers(0, 2), st.integers(1, 4), min_size=1), min_size=1, max_size=4

@@ -16,7 +16,7 @@ from rescheduler.policies.locality.term import LocalityTerm
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed
 from tests.policies import kit
-from tests.policies.test_conformance import _run
+from tests.policies.conformance import _run
 
 WEB: Any = {"labels": {"matchLabels": {"app": "web"}}}
 DB = {"labels": {"matchLabels": {"app": "db"}}}

@@ -18,7 +18,7 @@ from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed
 from tests.policies import kit
-from tests.policies.test_conformance import _run
+from tests.policies.conformance import _run
 
 WEB = {"labels": {"matchLabels": {"app": "web"}}}
 DB = {"labels": {"matchLabels": {"app": "db"}}}

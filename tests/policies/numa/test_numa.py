@@ -17,46 +17,14 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
-from rescheduler.policies.numa.policy import Numa
-from rescheduler.policies.numa.term import NumaTerm
 from rescheduler.policies.spread.policy import Spread
-from rescheduler.policytest.topologies import topology
-from tests.cluster import deployment, node, reading, snapshot
+from tests.cluster import reading
+from tests.policies.numa.zones import SPLIT, bound, cluster, numa, two_zones
 from tests.policies.numa_drawing import GPU, guaranteed
-
-SPLIT = [("node-0", {GPU: "1"}), ("node-1", {GPU: "1"})]
-
-
-def numa(**spec: Any) -> Numa:
-    return Numa(name="zones", **{"nodes": {"all": True}, "match": {"all": True}, **spec})
-
-
-def cluster(*topologies: NodeResourceTopology, pods: list[Pod], **more: Any) -> Snapshot:
-    """Nodes of 8 GPUs for every topology, and n9 without one."""
-    room = {GPU: "8", "cpu": "32", "memory": "128Gi"}
-    names = [*(each.metadata.name for each in topologies), *more.pop("beside", [])]
-    return snapshot(
-        [node(name, allocatable=room) for name in names],
-        pods,
-        controllers=deployment("train"),
-        topologies=list(topologies),
-        **more,
-    )
-
-
-def bound(before: Snapshot, policy: Numa | None = None) -> NumaTerm:
-    made = (policy or numa()).compile(before)
-    assert isinstance(made, NumaTerm), made
-    return made
 
 
 def planned(before: Snapshot, *policies: Any) -> Plan:
     return plan(before, policy_set(list(policies), Limits()), History(), mode="Enforce")
-
-
-def two_zones(name: str, *free: float, policy: str = "best-effort") -> NodeResourceTopology:
-    zones = [{GPU: (4.0, each), "cpu": (16.0, 16.0), "memory": (64e9, 64e9)} for each in free]
-    return topology(name, *zones, policy=policy)
 
 
 def trio(**kinds: Any) -> list[Pod]:

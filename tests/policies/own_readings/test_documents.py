@@ -15,39 +15,7 @@ from rescheduler.policies.own_readings.document import preset_of
 from rescheduler.policies.own_readings.shipped import PRESETS
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.catalog import CATALOG
-
-QUEUE = """\
-apiVersion: rescheduler.io/v1alpha1
-kind: Readings
-metadata: {name: serving}
-spec:
-  readings:
-    node.queue:
-      value: sum by (node) (avg_over_time(queue_length{$match}[$window]))
-      unit: count
-      capacity: {fixed: 100}
-    pod.queue:
-      value: sum by (namespace, pod) (avg_over_time(queue_length{$match}[$window]))
-      unit: count
----
-apiVersion: rescheduler.io/v1alpha1
-kind: Utilization
-metadata: {name: short-queues}
-spec:
-  nodes: {all: true}
-  match: {all: true}
-  targets:
-    own: {queue: {high: 80%}}
----
-apiVersion: rescheduler.io/v1alpha1
-kind: Health
-metadata: {name: heat}
-spec:
-  nodes: {all: true}
-  match: {all: true}
-  signs:
-    own: {node.gpu.temperature: 90, node.disk.space: 95%}
-"""
+from tests.policies.own_readings.queue_length import QUEUE
 
 
 def refused(folder: Path, text: str) -> str:

@@ -24,7 +24,7 @@ from rescheduler.runtime.parts import policies_in
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.recording import load, save
 from tests.picture import picture
-from tests.policies.own_readings.test_documents import QUEUE
+from tests.policies.own_readings.queue_length import QUEUE
 
 ALL = {"all": True}
 FOUR = """

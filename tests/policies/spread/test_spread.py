@@ -8,24 +8,11 @@ import pytest
 
 from rescheduler.documents.label_selector import Selector
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import move, picture, proposed, workloads
-
-ROOMY = Limits(
-    movesPerWorkload=10,
-    inFlightPerWorkload=10,
-    movesPerCycle=10,
-    movesPerNode=10,
-    movesPerNamespace=10,
-)
-"""Limits that no policy test reaches."""
-
-
-def spread(**spec: Any) -> Spread:
-    return Spread(name="s", match=Match(all=True), **spec)
+from tests.policies.spread.zones import ROOMY, ZONES, spread
 
 
 def term(text: str, **spec: Any) -> SpreadTerm:
@@ -205,7 +192,6 @@ def tiers(*constraints: Mapping[str, Any], **spec: Any) -> Spread:
     return Spread(name="s", match=Match(all=True), constraints=asked, **spec)
 
 
-ZONES = {"topologyKey": "topology.kubernetes.io/zone"}
 HOSTS = {"topologyKey": "kubernetes.io/hostname"}
 TWO_BY_TWO = """
     zone a | n1 | web web web web

@@ -8,7 +8,7 @@ from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.picture import picture, proposed
-from tests.policies.spread.test_spread import ROOMY, ZONES, spread
+from tests.policies.spread.zones import ROOMY, ZONES, spread
 
 EITHER = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web", "api"]}]}
 

@@ -15,7 +15,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from tests.picture import picture
 from tests.policies.utilization.loaded_pictures import altered, bound, packing
-from tests.policies.utilization.test_shared_gpus import fleet, term
+from tests.policies.utilization.shared_gpus import fleet, term
 
 WHEN = datetime(2026, 11, 21, 12, 5, tzinfo=UTC)
 HOT = packing(strategy="Relieve", targets={"cpu": {"high": "60%", "low": "50%"}})

@@ -16,8 +16,8 @@ from rescheduler.model.moves.plan import (
     Totals,
 )
 from rescheduler.reporting.formats.page import render_page
+from tests.reporting.hostile import read
 from tests.reporting.samples import SAMPLES, TAKEN, move, plan
-from tests.reporting.test_hostile import read
 
 CSS = (Path(rescheduler.reporting.__path__[0]) / "templates" / "report.css").read_text()
 

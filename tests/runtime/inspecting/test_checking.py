@@ -21,7 +21,7 @@ from rescheduler.reporting.phrasing import percent
 from rescheduler.reporting.reading_table import render_readings
 from rescheduler.runtime.inspecting.checking import answers, dead, idle, undefined, unheard
 from tests.picture import picture
-from tests.policies.own_readings.test_documents import QUEUE
+from tests.policies.own_readings.queue_length import QUEUE
 
 ALL = {"all": True}
 

@@ -24,10 +24,10 @@ from rescheduler.runtime.servers.webhook.presented import PATH, Own
 from rescheduler.runtime.servers.webhook.webhook import serve_webhook
 from rescheduler.runtime.settings import Settings
 from tests.runtime.servers.entries import NOW, entry, metadata
-from tests.runtime.servers.extender.test_securing import NAME, client
-from tests.runtime.servers.extender.test_securing import NOW as TODAY
-from tests.runtime.servers.webhook.test_admission import review
-from tests.runtime.servers.webhook.test_certificates import Stored
+from tests.runtime.servers.extender.authority import NAME, client
+from tests.runtime.servers.extender.authority import NOW as TODAY
+from tests.runtime.servers.webhook.reviews import review
+from tests.runtime.servers.webhook.stored_pair import Stored
 
 NODES = ["n1", "n2"]
 ANYWHERE = ["0.0.0.0:8443", ":8443", "[::]:8443", "10.0.0.1:8443", "example.org:8443"]

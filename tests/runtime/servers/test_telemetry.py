@@ -12,18 +12,8 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers.telemetry import Telemetry
+from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import hot, parts, skewed, spread
-
-
-def lines(telemetry: Telemetry) -> dict[str, float]:
-    return {
-        name: float(value)
-        for name, value in (
-            line.rsplit(" ", 1)
-            for line in telemetry.text().decode().splitlines()
-            if not line.startswith("#")
-        )
-    }
 
 
 def test_counters_exist_before_anything_was_counted() -> None:

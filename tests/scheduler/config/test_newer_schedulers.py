@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.scheduler.config.schedulers import Schedulers
 from tests.policies.scheduler_documents import USUAL
-from tests.scheduler.config.test_schedulers import agreed, complete, observed
+from tests.scheduler.config.observed import agreed, complete, observed
 
 
 def reported(profile: dict[str, Any], **more: Any) -> Schedulers:

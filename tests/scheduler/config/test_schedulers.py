@@ -9,22 +9,16 @@ import yaml
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
-from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import scheduler_from_document
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.scheduler.config.schedulers import Schedulers, digest, schedulers_of
+from rescheduler.scheduler.config.schedulers import digest, schedulers_of
 from rescheduler.scheduler.profile import Profile
 from rescheduler.sources.policy_files import load_policies
-from tests.cluster import node, snapshot
 from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
-
-
-def cluster(version: str = "v1.36.3", **changed: Any) -> Snapshot:
-    made = snapshot([node("a")], [])
-    return replace(made, cluster=Cluster(uid="1", version=version), **changed)
+from tests.scheduler.config.observed import agreed, cluster, complete, observed, plugins
 
 
 def declared(**spec: Any) -> Scheduler:
@@ -34,19 +28,6 @@ def declared(**spec: Any) -> Scheduler:
 def configured(*profiles: dict[str, Any], **more: Any) -> dict[str, Profile]:
     made = declared(configuration=configuration(*profiles, **more))
     return schedulers_of(cluster(), [made]).profiles
-
-
-def plugins(**points: Any) -> dict[str, Any]:
-    """`score={"on": {"A": 3}, "off": ["B"]}` as a profile of the default scheduler."""
-    return {
-        "plugins": {
-            point: {
-                "enabled": [{"name": n, "weight": w} for n, w in each.get("on", {}).items()],
-                "disabled": [{"name": name} for name in each.get("off", ())],
-            }
-            for point, each in points.items()
-        }
-    }
 
 
 def test_without_a_word_the_default_scheduler_has_the_versions_default_profile() -> None:
@@ -221,23 +202,6 @@ def test_the_key_of_an_extender_is_never_written_out() -> None:
     secret = {"urlPrefix": URL, "tlsConfig": {"keyData": "c2VjcmV0"}}
     made = declared(configuration=configuration({}, extenders=[secret]))
     assert "c2VjcmV0" not in str(to_document(made))
-
-
-def observed(*profiles: dict[str, Any], **more: Any) -> ObservedScheduler:
-    whole = configuration(*profiles, **more.pop("whole", {}))
-    found: dict[str, Any] = {"version": "v1.36.3", "gates": {"NodeDeclaredFeatures": True}, **more}
-    return ObservedScheduler(url="https://10.0.0.5:10259", configuration=whole, **found)
-
-
-def complete(name: str = USUAL, **points: Any) -> dict[str, Any]:
-    """A profile as /configz reports it: every plugin by name."""
-    usual = default_profiles("v1.36.3")[USUAL]
-    every = {**dict.fromkeys(sorted(usual.filters), 0), **usual.weights}
-    return {"schedulerName": name, **plugins(multiPoint={"on": every}, **points)}
-
-
-def agreed(reported: ObservedScheduler, *documents: Scheduler) -> Schedulers:
-    return schedulers_of(cluster(scheduler=reported), documents)
 
 
 def test_configz_alone_is_followed() -> None:

@@ -18,8 +18,8 @@ from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import node, pod, snapshot
 from tests.planning.scenarios import hot_gpus
 from tests.policies.scheduler_documents import USUAL, document
-from tests.scheduler.config.test_schedulers import complete, observed
-from tests.scheduler.test_requests import two
+from tests.scheduler.config.observed import complete, observed
+from tests.scheduler.containers import two
 
 NEVER = [f"v1.{NEWEST + 1}.0", f"v1.{NEWEST + 2}.0-beta.0", "v1.99.0", "1.33.4-gke.1", "v1.33.0"]
 

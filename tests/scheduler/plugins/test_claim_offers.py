@@ -8,16 +8,11 @@ import pytest
 from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
+from tests.scheduler.plugins.mounts import mounts
 from tests.scheduler.storage import capacity, driver, ready, storage_class, unbound
 
 ZONE = "topology.kubernetes.io/zone"
 MADE = {"name": "x", "ephemeral": {"volumeClaimTemplate": {"spec": {"storageClassName": "late"}}}}
-
-
-def mounts(*names: str) -> dict[str, Any]:
-    return {
-        "volumes": [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in names]
-    }
 
 
 def three() -> list[Any]:

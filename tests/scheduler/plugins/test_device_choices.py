@@ -11,7 +11,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, pod
-from tests.scheduler.plugins.test_dynamic_resources import (
+from tests.scheduler.plugins.devices import (
     CLAIMS,
     DRIVER,
     cluster,

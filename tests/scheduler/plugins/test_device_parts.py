@@ -17,7 +17,7 @@ from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, pod
 from tests.draws import tries
-from tests.scheduler.plugins.test_dynamic_resources import (
+from tests.scheduler.plugins.devices import (
     CLAIMS,
     cluster,
     held,

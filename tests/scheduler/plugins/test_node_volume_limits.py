@@ -7,8 +7,8 @@ from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
-from tests.scheduler.plugins.test_claim_offers import mounts
-from tests.scheduler.plugins.test_volumes import claim
+from tests.scheduler.plugins.claims import claim
+from tests.scheduler.plugins.mounts import mounts
 from tests.scheduler.storage import attachment, csi_node, driver, ready
 
 

@@ -3,22 +3,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
+from rescheduler.kube.storage import PersistentVolume
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
+from tests.scheduler.plugins.claims import claim
 
 HOST = "kubernetes.io/hostname"
-
-
-def claim(name: str, *, phase: str = "Bound", modes: Any = ("ReadWriteOnce",)) -> Any:
-    return msgspec.convert(
-        {
-            "metadata": {"name": name, "namespace": "default"},
-            "spec": {"volumeName": f"pv-{name}", "accessModes": list(modes)},
-            "status": {"phase": phase},
-        },
-        PersistentVolumeClaim,
-    )
 
 
 def volume(name: str, *, host: str = "", labels: Any = None) -> Any:

@@ -9,24 +9,14 @@ import pytest
 from rescheduler.kube.pods.steered import steered_affinity
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.webhook.admission import answer
-from tests.runtime.servers.entries import NOW, entry, metadata
-
-AFFINITY = {"podAntiAffinity": {"unknown": 1}}
+from tests.runtime.servers.entries import NOW, entry
+from tests.runtime.servers.webhook.reviews import AFFINITY, review
 
 
 def entries(**more: Any) -> Entries:
     made = Entries(lambda: NOW)
     made.replace([entry(**more)])
     return made
-
-
-def review(uid: str = "r1", **more: Any) -> bytes:
-    pod = {
-        "metadata": msgspec.to_builtins(metadata(uid="", name="")),
-        "spec": {"affinity": AFFINITY},
-    }
-    request = {"uid": uid, "namespace": "web", "object": pod, "unknown": {}, **more}
-    return msgspec.json.encode({"apiVersion": "admission.k8s.io/v1", "request": request})
 
 
 def asked(some: Entries, body: bytes) -> dict[str, Any]:

@@ -5,7 +5,6 @@ import ssl
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 import urllib3
@@ -20,31 +19,10 @@ from rescheduler.runtime.servers.webhook.certificates import (
     make_certificate,
 )
 from rescheduler.runtime.servers.webhook.presented import FromFiles, Own
+from tests.runtime.servers.webhook.stored_pair import Stored
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 NAME = "rescheduler-webhook.rescheduler.svc"
-
-
-class Stored:
-    """A stored object that a rival may write first."""
-
-    def __init__(self, body: dict[str, Any] | None = None) -> None:
-        self.body = body
-        self.writes = 0
-        self.rival: dict[str, Any] | None = None
-
-    def read(self) -> dict[str, Any] | None:
-        return None if self.body is None else {**self.body}
-
-    def replace(self, body: dict[str, Any]) -> dict[str, Any] | None:
-        if self.rival is not None:
-            self.body, self.rival = self.rival, None
-            return None
-        self.writes += 1
-        self.body = body
-        return body
-
-    create = replace
 
 
 def own(secret: Stored, hooks: Stored, now: datetime = NOW) -> Own:

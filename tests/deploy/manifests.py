@@ -1,0 +1,51 @@
+"""What the overlays of the kustomization build."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.deploy.policies_configmap import ROOT
+
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
+OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
+ACTING, AUDITING = "rescheduler", "rescheduler-audit"
+
+
+def documents(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every object that kustomize would gather from a folder."""
+    said = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    for entry in [*said.get("resources", []), *said.get("components", [])]:
+        path = folder / entry
+        assert path.exists(), f"{folder}: {entry} does not exist"
+        if path.is_dir():
+            yield from documents(path)
+        else:
+            yield from (each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each)
+
+
+def overlay(name: str) -> list[dict[str, Any]]:
+    return list(documents(KUSTOMIZE / "overlays" / name))
+
+
+def rights(name: str) -> set[tuple[str, str, str, str]]:
+    """(role kind, resource, verb, names) of all that the overlay's account may do."""
+    roles = [each for each in overlay(name) if each["kind"] in ("ClusterRole", "Role")]
+    return {
+        (role["kind"], resource, verb, ",".join(rule.get("resourceNames", [])))
+        for role in roles
+        for rule in role["rules"]
+        for resource in rule.get("resources") or rule["nonResourceURLs"]
+        for verb in rule["verbs"]
+    }
+
+
+def pods(name: str) -> list[dict[str, Any]]:
+    found = []
+    for each in overlay(name):
+        if each["kind"] == "CronJob":
+            found.append(each["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+        elif each["kind"] == "Deployment":
+            found.append(each["spec"]["template"]["spec"])
+    return found
