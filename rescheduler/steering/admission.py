@@ -9,8 +9,8 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.steering.base import Means
 from rescheduler.steering.entries import NO_TABLE, Entries, no_table
-from rescheduler.steering.means import Means
 from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 
 

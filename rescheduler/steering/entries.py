@@ -17,7 +17,7 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.steering import MOST_NODES, Entry
 from rescheduler.model.problem import Problem
-from rescheduler.steering.means import SteeredMove, Writer, steered_moves
+from rescheduler.steering.base import SteeredMove, Writer, steered_moves
 from rescheduler.steering.missed import missed_before
 from rescheduler.steering.port import Port
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.kueue_ready import restarting
+from rescheduler.acting.in_effect import restarting
 from rescheduler.acting.run import DONE
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits

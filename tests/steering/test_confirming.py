@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from rescheduler.acting.in_effect import steered
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME, ExtenderLease
 from rescheduler.actions.steering.steering_format import read
@@ -23,7 +24,7 @@ from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.extender.answers import Answers, known_of
 from rescheduler.runtime.servers.extender.showing import Showing
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.extender import Extender
+from rescheduler.steering.means.extender import Extender
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import LEASES, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
@@ -209,7 +210,7 @@ def test_a_declared_weight_that_is_not_predicted_with_is_the_reason(
     )
     limits = Limits(minReplicas=1, steering=Steering(by="Extender"))
     given = policy_set([spread()], limits, (declared,))
-    _, notes = Process(stage, "a").actor().steering.ready(given)
+    _, notes = steered(given, Process(stage, "a").actor().steering)
     assert len(notes) == (weight != 2 and harmless)
     assert all("has weight 1, not 2" in note.message for note in notes)
 

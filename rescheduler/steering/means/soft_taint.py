@@ -18,7 +18,7 @@ from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.soft_taints import tainted_by_us
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.means import Means, SteeredMove, Writer, steered_moves
+from rescheduler.steering.base import Means, SteeredMove, Writer, steered_moves
 
 KNOWN_AFTER = 0.3
 """Seconds for kube-scheduler to hear of the taints before it hears of the replacement."""
@@ -107,6 +107,12 @@ class SoftTaint(Means):
 
     name = "SoftTaint"
     writer = NodeTaints
+    about = (
+        "the node that a replacement leaves, and others where it had better not go, bear a taint "
+        "PreferNoSchedule until it is placed; one after the other, and never for a gang."
+    )
+    taints = True
+    requires = False
     one_at_a_time = True
 
     def ready(self, _declared: Sequence[Scheduler]) -> Problem | None:

@@ -1,16 +1,18 @@
 """Steering by a scheduler extender, which `rescheduler extender` serves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
-from rescheduler.model.moves.steering import Followed
+from rescheduler.model.moves.steering import Followed, Strength
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.scheduler.config.schedulers import Verb, schedulers_of
+from rescheduler.steering.base import Means, SteeredMove
 from rescheduler.steering.entries import NO_TABLE, Entries, no_table
-from rescheduler.steering.means import Means, SteeredMove
 from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 
 SHOWN = timedelta(seconds=30)
@@ -33,6 +35,32 @@ class Extender(Means):
 
     name = "Extender"
     writer = Entries
+    about = (
+        "a scheduler of your own asks `rescheduler extender`, as that shows; Require only where "
+        "the scheduler looks at all nodes."
+    )
+    extends = True
+
+    @classmethod
+    def impossible(
+        cls, snapshot: Snapshot, declared: Sequence[Scheduler], strengths: Sequence[Strength]
+    ) -> Iterator[str]:
+        """Why no scheduler asks an extender for what these strengths need."""
+        nodes, schedulers = len(snapshot.nodes), schedulers_of(snapshot, declared)
+        for strength in strengths:
+            verb: Verb = "filterVerb" if strength == "Require" else "prioritizeVerb"
+            if not any(schedulers.asks(name, verb) for name in schedulers.known):
+                why = f"no configuration that is declared has a harmless extender with {verb}"
+                yield f"{why}, which {strength} needs"
+        if "Require" not in strengths:
+            return
+        sampling = [name for name in sorted(schedulers.known) if schedulers.sampled(name, nodes)]
+        if sampling:
+            yield (
+                f"of {nodes} nodes {', '.join(sampling)} asks it about a sample, so that Require "
+                "cannot be kept; use Prefer, unless percentageOfNodesToScore is 100, which a "
+                "document of kind Scheduler says"
+            )
 
     def ready(self, declared: Sequence[Scheduler]) -> Problem | None:
         """As declared it must weigh what is predicted; there must be a table, and an extender."""
