@@ -95,7 +95,7 @@ class Actor:
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
     steering: sends replacements to the nodes that the plan chose; it has a clock of its own.
-    kueue: the Workloads of Kueue; None where none may be stopped.
+    kueue: the Workloads of Kueue.
     warn: writes to the log.
     schedulers: the names of those that the plan knew.
     policies: all of the run, by whose readings moves are measured later.
@@ -120,9 +120,9 @@ class Actor:
     limits: Limits
     policies: Sequence[Policy]
     steering: Steering
+    kueue: KueueWorkloads
     pace: Pace = Pace()
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None
-    kueue: KueueWorkloads | None = None
     warn: Callable[..., None] = unwarned
     schedulers: Collection[str] = ()

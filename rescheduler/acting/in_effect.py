@@ -93,8 +93,6 @@ def restarting(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Probl
 
 
 def _refused(actor: Actor) -> str:
-    if actor.kueue is None:
-        return "nothing here stops Workloads"
     try:
         permitted = actor.kueue.permitted()
     except ActionError as error:

@@ -123,7 +123,7 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
     """
     if was_evicted(_seen(actor, move), move.podUid):
         return True
-    if not move.stops or actor.kueue is None:
+    if not move.stops:
         return False
     try:
         return was_stopped(actor.kueue.read(move.namespace, move.stops), move.stopsUid)

@@ -123,9 +123,6 @@ class Restart:
         stored.
         """
         first, began = moves[0], reader.now()
-        if reader.actor.kueue is None:
-            yield Step(first, problem("ACT021", "Nothing here stops Workloads."), began)
-            return
         reader.ready()
         try:
             queues = self._read_queues(reader.actor, moves, before)
@@ -193,14 +190,12 @@ class Restart:
     ) -> EvictionAnswer:
         """Delete the Workload as it was read."""
         workload = workload_of(read, moves[0].pod.namespace, self.stops)
-        if actor.kueue is None or workload is None:
+        if workload is None:
             raise ValueError("a gate has let through what cannot be stopped")
         return actor.kueue.restart(workload)
 
     def effect(self, actor: Actor, move: PlannedMove, _at: datetime) -> str:
         """What an unanswered request did, by the UID of the Workload; or ""."""
-        if actor.kueue is None:
-            return ""
         found = actor.kueue.read(move.pod.namespace, self.stops.name)
         return RESTARTED if was_stopped(found, self.stops.uid) else ""
 

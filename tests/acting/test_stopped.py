@@ -236,7 +236,6 @@ def test_a_fault_after_its_request_gives_no_budget_back(stage: Stage) -> None:
     def lost(_: object) -> EvictionAnswer:
         raise ObjectUnreadable("Workload ring cannot be decoded", "report it.")
 
-    assert actor.kueue is not None
     broken = replace(
         actor, kueue=cast("KueueWorkloads", SimpleNamespace(read=actor.kueue.read, restart=lost))
     )

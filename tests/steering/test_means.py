@@ -24,13 +24,12 @@ from rescheduler.policies.steering import Steering as Wanted
 from rescheduler.steering import means as folder
 from rescheduler.steering.base import Means
 from rescheduler.steering.means.soft_taint import SoftTaint
-from rescheduler.steering.port import Port
 from rescheduler.steering.registry import MEANS
 from rescheduler.steering.steering import Steering
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import spread
-from tests.steering.test_confirming import Extending, stage
+from tests.steering.test_confirming import LEASE_KEY, Extending, stage
 
 __all__ = ["stage"]
 
@@ -93,7 +92,7 @@ class Acting:
 
 def written(stage: Stage) -> bool:
     """Whether anything steers: an entry of the table, or a taint of ours."""
-    entries = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
+    entries = read(stage.world.objects.get(TABLE_KEY, {}).get("data") or {})[0]
     nodes = [each for key, each in stage.world.objects.items() if key[0] == "nodes"]
     taints = [taint["key"] for node in nodes for taint in node["spec"].get("taints") or ()]
     return bool(entries) or SOFT_TAINT.key in taints
@@ -136,15 +135,19 @@ def test_where_it_is_set_up_it_is_ready_and_confirmed(stage: Stage, means: type[
 def test_where_nothing_is_set_up_it_says_so_and_enters_nothing(
     stage: Stage, means: type[Means]
 ) -> None:
-    acting = Acting(stage, means)
-    steering = Steering(Port(clock=stage.now, locked=lambda: True, tainted_nodes=8))
+    acting, steering = Acting(stage, means), Steering(Process(stage, "b").steering_port())
+    del stage.world.objects[TABLE_KEY]
+    del stage.world.objects[LEASE_KEY]
+    stage.world.steers = stage.world.may_taint = False
     policies, (note,) = steered(wanting(means), steering)
     assert {policies.limits.steering_of(each).by for each in policies.policies} == {"None"}
     assert (note.code, f"steering.by {means.name}:" in note.message) == ("STR001", True)
     assert not_set_up(wanting(means), steering) == [note]
-    problem = steering.enter(acting.history, [acting.move])
-    assert problem is not None
-    assert problem.code == "STR001"
+    acting.history.moves = [acting.move]
+    assert acting.steering.enter(acting.history, [acting.move]) is not None
+    acting.move.refuse("ACT010", stage.now())
+    acting.steering.close([acting.move])
+    assert not written(stage)
 
 
 @ALL
