@@ -120,12 +120,18 @@ def test_what_is_worked_out_on_arrays_is_only_a_proposal(imports: grimp.ImportGr
     }
 
 
-def test_acting_knows_the_cluster_by_its_ports_alone(imports: grimp.ImportGraph) -> None:
+def test_acting_knows_the_cluster_by_what_it_is_given_alone(imports: grimp.ImportGraph) -> None:
     # What an eviction was answered, and what its pod shows, is data, and part of the port.
     data = {"rescheduler.actions.evict", "rescheduler.actions.seen_pod"}
     parts = imports.find_descendants("rescheduler.actions") - data
     importers = {each for part in parts for each in imports.find_modules_that_directly_import(part)}
+    # The parts that an actor is given are named in one place, and made by `live_actor`.
+    given = {f"rescheduler.actions.{name}" for name in ("kueue", "lease", "ledger")}
+    actor = "rescheduler.acting.actor"
+    named = imports.find_modules_directly_imported_by(actor)
+    assert {each for each in named if each.startswith("rescheduler.actions.")} == given | data
     assert {each for each in importers if not each.startswith("rescheduler.actions.")} == {
+        actor,
         "rescheduler.runtime.live_actor",
         "rescheduler.runtime.recalling",
         "rescheduler.runtime.resetting",

@@ -1,4 +1,4 @@
-"""Everything that acting needs from outside, as ports, so that a simulation can stand in for it."""
+"""Everything that acting needs from outside; the same parts run on a simulated API server."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,10 @@ from datetime import datetime
 from typing import Protocol
 
 from rescheduler.actions.evict import CALL_TIMEOUT, EvictionAnswer
+from rescheduler.actions.kueue import KueueWorkloads
+from rescheduler.actions.lease import Lease
+from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import SeenPod
-from rescheduler.kube.gangs import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
@@ -42,77 +44,6 @@ Recorder = Callable[[Record], None]
 
 def unrecorded(_record: Record) -> None:
     """Stands where no audit trail was asked for."""
-
-
-class Lock(Protocol):
-    """The right to act; `Lease` is the real one."""
-
-    @property
-    def held(self) -> bool:
-        """Whether it is ours."""
-        ...
-
-    def acquire(self) -> None:
-        """Take it, or raise LockHeld."""
-        ...
-
-    def start(self) -> None:
-        """Keep it from now on."""
-        ...
-
-    def valid_for(self, seconds: float) -> bool:
-        """Whether it stays ours for so many seconds, whatever happens."""
-        ...
-
-    def release(self) -> None:
-        """Give it back."""
-        ...
-
-
-class Records(Protocol):
-    """The durable history; `Ledger` is the real one."""
-
-    @property
-    def fence(self) -> int:
-        """The number of our lease transition."""
-        ...
-
-    @property
-    def paused(self) -> bool:
-        """Whether people hold all acting, as of the last read or write."""
-        ...
-
-    def open(self) -> History:
-        """Load, and begin our lease transition."""
-        ...
-
-    def load(self) -> History:
-        """Load again in the same lease transition."""
-        ...
-
-    def write(self, history: History) -> History:
-        """Store."""
-        ...
-
-    def intend(self, history: History) -> History:
-        """Store with new intents; raises LedgerFull where these do not fit."""
-        ...
-
-
-class Workloads(Protocol):
-    """The Workloads of Kueue; `KueueWorkloads` is the real one."""
-
-    def permitted(self) -> bool:
-        """Whether they may be deleted."""
-        ...
-
-    def read(self, namespace: str, name: str) -> GangObject | None:
-        """One as it is now, or None; raises SourceError."""
-        ...
-
-    def restart(self, workload: GangObject) -> EvictionAnswer:
-        """Delete this one as it was read, for Kueue to stop its job and to queue it anew."""
-        ...
 
 
 def unwarned(_said: str, **_values: str) -> None:
@@ -164,14 +95,14 @@ class Actor:
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
     steering: sends replacements to the nodes that the plan chose; it has a clock of its own.
-    kueue: the Workloads of Kueue; None where none may be stopped.
+    kueue: the Workloads of Kueue.
     warn: writes to the log.
     schedulers: the names of those that the plan knew.
     policies: all of the run, by whose readings moves are measured later.
     """
 
-    lease: Lock
-    ledger: Records
+    lease: Lease
+    ledger: Ledger
     observe: Callable[[], Snapshot]
     recheck: Callable[[Snapshot, History], Checks]
     pod: Callable[[str, str], SeenPod | None]
@@ -189,9 +120,9 @@ class Actor:
     limits: Limits
     policies: Sequence[Policy]
     steering: Steering
+    kueue: KueueWorkloads
     pace: Pace = Pace()
     record: Recorder = unrecorded
     demoted: Callable[[Problem], None] = lambda _: None
-    kueue: Workloads | None = None
     warn: Callable[..., None] = unwarned
     schedulers: Collection[str] = ()

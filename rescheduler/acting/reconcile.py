@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.replacements import follow
-from rescheduler.acting.trail_records import resolved
+from rescheduler.acting.trail_records import followed
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
@@ -100,11 +100,11 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
         return False
     if done:
         move.charge_late(now)
-        actor.record(resolved(move))
+        actor.record(followed(move))
         return True
     if overdue:
         move.give_back(now)
-        actor.record(resolved(move))
+        actor.record(followed(move))
         return True
     return False
 
@@ -123,7 +123,7 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
     """
     if was_evicted(_seen(actor, move), move.podUid):
         return True
-    if not move.stops or actor.kueue is None:
+    if not move.stops:
         return False
     try:
         return was_stopped(actor.kueue.read(move.namespace, move.stops), move.stopsUid)
@@ -154,7 +154,7 @@ def _charge_late(actor: Actor, move: PastMove) -> bool:
         return _charge_unread(actor, move, error)
     if done:
         move.charge_late(actor.clock())
-        actor.record(resolved(move))
+        actor.record(followed(move))
     return done
 
 
@@ -167,7 +167,7 @@ def _charge_unread(actor: Actor, move: PastMove, error: ObjectUnreadable) -> boo
     said = "an unanswered eviction counts as carried out, as its pod cannot be read"
     _warn(actor, said, move, error)
     move.charge_unread(actor.clock())
-    actor.record(resolved(move))
+    actor.record(followed(move))
     return True
 
 

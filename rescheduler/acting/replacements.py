@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.trail_records import followed, record_all, resolved
+from rescheduler.acting.trail_records import followed
 from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.pod_state import restarts
 from rescheduler.model.errors import ObjectUnreadable, SourceError
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.past_move import STAYS, UNANSWERED, PastMove, mark
+from rescheduler.model.moves.past_move import STAYS, PastMove, mark
 
 _OVERTIME = timedelta(minutes=5)
 """So long after its grace period an evicted pod counts as stuck."""
@@ -74,15 +74,13 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         key = (move.namespace, move.selector, name)
         if key not in lists:
             lists[key] = _listed(actor, *key)
-        was, before = _progress(move), (move.replacement, move.landedOn, move.state)
-        code = move.code
+        was, before = _progress(move), (move.landedOn, move.state, move.code)
         try:
             _look(actor, history, move, lists[key])
         except ObjectUnreadable as error:
             _lose_sight(actor, move, error)
-        if move.code != code and UNANSWERED in (move.code, code):
-            actor.record(resolved(move))
-        record_all(actor.record, followed(before, move))
+        if before != (move.landedOn, move.state, move.code):
+            actor.record(followed(move, was_on=before[0]))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
     return actor.steering.close(history.moves) or changed

@@ -6,7 +6,7 @@ Nothing here decides: what is read is judged by the gates, and what is answered 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 from msgspec import structs
 
@@ -54,47 +54,11 @@ class Step:
         return self.intent
 
 
-class Request(Protocol):
-    """How the moves of a unit are requested."""
-
-    together: ClassVar[bool]
-    """Whether one request is for all of them."""
-
-    def ordered(self, moves: Sequence[PlannedMove], seen: Snapshot) -> Sequence[PlannedMove]:
-        """The moves with what is predicted of them, where this decides who comes first."""
-        ...
-
-    def read(
-        self,
-        reader: Reader,
-        moves: Sequence[PlannedMove],
-        seen: Snapshot,
-        before: Snapshot | None = None,
-    ) -> Iterator[Step]:
-        """What each of them depends on, read now.
-
-        seen: the snapshot of the batch. before: what was read before the intents, once these are
-        stored.
-
-        Raises: as `Reader.read`.
-        """
-        ...
-
-    def send(
-        self, actor: Actor, plan: str, moves: Sequence[PlannedMove], read: Snapshot
-    ) -> EvictionAnswer:
-        """Send one request, once."""
-        ...
-
-    def effect(self, actor: Actor, move: PlannedMove, at: datetime) -> str:
-        """What an unanswered request of that time did, or ""; raises SourceError."""
-        ...
-
-
 class Evictions:
     """Each pod by a request of its own to the Eviction API."""
 
     together: ClassVar[bool] = False
+    """Whether one request is for all moves of a unit."""
 
     def ordered(self, moves: Sequence[PlannedMove], _seen: Snapshot) -> Sequence[PlannedMove]:
         """As they are: each replacement is made when its pod was evicted."""
@@ -107,7 +71,7 @@ class Evictions:
         _seen: Snapshot,
         _before: Snapshot | None = None,
     ) -> Iterator[Step]:
-        """One after the other."""
+        """What each of them depends on, one after the other. Raises: as `Reader.read`."""
         for move in moves:
             began = reader.now()
             yield Step(move, reader.read(move.pod.namespace, move.pod.name), began)
@@ -123,7 +87,7 @@ class Evictions:
         return actor.evict(exact, plan, actor.ledger.fence)
 
     def effect(self, actor: Actor, move: PlannedMove, at: datetime) -> str:
-        """By the UID of the pod."""
+        """What an unanswered request did, by the UID of the pod; or "". Raises: SourceError."""
         found = actor.pod(move.pod.namespace, move.pod.name)
         evicted = was_evicted(found, move.pod.uid) and not older(found, move.pod.uid, at)
         return CATALOG["ACT001"].sentence if evicted else ""
@@ -153,11 +117,12 @@ class Restart:
         seen: Snapshot,
         before: Snapshot | None = None,
     ) -> Iterator[Step]:
-        """What all of them depend on, in one snapshot."""
+        """What all of them depend on, in one snapshot. Raises: as `Reader.read`.
+
+        seen: the snapshot of the batch. before: what was read before the intents, once these are
+        stored.
+        """
         first, began = moves[0], reader.now()
-        if reader.actor.kueue is None:
-            yield Step(first, problem("ACT021", "Nothing here stops Workloads."), began)
-            return
         reader.ready()
         try:
             queues = self._read_queues(reader.actor, moves, before)
@@ -225,16 +190,18 @@ class Restart:
     ) -> EvictionAnswer:
         """Delete the Workload as it was read."""
         workload = workload_of(read, moves[0].pod.namespace, self.stops)
-        if actor.kueue is None or workload is None:
+        if workload is None:
             raise ValueError("a gate has let through what cannot be stopped")
         return actor.kueue.restart(workload)
 
     def effect(self, actor: Actor, move: PlannedMove, _at: datetime) -> str:
-        """By the UID of the Workload."""
-        if actor.kueue is None:
-            return ""
+        """What an unanswered request did, by the UID of the Workload; or ""."""
         found = actor.kueue.read(move.pod.namespace, self.stops.name)
         return RESTARTED if was_stopped(found, self.stops.uid) else ""
+
+
+Request = Evictions | Restart
+"""How the moves of a unit are requested."""
 
 
 def _with_queues(fresh: Snapshot, queues: Snapshot) -> Snapshot:

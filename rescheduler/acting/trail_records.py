@@ -3,30 +3,27 @@
 from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
+from msgspec import structs
 
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.calibration import likeliest
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
 from rescheduler.model.trails.trail import (
     Answer,
     Became,
     CycleEnd,
+    Followed,
     Guard,
     Input,
     Intent,
-    Landing,
-    Lost,
     Measured,
     Observed,
     Planned,
     PlannedStep,
     PolicyState,
-    Ready,
     Record,
-    Resolved,
     Verdict,
 )
 
@@ -93,26 +90,8 @@ def planned(plan: Plan) -> Iterator[Record]:
     for guard in plan.guards:
         yield Guard(code=guard.code, message=guard.message)
     for move in plan.moves:
-        yield PlannedStep(
-            plan=plan.id,
-            pod=move.pod,
-            owner=move.owner,
-            source=move.source,
-            mode=move.mode,
-            batch=move.batch,
-            landing=landing(move),
-            returns=move.returns,
-            unschedulable=move.unschedulable,
-            gain=move.gain,
-            disruption=move.disruption,
-            gains=move.gains,
-            reasons=move.reasons,
-        )
-
-
-def landing(move: PlannedMove) -> dict[str, float]:
-    """The probability of the likeliest nodes."""
-    return likeliest({share.node: share.probability for share in move.landing}, _NODES)
+        shown = {"landing": move.landing[:_NODES], "unsteered": move.unsteered[:_NODES]}
+        yield PlannedStep(plan=plan.id, move=structs.replace(move, **shown))
 
 
 def intent(move: PlannedMove, past: PastMove) -> Intent:
@@ -124,7 +103,7 @@ def intent(move: PlannedMove, past: PastMove) -> Intent:
         source=past.source,
         plan=past.plan,
         fence=past.fence,
-        landing=landing(move),
+        landing={share.node: share.probability for share in move.landing[:_NODES]},
     )
 
 
@@ -135,45 +114,33 @@ def answered(move: PlannedMove, plan: str, answer: EvictionAnswer) -> Answer:
     )
 
 
-def resolved(past: PastMove) -> Resolved:
-    """What an eviction without an answer turned out to be."""
+def followed(past: PastMove, was_on: str | None = None) -> Followed:
+    """What a look has found of this move.
+
+    was_on: the node of its replacement at the look before; None where that was not looked for.
+    """
+    predicted = None
+    if past.landedOn and was_on not in (None, past.landedOn):
+        predicted = past.landing.get(past.landedOn, 0.0)
     result: Result = "refused" if past.state == "refused" else "evicted"
-    if past.no_effect:
-        result = "unknown"
-    return Resolved(uid=past.podUid, plan=past.plan, result=result, code=past.code)
-
-
-def followed(was: tuple[str, str, str], past: PastMove) -> Iterator[Record]:
-    """What a replacement did since: was is its UID, its node and the move's state before."""
-    _, node, state = was
-    if past.landedOn and past.landedOn != node:
-        yield Landing(
-            uid=past.podUid,
-            plan=past.plan,
-            node=past.landedOn,
-            replacement=past.replacement,
-            predicted=past.landing.get(past.landedOn, 0.0),
-        )
-    if past.state == "ready" and state != "ready":
-        seconds = past.readySeconds or 0.0
-        yield Ready(uid=past.podUid, plan=past.plan, seconds=seconds, code=past.code)
-    if past.state == "lost" and state != "lost":
-        yield Lost(uid=past.podUid, plan=past.plan, code=past.code)
+    return Followed(
+        uid=past.podUid,
+        plan=past.plan,
+        result="unknown" if past.no_effect else result,
+        code=past.code,
+        state=past.state,
+        node=past.landedOn,
+        replacement=past.replacement,
+        predicted=predicted,
+        seconds=past.readySeconds,
+    )
 
 
 def measured(moves: Iterable[PastMove]) -> Iterator[Record]:
-    """What each of these moves has brought to each policy."""
+    """What each of these moves has brought."""
     for move in moves:
-        if move.gain is None:
-            continue
-        for name, got in move.gain.measured.items():
-            yield Measured(
-                uid=move.podUid,
-                plan=move.plan,
-                policy=name,
-                promised=move.gain.promised.get(name, 0.0),
-                measured=got,
-            )
+        if move.gain is not None:
+            yield Measured(uid=move.podUid, plan=move.plan, gain=move.gain)
 
 
 def ending(report: Report, code: int, verdict: Verdict) -> Iterator[Record]:

@@ -87,7 +87,7 @@ def name_of(move: PlannedMove) -> str:
 
 def _gang(moves: tuple[PlannedMove, ...]) -> Unit:
     stops = moves[0].stops
-    request: Request = Evictions() if stops is None else Restart(stops)
+    request = Evictions() if stops is None else Restart(stops)
     return Unit(moves=moves, request=request, whole=True, role=f" of {moves[0].group}")
 
 

@@ -16,16 +16,16 @@ from rescheduler.model.trails.trail import (
     Answer,
     CycleEnd,
     CycleStart,
+    Followed,
     Intent,
     Record,
     Repaired,
-    Resolved,
     digest_of_line,
     read_entry,
 )
 from rescheduler.model.trails.trail_line import make_line
 
-_DURABLE = (Intent, Answer, Resolved, CycleEnd)
+_DURABLE = (Intent, Answer, Followed, CycleEnd)
 """Records that are on the disk, not only on their way there, when the next thing happens."""
 
 MOST_WAITING = 10_000

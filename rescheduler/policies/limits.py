@@ -17,12 +17,12 @@ from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.moves.calibration import MOST_WORKLOADS
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
-from rescheduler.model.moves.steering import TAINTING
 from rescheduler.policies.base import Policy
 from rescheduler.policies.marks import AvoidedNode, believed
 from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
 from rescheduler.policies.steering import Steering
+from rescheduler.steering.registry import TAINTING
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that are never touched: Kubernetes' own."""

@@ -1,13 +1,22 @@
 """Steering, as operators write it in the Limits and in policies."""
 
+from typing import TYPE_CHECKING, Literal
+
 from pydantic import Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
-from rescheduler.model.moves.steering import TRAITS, MeansName, Strength
+from rescheduler.model.moves.steering import Strength
+from rescheduler.steering.registry import MEANS
 
-_ABOUT = " ".join(f"{row.name}: {row.about}" for row in TRAITS.values())
-_LIMITED = [row.name for row in TRAITS.values() if not row.requires]
+if TYPE_CHECKING:
+    MeansName = str
+else:
+    MeansName = Literal["None", *MEANS]
+"""The name of a means; None: replacements go where the scheduler puts them."""
+
+_ABOUT = " ".join(f"{means.name}: {means.about}" for means in MEANS.values())
+_LIMITED = [means.name for means in MEANS.values() if not means.requires]
 _ONLY_PREFER = " ".join(f"{name} can only Prefer." for name in _LIMITED)
 
 
@@ -16,7 +25,8 @@ class Steering(Strict):
 
     by: MeansName = Field(
         "None",
-        description=f"None: replacements go where the scheduler puts them. {_ABOUT}",
+        description=f"None: replacements go where the scheduler puts them. {_ABOUT} "
+        "Each needs its component of deploy/.",
     )
     strength: Strength = Field(
         "Prefer",
@@ -32,7 +42,7 @@ class Steering(Strict):
 
     @model_validator(mode="after")
     def _requires_where_it_can(self) -> "Steering":
-        traits = TRAITS.get(self.by)
-        if self.strength == "Require" and traits is not None and not traits.requires:
+        means = MEANS.get(self.by)
+        if self.strength == "Require" and means is not None and not means.requires:
             raise FieldError(f"{self.by} can only Prefer", hint="`strength: Prefer`")
         return self

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rescheduler.model.moves.steering import TAINTING
+from rescheduler.steering.registry import MEANS, TAINTING
 
 CHECKSUMS_PROPERTY: dict[str, Any] = {
     "description": "The first digits of the SHA-256 of each part of the file, by which a change is "
@@ -252,7 +252,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "null: it began from nothing.",
     },
     "Steered": {
-        "by": "What tells the replacement where to go.",
+        "by": f"What tells the replacement where to go: {', '.join(MEANS)}.",
         "strength": "Prefer: more points for these nodes. Require: nowhere but there.",
         "nodes": "The acceptable nodes, best first.",
         "shunned": f"Nodes that are tainted until the replacement is placed, with {TAINTING}.",

@@ -11,7 +11,7 @@ from msgspec import structs
 from rescheduler import __version__
 from rescheduler.acting import run as acting
 from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.acting.kueue_ready import restarting
+from rescheduler.acting.in_effect import in_effect
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.trail_records import measured, observed, planned, record_all
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -112,9 +112,7 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     try:
         with holding(actor) as history:
             fence = actor.ledger.fence
-            policies, notes = actor.steering.ready(policies)
-            policies, unstopped = restarting(policies, actor)
-            notes = [*notes, *unstopped]
+            policies, notes = in_effect(policies, actor)
             plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
             return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:

@@ -7,6 +7,7 @@ again, with the rights of who acts.
 
 from collections.abc import Callable
 
+from rescheduler.acting import in_effect
 from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.extender_lease import ExtenderLease
 from rescheduler.actions.steering.soft_taints import PATCHING, REVIEWS, SoftTaints, allowed
@@ -45,7 +46,7 @@ def not_set_up(connection: Connection, policies: PolicySet) -> list[Problem]:
         account=f"service account {NAMESPACE}/{ACTING}",
         extender=_SeenExtender(stored, clock),
     )
-    return Steering(port).not_set_up(policies)
+    return in_effect.not_set_up(policies, Steering(port))
 
 
 class _SeenTable(SteeringTable):

@@ -9,8 +9,8 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.entries import NO_TABLE, Entries, no_table
-from rescheduler.steering.means import Means
+from rescheduler.steering.base import Means
+from rescheduler.steering.entries import Entries, no_table
 from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 
 
@@ -32,8 +32,6 @@ class Admission(Means):
         return seen_in_time(self._port, self._unread)
 
     def _unread(self) -> Problem | None:
-        if self._port.table is None:
-            return NO_TABLE
         if self._port.table.seen():
             return None
         said = f"kube-apiserver did not show within {PATIENCE:.0f} s that it reads the table"
@@ -42,9 +40,7 @@ class Admission(Means):
     def lingering(self) -> Problem | None:
         """Where nothing reads the table, nothing steers."""
         problem = self.confirm()
-        if problem is None or self._port.table is None:
-            return problem
-        return None if self._port.table.seen() is None else problem
+        return None if problem is None or self._port.table.seen() is None else problem
 
     def done(self, move: PastMove) -> bool:
         """Once it is made."""

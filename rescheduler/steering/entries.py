@@ -17,11 +17,9 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.steering import MOST_NODES, Entry
 from rescheduler.model.problem import Problem
-from rescheduler.steering.means import SteeredMove, Writer, steered_moves
+from rescheduler.steering.base import SteeredMove, Writer, steered_moves
 from rescheduler.steering.missed import missed_before
 from rescheduler.steering.port import Port
-
-NO_TABLE = Problem(code="STR001", message="nothing here writes the table of replacements")
 
 
 def no_table(port: Port) -> Problem | None:
@@ -30,8 +28,6 @@ def no_table(port: Port) -> Problem | None:
     Raises:
         ActionError: the API server does not answer, or refuses.
     """
-    if port.table is None:
-        return NO_TABLE
     if not port.table.exists():
         return Problem(code="STR001", message="the ConfigMap of the table does not exist")
     return None
@@ -44,8 +40,6 @@ class Entries(Writer):
 
     def enter(self, history: History, moves: Sequence[SteeredMove]) -> Problem | None:
         """Put entries for these in. Raises: as `Writer`."""
-        if self._port.table is None:
-            return NO_TABLE
         _join(moves)
         problem = missed_before(history, moves) or _unfit(history, moves)
         if problem is not None:
@@ -54,13 +48,10 @@ class Entries(Writer):
 
     def close(self, moves: Sequence[SteeredMove]) -> None:
         """Take their entries out. Raises: as `Writer`."""
-        if self._port.table is not None:
-            self._port.table.remove({move.podUid for move, _ in moves}, self._port.fence())
+        self._port.table.remove({move.podUid for move, _ in moves}, self._port.fence())
 
     def sweep(self, moves: Sequence[SteeredMove]) -> None:
         """Take every entry out. Raises: as `Writer`."""
-        if self._port.table is None:
-            return
         try:
             swept = self._port.table.sweep(self._port.fence(), surely=bool(moves))
         except ActionError:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.steering.means import SteeredMove, steered_moves
+from rescheduler.steering.base import SteeredMove, steered_moves
 
 
 def missed_before(history: History, moves: Sequence[SteeredMove]) -> Problem | None:

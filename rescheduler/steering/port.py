@@ -74,18 +74,17 @@ class Port:
     fence: the number of our lease transition. locked: whether the lock stays ours for as long as
     one request may take, whatever happens.
     tainted_nodes: how many nodes may be tainted at a time.
-    table: of replacements to steer; None where there is none to write.
-    taints: of nodes; None where none may be set. account: who taints them, for messages.
-    extender: what it shows of itself; None where none can be asked.
+    table: of replacements to steer. taints: of nodes. account: who taints them, for messages.
+    extender: what it shows of itself.
     """
 
     clock: Callable[[], datetime]
+    table: Table
+    taints: Taints
+    extender: ExtenderLease
     sleep: Callable[[float], None] = lambda _: None
     warn: Callable[..., None] = _unwarned
     fence: Callable[[], int] = lambda: 0
     locked: Callable[[], bool] = lambda: False
     tainted_nodes: int = 0
-    table: Table | None = None
-    taints: Taints | None = None
     account: str = "the service account"
-    extender: ExtenderLease | None = None

@@ -18,14 +18,9 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.plan import PlannedMove
-from rescheduler.model.moves.steering import TRAITS
 from rescheduler.model.problem import Problem
-from rescheduler.model.reasons import CATALOG
-from rescheduler.policies.base import Policy
-from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering as Wanted
-from rescheduler.steering.means import Means, SteeredMove, Writer, steered_moves
+from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.steering.base import Means, SteeredMove, Writer, steered_moves
 from rescheduler.steering.port import Port
 from rescheduler.steering.registry import MEANS
 from rescheduler.steering.waiting import PENDING
@@ -34,56 +29,23 @@ from rescheduler.steering.waiting import PENDING
 class Steering:
     """All means of steering, over one port."""
 
-    def __init__(self, port: Port, means: Sequence[type[Means]] = MEANS) -> None:
+    def __init__(self, port: Port, means: Iterable[type[Means]] = MEANS.values()) -> None:
         self._port = port
-        self._kinds = means
-        self._means = {kind.name: kind(port) for kind in means}
-        self._writers = [kind(port) for kind in dict.fromkeys(each.writer for each in means)]
+        self._kinds = tuple(means)
+        self._means = {kind.name: kind(port) for kind in self._kinds}
+        self._writers = [kind(port) for kind in dict.fromkeys(each.writer for each in self._kinds)]
 
     def with_clock(self, clock: Callable[[], datetime]) -> "Steering":
         """The same, by another clock."""
         return Steering(replace(self._port, clock=clock), self._kinds)
 
-    def ready(self, policies: PolicySet) -> tuple[PolicySet, list[Problem]]:
-        """The policies without the steering that is not in effect now, and what to note about it.
+    def ready(self, means: str, declared: Sequence[Scheduler]) -> Problem | None:
+        """Why this means is not set up, as far as reading shows. Raises: as `Means.ready`."""
+        return self._means[means].ready(declared) if means in self._means else None
 
-        To be asked under the lock, before a cycle plans. Where something is missing the cycle goes
-        on without: policies move pods unsteered, and those that require steering, or count on it,
-        move none.
-        """
-        missing: dict[str, Problem] = {}
-        for means in self._wanted(policies):
-            try:
-                why = means.ready(policies.schedulers) or means.confirm()
-            except ActionError as error:
-                why = Problem(code="STR001", message=error.message)
-            if why is not None:
-                missing[means.name] = why
-        if not missing:
-            return policies, []
-        changed = tuple(_without(each, policies.limits, missing) for each in policies.policies)
-        return replace(policies, policies=changed), [_noted(*each) for each in missing.items()]
-
-    def not_set_up(self, policies: PolicySet) -> list[Problem]:
-        """What to note of the means that the policies want and that are seen not to be set up.
-
-        For who does not act, and may not be allowed to see all of it: what cannot be seen is not
-        missing.
-        """
-        notes = []
-        for means in self._wanted(policies):
-            try:
-                why = means.ready(policies.schedulers)
-            except ActionError:
-                continue
-            if why is not None:
-                notes.append(_noted(means.name, why))
-        return notes
-
-    def _wanted(self, policies: PolicySet) -> Iterator[Means]:
-        """The means that the policies want, by name."""
-        names = {policies.limits.steering_of(each).by for each in policies.policies}
-        return (self._means[name] for name in sorted(names & self._means.keys()))
+    def confirm(self, means: str) -> Problem | None:
+        """Why it is not seen to steer by what is written now. Raises: as `Means.confirm`."""
+        return self._means[means].confirm() if means in self._means else None
 
     def intend(self, move: PlannedMove, fresh: Snapshot, snapshot: Snapshot) -> PastSteering | None:
         """How the replacement of this move is to be steered, for its intent; None: not at all.
@@ -99,7 +61,8 @@ class Steering:
             if node.metadata.name in move.steered.nodes
         }
         named = pod.controller is not None and pod.controller.kind == "StatefulSet"
-        taints = TRAITS[move.steered.by].taints
+        means = self._means.get(move.steered.by)
+        taints = means is not None and means.taints
         return PastSteering(
             by=move.steered.by,
             strength=move.steered.strength,
@@ -244,18 +207,3 @@ class Steering:
 
 def _opened(moves: Iterable[PastMove]) -> list[SteeredMove]:
     return [(move, steering) for move, steering in steered_moves(moves) if steering.open]
-
-
-def _noted(means: str, why: Problem) -> Problem:
-    """The note that this means has no effect."""
-    known = CATALOG[why.code]
-    said = f"{known.sentence} (steering.by {means}: {why.message}). {known.advice}"
-    return Problem(code=why.code, message=said)
-
-
-def _without(policy: Policy, limits: Limits, missing: Iterable[str]) -> Policy:
-    said = limits.steering_of(policy)
-    if said.by not in missing:
-        return policy
-    only = policy.onlyIfSteered or said.strength == "Require"
-    return policy.model_copy(update={"steering": Wanted(), "onlyIfSteered": only})

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.acting.actor import Lock
 from rescheduler.acting.reconcile import APPLY_DELAY, holding
 from rescheduler.acting.run import act
+from rescheduler.actions.lease import Lease
 from rescheduler.model.errors import ActionError
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -264,7 +264,7 @@ def test_a_refunded_pod_that_we_evict_later_is_charged_once(stage: Stage) -> Non
 class Ending:
     """A lock that ends just before an eviction that is sent now can have ended."""
 
-    real: Lock
+    real: Lease
     left: float
 
     def valid_for(self, seconds: float) -> bool:

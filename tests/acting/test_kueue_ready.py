@@ -1,11 +1,10 @@
 """Without the right to delete Workloads a cycle leaves the gangs of Kueue alone, and says so."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from rescheduler.acting.kueue_ready import restarting
+from rescheduler.acting.in_effect import restarting
 from rescheduler.acting.run import DONE
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
@@ -32,17 +31,14 @@ def test_where_nothing_is_to_be_stopped_nothing_is_asked(limits: dict[str, str])
     assert process.sent == []
 
 
-@pytest.mark.parametrize("why", ["no right", "no answer", "no port"])
+@pytest.mark.parametrize("why", ["no right", "no answer"])
 def test_without_it_gangs_of_kueue_are_left_alone_and_it_is_said(why: str) -> None:
     stage = warm(Stage())
     process = Process(stage, "one")
     stage.world.kueue.may = why != "no right"
     if why == "no answer":
         process.before = lambda _n, _m, path: 500 if "selfsubject" in path else None
-    actor = process.actor()
-    if why == "no port":
-        actor = replace(actor, kueue=None)
-    changed, (note,) = restarting(policies(), actor)
+    changed, (note,) = restarting(policies(), process.actor())
     assert (changed.limits.kueue, changed.limits.gangs) == ("Leave", "Whole")
     assert changed.policies == policies().policies
     assert note.code == "ACT022"

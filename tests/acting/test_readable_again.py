@@ -7,7 +7,7 @@ import pytest
 
 from rescheduler.acting.reconcile import holding
 from rescheduler.acting.replacements import follow
-from rescheduler.model.trails.trail import Record, Resolved
+from rescheduler.model.trails.trail import Followed, Record
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.unreadable import (
     ALONE,
@@ -79,7 +79,7 @@ def test_what_was_seen_without_effect_is_followed_on(stage: Stage) -> None:
     del stage.world.objects["pods", "team", "web-1"]
     stage.seconds += 61
     assert reread("g") == ("lost", "ACT011", True)
-    resolved = [(each.result, each.code) for each in records if isinstance(each, Resolved)]
+    resolved = [(each.result, each.code) for each in records if isinstance(each, Followed)]
     unknown = ("unknown", "ACT009")
     assert resolved == [unknown, ("evicted", "ACT023"), unknown, ("evicted", "ACT011")]
 

@@ -7,9 +7,9 @@ from typing import Any, cast
 
 import pytest
 
-from rescheduler.acting.actor import Workloads
 from rescheduler.acting.run import act
 from rescheduler.actions.evict import EvictionAnswer
+from rescheduler.actions.kueue import KueueWorkloads
 from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
@@ -236,9 +236,8 @@ def test_a_fault_after_its_request_gives_no_budget_back(stage: Stage) -> None:
     def lost(_: object) -> EvictionAnswer:
         raise ObjectUnreadable("Workload ring cannot be decoded", "report it.")
 
-    assert actor.kueue is not None
     broken = replace(
-        actor, kueue=cast("Workloads", SimpleNamespace(read=actor.kueue.read, restart=lost))
+        actor, kueue=cast("KueueWorkloads", SimpleNamespace(read=actor.kueue.read, restart=lost))
     )
     assert act(plan_of(stage.world, moves), broken).verdict.code == "ACT016"
     assert [past.state for past in history(stage)] == ["intended"] * 3

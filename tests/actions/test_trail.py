@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rescheduler.actions import trail as trail_module
 from rescheduler.actions.trail import Trail
@@ -22,10 +23,9 @@ from rescheduler.model.trails.trail import (
     AnyRecord,
     CycleEnd,
     CycleStart,
+    Followed,
     Guard,
     Intent,
-    Landing,
-    Ready,
     Repaired,
     read_record,
 )
@@ -36,6 +36,9 @@ from rescheduler.sources.trail import read_lines
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 INTENT = Intent(uid="u1", namespace="default", pod="web-1", source="n1", plan="p1", fence=3)
 ANSWER = Answer(uid="u1", plan="p1", result="evicted", code="ACT001")
+FOLLOWED = Followed(
+    uid="u1", plan="p1", result="evicted", code="ACT001", state="evicted", node="n2"
+)
 START, END = CycleStart(mode="Enforce"), CycleEnd(verdict="done", exit=0)
 
 
@@ -246,14 +249,14 @@ def test_an_answer_that_finds_the_disk_full_is_kept_and_nothing_follows_it(
     made.record(INTENT)
     full(left)
     made.record(ANSWER)  # the pod is evicted already: nobody must trip over it
-    made.record(Landing(uid="u1", plan="p1", node="n2", replacement="u2", predicted=0.5))
+    made.record(FOLLOWED)
     with pytest.raises(TrailUnwritable, match=r"\([34] records not written\)"):
         made.record(INTENT)
     full(None)
     made.record(END)
     records, chain = check(path)
     kept = [each for each in records if not isinstance(each, Repaired)]
-    assert [type(each) for each in kept] == [CycleStart, Intent, Answer, Landing, Intent, CycleEnd]
+    assert [type(each) for each in kept] == [CycleStart, Intent, Answer, Followed, Intent, CycleEnd]
     assert kept.count(ANSWER) == 1
     assert (chain.broken, chain.warnings) == (0, [])
 
@@ -284,9 +287,7 @@ def test_a_line_is_ascii_and_short_whatever_it_holds(tmp_path: Path) -> None:
     evil = '\x1b[2Jred\n{"trail":1}\u202e\u2028\x00\x9b' + "ü" * 200_000
     made.record(Guard(code="GRD001", message=evil))
     landing = {f"node-{number}-{'x' * 240}": 0.001 for number in range(5000)}
-    made.record(
-        Intent(**{**{n: getattr(INTENT, n) for n in INTENT.__struct_fields__}, "landing": landing})
-    )
+    made.record(structs.replace(INTENT, landing=landing))
     data = path.read_bytes()
     lines = data.splitlines(keepends=True)
     assert len(lines) == 3
@@ -307,7 +308,7 @@ def test_text_and_numbers_that_json_does_not_have_stop_nothing(tmp_path: Path) -
     made = trail(path)
     made.record(START)
     made.record(Guard(code="GRD001", message="half a character: \ud800"))
-    made.record(Ready(uid="u", plan="p", seconds=float("nan"), code="ACT001"))
+    made.record(structs.replace(FOLLOWED, seconds=float("nan")))
     made.record(END)
     chain = TrailChain()
     found = [chain.add(each.data, each.file, each.number) for each in read_lines(str(path))]

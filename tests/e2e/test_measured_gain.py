@@ -308,7 +308,7 @@ def tells_all(reader: Program, trail: Path, moves: list[Any], truth: float, cycl
 def names_what_was_changed(reader: Program, trail: Path) -> None:
     """Assert that the history names the line in which another node was written."""
     lines = trail.read_text(encoding="utf-8").splitlines(keepends=True)
-    number = next(n for n, line in enumerate(lines) if '"type":"landing"' in line)
+    number = next(n for n, line in enumerate(lines) if '"predicted":' in line)
     record = json.loads(lines[number])
     assert lines[number].count(f'"{record["record"]["node"]}"') == 1
     lines[number] = lines[number].replace(f'"{record["record"]["node"]}"', '"n99"')

@@ -10,7 +10,7 @@ from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.moves.steering import Entry, MeansName, Steered, Strength
+from rescheduler.model.moves.steering import Entry, Steered, Strength
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
@@ -52,7 +52,7 @@ def web(stage: Stage, name: str = "web-1", rs: str = "rs-1", kind: str = "Replic
 
 
 def steered(
-    manifest: Any, strength: Strength = "Require", by: MeansName = "AdmissionPolicy", **more: Any
+    manifest: Any, strength: Strength = "Require", by: str = "AdmissionPolicy", **more: Any
 ) -> PlannedMove:
     fields: dict[str, Any] = {
         "landing": [LandingShare(node="n5", probability=1.0)],

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from rescheduler.acting.in_effect import steered
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
@@ -18,7 +19,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.extender import Extender
+from rescheduler.steering.means.extender import Extender
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
@@ -170,7 +171,7 @@ def test_a_declared_weight_that_is_not_predicted_with_is_the_reason(
     )
     limits = Limits(minReplicas=1, steering=Steering(by="Extender"))
     given = policy_set([spread()], limits, (declared,))
-    _, notes = Process(stage, "a").actor().steering.ready(given)
+    _, notes = steered(given, Process(stage, "a").actor().steering)
     assert len(notes) == (weight != 2 and harmless)
     assert all("has weight 1, not 2" in note.message for note in notes)
 

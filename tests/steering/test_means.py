@@ -1,11 +1,16 @@
 """What every means of steering promises, whichever it is."""
 
+import re
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+import rescheduler
+from rescheduler.acting.in_effect import not_set_up, steered
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
@@ -13,23 +18,22 @@ from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
-from rescheduler.model.moves.steering import TRAITS
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering as Wanted
-from rescheduler.steering.means import Means
-from rescheduler.steering.port import Port
+from rescheduler.steering import means as folder
+from rescheduler.steering.base import Means
+from rescheduler.steering.means.soft_taint import SoftTaint
 from rescheduler.steering.registry import MEANS
-from rescheduler.steering.soft_taint import SoftTaint
 from rescheduler.steering.steering import Steering
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import spread
-from tests.steering.extending import Extending, stage
+from tests.steering.extending import LEASE_KEY, Extending, stage
 
 __all__ = ["stage"]
 
-ALL = pytest.mark.parametrize("means", MEANS, ids=lambda means: means.name)
+ALL = pytest.mark.parametrize("means", MEANS.values(), ids=lambda means: means.name)
 NODES = ["n5", "n6"]
 
 
@@ -45,7 +49,7 @@ class Acting:
         self.history = self.process.ledger.open()
         self.steering = Steering(self.process.steering_port())
         self.extending.follow()
-        taints = TRAITS[means.name].taints
+        taints = means.taints
         how = PastSteering(
             by=means.name,
             strength="Prefer",
@@ -88,7 +92,7 @@ class Acting:
 
 def written(stage: Stage) -> bool:
     """Whether anything steers: an entry of the table, or a taint of ours."""
-    entries = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
+    entries = read(stage.world.objects.get(TABLE_KEY, {}).get("data") or {})[0]
     nodes = [each for key, each in stage.world.objects.items() if key[0] == "nodes"]
     taints = [taint["key"] for node in nodes for taint in node["spec"].get("taints") or ()]
     return bool(entries) or SOFT_TAINT.key in taints
@@ -99,20 +103,29 @@ def wanting(means: type[Means]) -> PolicySet:
     return policy_set([spread()], Limits(minReplicas=1, steering=wanted), ())
 
 
-def test_each_has_its_traits_and_each_row_its_means() -> None:
-    assert sorted(means.name for means in MEANS) == sorted(TRAITS)
-    for means in MEANS:
-        traits = TRAITS[means.name]
-        assert traits.about.endswith("."), "it stands in the middle of a description"
-        assert bool(traits.since) == bool(traits.before)
-        assert not (means.one_at_a_time and traits.gangs), "a gang comes at the same time"
+def test_each_file_is_a_means() -> None:
+    files = sorted(file.name for file in iter_modules(folder.__path__))
+    assert [means.__module__.rpartition(".")[2] for means in MEANS.values()] == files
+    for name, means in MEANS.items():
+        assert name == means.name
+        assert means.about.endswith("."), "it stands in the middle of a description"
+        assert bool(means.since) == bool(means.before)
+
+
+def test_no_other_file_of_the_program_names_one() -> None:
+    """So a new one is one file. An annotation may name a class of the same name."""
+    quoted = re.compile(rf'(?<!-> )"({"|".join(MEANS)})[":]')
+    own = set(Path(folder.__path__[0]).iterdir())
+    product = Path(rescheduler.__path__[0]).rglob("*.py")
+    naming = [path.name for path in product if path not in own and quoted.search(path.read_text())]
+    assert naming == []
 
 
 @ALL
 def test_where_it_is_set_up_it_is_ready_and_confirmed(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
-    assert acting.steering.ready(wanting(means)) == (wanting(means), [])
-    assert acting.steering.not_set_up(wanting(means)) == []
+    assert steered(wanting(means), acting.steering) == (wanting(means), [])
+    assert not_set_up(wanting(means), acting.steering) == []
     acting.enter()
     made = means(acting.process.steering_port())
     assert (made.ready(()), made.confirm(), made.lingering()) == (None, None, None)
@@ -122,15 +135,19 @@ def test_where_it_is_set_up_it_is_ready_and_confirmed(stage: Stage, means: type[
 def test_where_nothing_is_set_up_it_says_so_and_enters_nothing(
     stage: Stage, means: type[Means]
 ) -> None:
-    acting = Acting(stage, means)
-    steering = Steering(Port(clock=stage.now, locked=lambda: True, tainted_nodes=8))
-    policies, (note,) = steering.ready(wanting(means))
+    acting, steering = Acting(stage, means), Steering(Process(stage, "b").steering_port())
+    del stage.world.objects[TABLE_KEY]
+    del stage.world.objects[LEASE_KEY]
+    stage.world.steers = stage.world.may_taint = False
+    policies, (note,) = steered(wanting(means), steering)
     assert {policies.limits.steering_of(each).by for each in policies.policies} == {"None"}
     assert (note.code, f"steering.by {means.name}:" in note.message) == ("STR001", True)
-    assert steering.not_set_up(wanting(means)) == [note]
-    problem = steering.enter(acting.history, [acting.move])
-    assert problem is not None
-    assert problem.code == "STR001"
+    assert not_set_up(wanting(means), steering) == [note]
+    acting.history.moves = [acting.move]
+    assert acting.steering.enter(acting.history, [acting.move]) is not None
+    acting.move.refuse("ACT010", stage.now())
+    acting.steering.close([acting.move])
+    assert not written(stage)
 
 
 @ALL
@@ -139,9 +156,9 @@ def test_what_cannot_be_asked_is_not_in_effect_and_not_missing(
 ) -> None:
     acting = Acting(stage, means)
     acting.process.before = lambda *_: 500
-    _, (note,) = acting.steering.ready(wanting(means))
+    _, (note,) = steered(wanting(means), acting.steering)
     assert note.code == "STR001"
-    assert acting.steering.not_set_up(wanting(means)) == []
+    assert not_set_up(wanting(means), acting.steering) == []
 
 
 @ALL
@@ -234,7 +251,7 @@ def test_who_has_lost_the_lock_is_told_so(stage: Stage, means: type[Means]) -> N
     assert written(stage), "what the next holder has written stays"
 
 
-TABLED = [means for means in MEANS if not TRAITS[means.name].taints]
+TABLED = [means for means in MEANS.values() if not means.taints]
 
 
 @pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)
@@ -311,7 +328,7 @@ def test_what_has_not_read_that_an_entry_was_taken_out_may_still_go_by_it(
 @ALL
 def test_what_is_steered_by_something_else_is_not_entered(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
-    others = [each for each in MEANS if each is not means]
+    others = [each for each in MEANS.values() if each is not means]
     problem = Steering(acting.process.steering_port(), others).enter(acting.history, [acting.move])
     assert problem is not None
     assert (problem.code, problem.message) == ("STR001", f"nothing here steers by {means.name}")
@@ -324,6 +341,6 @@ def test_others_wait_only_for_what_changes_where_they_land(
 ) -> None:
     acting = Acting(stage, means)
     acting.enter()
-    assert acting.steering.holds_others(acting.move) == TRAITS[means.name].taints
+    assert acting.steering.holds_others(acting.move) == means.taints
     acting.steering.close([acting.move], every=True)
     assert not acting.steering.holds_others(acting.move)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from rescheduler.acting.in_effect import steered
 from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
@@ -50,7 +51,7 @@ WHAT = ["table", "policy", "fresh parameter", "right"]
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
     process = missing(warm(Stage()), what)
-    changed, (note,) = process.actor().steering.ready(policies(None, ADMISSION))
+    changed, (note,) = steered(policies(None, ADMISSION), process.actor().steering)
     assert note.code == ("STR002" if what in ("policy", "fresh parameter") else "STR001")
     assert "AdmissionPolicy" in note.message
     (policy,) = changed.policies
@@ -61,7 +62,7 @@ def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
 def test_what_requires_steering_counts_on_it() -> None:
     process = missing(warm(Stage()), "policy")
     strict = ADMISSION.model_copy(update={"strength": "Require"})
-    changed, _ = process.actor().steering.ready(policies(strict))
+    changed, _ = steered(policies(strict), process.actor().steering)
     (policy,) = changed.policies
     assert policy.steering is not None
     assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
@@ -75,7 +76,7 @@ def test_taints_need_the_right_to_patch_nodes_and_no_table(fault: str) -> None:
     if fault == "no answer":
         process.before = lambda *_: 503
     given = policies(None, Steering(by="SoftTaint"))
-    changed, notes = process.actor().steering.ready(given)
+    changed, notes = steered(given, process.actor().steering)
     assert [note.code for note in notes] == ([] if fault == "none" else ["STR001"])
     assert (changed == given) is (fault == "none")
     if fault == "no right":
@@ -86,13 +87,13 @@ def test_what_is_there_changes_nothing() -> None:
     stage = warm(Stage())
     ready(stage)
     given = policies(ADMISSION)
-    assert Process(stage, "one").actor().steering.ready(given) == (given, [])
+    assert steered(given, Process(stage, "one").actor().steering) == (given, [])
 
 
 def test_who_does_not_steer_is_not_asked() -> None:
     process = missing(warm(Stage()), "right")
     given = policies(None)
-    assert process.actor().steering.ready(given) == (given, [])
+    assert steered(given, process.actor().steering) == (given, [])
     assert process.sent == []
 
 

@@ -41,14 +41,6 @@ class SteeringTable:
         self._unanswered = False
         """Whether a write of ours may be under way yet: it must meet another version."""
 
-    def read(self) -> tuple[list[Entry], dict[str, str]]:
-        """The entries, and the keys that cannot be read, with why; nothing is created.
-
-        Raises:
-            ActionError: the API server does not answer, or refuses.
-        """
-        return read(_data(self._store.read() or self._blank))
-
     def exists(self) -> bool:
         """Whether there is a table.
 

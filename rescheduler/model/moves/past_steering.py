@@ -4,20 +4,20 @@ from datetime import datetime
 
 import msgspec
 
-from rescheduler.model.moves.steering import MeansName, Strength
+from rescheduler.model.moves.steering import Strength
 
 
 class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
     """How the replacement of a move was told where to go; the fields of its `Entry` in the table.
 
-    until: when its entry is taken out at the latest, and from when on a replacement that is
-    required to go there may not be Pending any more. open: whether the entry may be in the table.
-    missed: whether the replacement came without the affinity that it was to get. freed: whether it
-    stayed Pending and was evicted, for its controller to make it anew. shunned: the nodes that may
-    bear a taint for it instead of an entry.
+    by: the name of the means. until: when its entry is taken out at the latest, and from when on a
+    replacement that is required to go there may not be Pending any more. open: whether the entry
+    may be in the table. missed: whether the replacement came without the affinity that it was to
+    get. freed: whether it stayed Pending and was evicted, for its controller to make it anew.
+    shunned: the nodes that may bear a taint for it instead of an entry.
     """
 
-    by: MeansName
+    by: str
     strength: Strength
     hostnames: list[str]
     shunned: list[str] = []

@@ -12,7 +12,9 @@ from typing import Literal
 
 import msgspec
 
-from rescheduler.model.moves.plan import Mode, OwnerRef, PodRef, Result
+from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.past_move import State
+from rescheduler.model.moves.plan import Mode, PlannedMove, Result
 from rescheduler.model.problem import Problem
 
 VERSION = 1
@@ -96,24 +98,10 @@ class Planned(Record, frozen=True, kw_only=True, tag="plan"):
 
 
 class PlannedStep(Record, frozen=True, kw_only=True, tag="move"):
-    """A move of a plan. landing: probability of the likeliest nodes. gains: by policy, unweighted.
-
-    gain: the expected decrease of the weighted cost.
-    """
+    """A move of a plan. move: with the likeliest nodes of its landings alone."""
 
     plan: str
-    pod: PodRef
-    owner: OwnerRef
-    source: str
-    mode: Mode
-    batch: int
-    landing: dict[str, float]
-    returns: float
-    unschedulable: float
-    gain: float
-    disruption: float
-    gains: dict[str, float] = {}
-    reasons: list[Problem] = []
+    move: PlannedMove
 
 
 class Intent(Record, frozen=True, kw_only=True, tag="intent"):
@@ -131,74 +119,45 @@ class Intent(Record, frozen=True, kw_only=True, tag="intent"):
     landing: dict[str, float] = {}
 
 
-class Answer(Record, frozen=True, kw_only=True, tag="answer"):
+class OfMove(Record, frozen=True, kw_only=True):
+    """What is known of one move at a time. uid: of the pod that it evicts."""
+
+    uid: str
+    plan: str
+    result: Result
+    code: str
+    message: str = ""
+
+
+class Answer(OfMove, frozen=True, kw_only=True, tag="answer"):
     """What the API server answered to one eviction; exactly one for each request that returned."""
 
-    uid: str
-    plan: str
-    result: Result
-    code: str
-    message: str = ""
 
+class Followed(OfMove, frozen=True, kw_only=True, tag="followed"):
+    """What a later look has found that is new: of a replacement, or of an unanswered request.
 
-class Resolved(Record, frozen=True, kw_only=True, tag="resolved"):
-    """What a later run found out by UID about a request whose answer never came."""
+    state: as the table of states has it. node: of the replacement, "" while it is on none.
+    predicted: the probability of that node when the eviction was sent, once it is seen there.
+    seconds: from the intent until the replacement was first Ready.
+    """
 
-    uid: str
-    plan: str
-    result: Result
-    code: str
-
-
-class Landing(Record, frozen=True, kw_only=True, tag="landing"):
-    """The node of a replacement. predicted: its probability when the eviction was sent."""
-
-    uid: str
-    plan: str
-    node: str
-    replacement: str
+    state: State
+    node: str = ""
+    replacement: str = ""
     predicted: float | None = None
+    seconds: float | None = None
 
 
-class Ready(Record, frozen=True, kw_only=True, tag="ready"):
-    """A replacement is Ready, so many seconds after the intent."""
-
-    uid: str
-    plan: str
-    seconds: float
-    code: str
-
-
-class Lost(Record, frozen=True, kw_only=True, tag="lost"):
-    """No replacement was Ready in time."""
-
-    uid: str
-    plan: str
-    code: str
-
-
-class Became(Record, frozen=True, kw_only=True, tag="outcome"):
+class Became(OfMove, frozen=True, kw_only=True, tag="outcome"):
     """What a move of a plan had come to at the end of the cycle, also where none was requested."""
-
-    uid: str
-    plan: str
-    result: Result
-    code: str
-    message: str = ""
 
 
 class Measured(Record, frozen=True, kw_only=True, tag="measured"):
-    """What a move really brought to a policy, unweighted like the promised gain.
-
-    control: how much the same terms fell over what was not touched; it is taken off already.
-    """
+    """What a move really brought to each policy, unweighted like the promised gain."""
 
     uid: str
     plan: str
-    policy: str
-    promised: float
-    measured: float
-    control: float = 0.0
+    gain: Gain
 
 
 class Guard(Record, frozen=True, kw_only=True, tag="guard"):
@@ -236,10 +195,7 @@ AnyRecord = (
     | PlannedStep
     | Intent
     | Answer
-    | Resolved
-    | Landing
-    | Ready
-    | Lost
+    | Followed
     | Became
     | Measured
     | Guard
@@ -247,7 +203,7 @@ AnyRecord = (
     | CycleEnd
 )
 
-AFTERWARDS = (Answer, Resolved, Landing, Ready, Lost, Became, Measured)
+AFTERWARDS = (Answer, Followed, Became, Measured)
 """Records of what has happened already: where they cannot be written, nothing can be held back."""
 
 

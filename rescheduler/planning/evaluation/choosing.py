@@ -12,7 +12,6 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Landing
-from rescheduler.model.moves.steering import TRAITS, MeansName
 from rescheduler.model.problem import Problem
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.steerable import Steerable
@@ -24,6 +23,7 @@ from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.policies.steering import Steering
 from rescheduler.scheduler.plugin import Steer
+from rescheduler.steering.registry import MEANS
 
 MOST = 4
 """The most nodes that one replacement is told, where the scheduler looks at all of them."""
@@ -97,11 +97,11 @@ class Chooser:
             return None
         spare = nodes[gains <= NOTHING]
         nodes, gains = self._ranked(pod, nodes[gaining], gains[gaining], unsteered)
-        traits = TRAITS[steering.by]
-        if whole and not traits.gangs:
+        means = MEANS[steering.by]
+        if whole and means.one_at_a_time:
             # The replacements of a gang come at the same time.
             return None
-        if traits.taints:
+        if means.taints:
             return self._repelled(pod, steering.by, nodes, gains, unsteered, helps=helps)
         return self._told(pod, steering, nodes, gains, spare, unsteered, helps=helps)
 
@@ -121,7 +121,7 @@ class Chooser:
         spare: acceptable nodes where nothing is gained.
         """
         require = steering.strength == "Require"
-        extends = TRAITS[steering.by].extends
+        extends = MEANS[steering.by].extends
         if require and extends and self._sampled(pod):
             # It is asked about the nodes that were sampled, and must leave one: no promise.
             return None
@@ -139,9 +139,7 @@ class Chooser:
             return best
         return self._rather_alone(pod, best, nodes, gains, unsteered)
 
-    def _choice(
-        self, by: MeansName, nodes: IntArray, unsteered: Landing, *, required: bool
-    ) -> Choice:
+    def _choice(self, by: str, nodes: IntArray, unsteered: Landing, *, required: bool) -> Choice:
         """These nodes; where that leads is still to be asked."""
         return Choice(
             by=by,
@@ -169,7 +167,7 @@ class Chooser:
         reached = 0.0 if best is None else self._gain(pod, best)
         if best is None or reached >= self._counted * float(gains[0]):
             return best
-        if TRAITS[best.by].extends and not self._asks(pod, required=False):
+        if MEANS[best.by].extends and not self._asks(pod, required=False):
             return best
         alone = self._choice(best.by, nodes[:1], unsteered, required=False)
         other = self._best(pod, [alone], unsteered, helps=False)
@@ -322,7 +320,7 @@ class Chooser:
     def _repelled(
         self,
         pod: int,
-        by: MeansName,
+        by: str,
         nodes: IntArray,
         gains: FloatArray,
         unsteered: Landing,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.moves.plan import BudgetUse
-from rescheduler.model.moves.steering import MeansName, Strength
+from rescheduler.model.moves.steering import Strength
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.plugin import Steer
 
@@ -22,7 +22,7 @@ class Choice:
     unsteered, landing: where it is put without and with it.
     """
 
-    by: MeansName
+    by: str
     strength: Strength
     nodes: IntArray
     steer: Steer

@@ -8,7 +8,6 @@ from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import FileProblem, Mark
 from rescheduler.documents.validation import locate, near, value_at
 from rescheduler.model.errors import Place
-from rescheduler.model.moves.steering import TRAITS
 from rescheduler.model.wording import agreed
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -16,6 +15,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import NO_OWNER, Match
 from rescheduler.scheduler.config.predictability import unpredictable
 from rescheduler.scheduler.config.scheduler import Scheduler
+from rescheduler.steering.registry import MEANS
 
 _STAYING = frozenset({"DaemonSet", "Node", NO_OWNER})
 """What runs pods that come and go with their node, or that nobody makes again."""
@@ -144,7 +144,7 @@ def _unsteered(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         message = "nothing is moved for this policy: neither it nor the Limits have `steering`"
         if policy.steering is not None:
             message = "nothing is moved for this policy: its own `steering` is by None"
-        first = next(iter(TRAITS))
+        first = next(iter(MEANS))
         hint = f"set `steering: {{by: {first}}}` or another, or leave `onlyIfSteered` out."
         yield FieldWarning(("onlyIfSteered",), message, hint=hint)
 

@@ -1,11 +1,12 @@
 """Folds the records of an audit trail into what a person asks of it."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rescheduler.model.moves.plan import PodRef, Result
-from rescheduler.model.reasons import CATALOG, UNREPLACED
+from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
+from rescheduler.model.reasons import CATALOG
 from rescheduler.model.trails.trail import (
     Answer,
     AnyRecord,
@@ -13,15 +14,13 @@ from rescheduler.model.trails.trail import (
     CycleEnd,
     CycleStart,
     Entry,
+    Followed,
     Guard,
     Intent,
-    Landing,
-    Lost,
     Measured,
+    OfMove,
     Planned,
     PlannedStep,
-    Ready,
-    Resolved,
 )
 from rescheduler.model.trails.trail_history import (
     Integrity,
@@ -42,7 +41,7 @@ class _Cycle:
     plan: Planned | None = None
     end: CycleEnd | None = None
     ended: datetime | None = None
-    moves: dict[str, PlannedStep] = field(default_factory=dict)
+    moves: dict[str, PlannedMove] = field(default_factory=dict)
     evicted: int = 0
 
 
@@ -51,16 +50,24 @@ class _Step:
     at: datetime
     plan: str
     uid: str
-    planned: PlannedStep | None = None
+    planned: PlannedMove | None = None
     weights: dict[str, float] = field(default_factory=dict)
     intent: Intent | None = None
     result: Result = "unknown"
     code: str = ""
     message: str = ""
-    landed: Landing | None = None
+    node: str = ""
+    predicted: float | None = None
     ready: float | None = None
     lost: bool = False
-    measured: dict[str, Measured] = field(default_factory=dict)
+    gain: Gain | None = None
+
+    def take(self, record: OfMove) -> None:
+        """Take in what is known of it now; a code without a message keeps what is said of it."""
+        if record.message or record.code != self.code:
+            known = CATALOG.get(record.code)
+            self.message = record.message or ("" if known is None else known.sentence)
+        self.result, self.code = record.result, record.code
 
 
 @dataclass
@@ -98,7 +105,7 @@ class Summary:
                 self._ended.append(_past_cycle(self._open[entry.chain][1]))
             self._open[entry.chain] = (entry.seq, _Cycle(entry.at, record))
             return
-        if isinstance(record, Landing | Ready | Lost | Measured | Resolved):
+        if isinstance(record, Followed | Measured):
             self._later(record)
             return
         current = self._open.get(entry.chain)
@@ -112,15 +119,14 @@ class Summary:
                 for code, number in record.refused.items():
                     self._hold("planning", code, number, entry)
             case PlannedStep():
-                cycle.moves[record.pod.uid] = record
+                cycle.moves[record.move.pod.uid] = record.move
             case Guard():
                 self._hold("guard", record.code, 1, entry)
             case Intent():
                 step = self._step(cycle, entry, record.plan, record.uid)
                 step.intent = record
             case Answer():
-                step = self._step(cycle, entry, record.plan, record.uid)
-                step.result, step.code, step.message = record.result, record.code, record.message
+                self._step(cycle, entry, record.plan, record.uid).take(record)
                 cycle.evicted += record.result == "evicted"
             case Became():
                 self._became(cycle, entry, record)
@@ -137,8 +143,7 @@ class Summary:
             if step is not None and not step.code:  # it was announced, and never sent
                 del self._steps[record.plan, record.uid]
             return
-        step = self._step(cycle, entry, record.plan, record.uid)
-        step.result, step.code, step.message = record.result, record.code, record.message
+        self._step(cycle, entry, record.plan, record.uid).take(record)
         if record.result == "refused":
             self._hold("eviction", record.code, 1, entry)
 
@@ -149,24 +154,17 @@ class Summary:
             self._steps[key] = _Step(entry.at, plan, uid, cycle.moves.get(uid), weights)
         return self._steps[key]
 
-    def _later(self, record: Landing | Ready | Lost | Measured | Resolved) -> None:
+    def _later(self, record: Followed | Measured) -> None:
         step = self._steps.get((record.plan, record.uid))
         if step is None:
             return  # it was made before what is listed
-        match record:
-            case Landing():
-                step.landed = record
-            case Ready():
-                step.ready, step.lost, step.code = record.seconds, False, record.code
-            case Lost():
-                step.lost, step.code = True, record.code
-            case Measured():
-                step.measured[record.policy] = record
-            case Resolved():
-                step.result, step.code = record.result, record.code
-                step.lost = record.code in UNREPLACED
-        if step.code in CATALOG and not isinstance(record, Measured | Landing):
-            step.message = CATALOG[step.code].sentence
+        if isinstance(record, Measured):
+            step.gain = record.gain if record.gain.measured else None
+            return
+        step.take(record)
+        step.lost, step.node = record.state == "lost", record.node
+        step.ready = record.seconds if record.state == "ready" else None
+        step.predicted = step.predicted if record.predicted is None else record.predicted
 
     def _hold(self, stage: str, code: str, number: int, entry: Entry) -> None:
         held = self._held.setdefault((stage, code), _Held())
@@ -241,10 +239,9 @@ class Summary:
             promised=promised,
             compared=len(compared),
             promisedOfCompared=sum(
-                step.weights.get(name, 1.0) * each.promised
+                _weighted(step, step.gain.promised)
                 for step in self._steps.values()
-                if step.result == "evicted"
-                for name, each in step.measured.items()
+                if step.result == "evicted" and step.gain is not None
             ),
             measured=measured,
             perPromised=_per(len(made), promised),
@@ -279,7 +276,8 @@ def _past_cycle(cycle: _Cycle) -> PastCycle:
 
 def _past_step(step: _Step) -> PastStep:
     planned, intent = step.planned, step.intent
-    predicted = intent.landing if intent else planned.landing if planned else {}
+    shares = planned.landing if planned else []
+    predicted = intent.landing if intent else {each.node: each.probability for each in shares}
     expected = max(predicted, key=lambda node: predicted[node], default="")
     return PastStep(
         at=step.at,
@@ -289,28 +287,22 @@ def _past_step(step: _Step) -> PastStep:
         source=intent.source if intent else planned.source if planned else "",
         expected=expected,
         probability=predicted.get(expected),
-        landedOn=step.landed.node if step.landed else "",
-        predicted=step.landed.predicted if step.landed else None,
+        landedOn=step.node,
+        predicted=step.predicted if step.node else None,
         readySeconds=step.ready,
         result=step.result,
         code=step.code,
         message=step.message,
         reasons=planned.reasons if planned else [],
         promised=planned.gain if planned else None,
-        brought=_brought(step),
-        gains=_gained(planned.gains.items() if planned else []),
-        measured={name: each.measured for name, each in step.measured.items()},
+        brought=None if step.gain is None else _weighted(step, step.gain.measured),
+        gains={name: gain for name, gain in planned.gains.items() if gain} if planned else {},
+        measured={} if step.gain is None else step.gain.measured,
     )
 
 
-def _brought(step: _Step) -> float | None:
-    if not step.measured:
-        return None
-    return sum(step.weights.get(name, 1.0) * each.measured for name, each in step.measured.items())
-
-
-def _gained(gains: Iterable[tuple[str, float]]) -> dict[str, float]:
-    return {name: gain for name, gain in gains if gain}
+def _weighted(step: _Step, gains: Mapping[str, float]) -> float:
+    return sum(step.weights.get(name, 1.0) * gain for name, gain in gains.items())
 
 
 def _pod(step: _Step) -> PodRef:

@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from rescheduler.model.moves.plan import OwnerRef, PodRef
+from msgspec import structs
+
+from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.trails.trail import (
@@ -11,16 +14,14 @@ from rescheduler.model.trails.trail import (
     Became,
     CycleEnd,
     CycleStart,
+    Followed,
     Guard,
     Intent,
-    Landing,
-    Lost,
     Measured,
     Observed,
     Planned,
     PlannedStep,
     PolicyState,
-    Ready,
     Record,
     digest_of_line,
     read_entry,
@@ -52,18 +53,19 @@ def move(number: int, plan: str, at: datetime, became: str) -> Iterator[Timed]:
         at,
         PlannedStep(
             plan=plan,
-            pod=pod,
-            owner=OwnerRef(kind="Deployment", name=workload, uid=f"w{number % 3}"),
-            source=source,
-            mode="Enforce",
-            batch=1,
-            landing=landing,
-            returns=0.05,
-            unschedulable=0.03,
-            gain=0.67,
-            disruption=1.0,
-            gains=POLICIES,
-            reasons=REASONS,
+            move=PlannedMove(
+                pod=pod,
+                owner=OwnerRef(kind="Deployment", name=workload, uid=f"w{number % 3}"),
+                source=source,
+                batch=1,
+                landing=[LandingShare(node=n, probability=p) for n, p in landing.items()],
+                returns=0.05,
+                unschedulable=0.03,
+                gain=0.67,
+                disruption=1.0,
+                gains=POLICIES,
+                reasons=REASONS,
+            ),
         ),
     )
     if became == "drift":
@@ -84,12 +86,16 @@ def move(number: int, plan: str, at: datetime, became: str) -> Iterator[Timed]:
     where = {"back": source, "elsewhere": "gpu-d-09"}.get(became, best)
     later = at + timedelta(seconds=4)
     if became == "lost":
-        yield at + timedelta(minutes=5), Lost(uid=uid, plan=plan, code="ACT011")
+        yield at + timedelta(minutes=5), Followed(uid=uid, plan=plan, result="evicted",
+                                                  code="ACT011", state="lost")  # fmt: skip
         return
-    yield later, Landing(uid=uid, plan=plan, node=where, replacement=f"r{number}",
-                         predicted=landing.get(where, 0.0))  # fmt: skip
     code = "ACT012" if became == "back" else "ACT001"
-    yield later, Ready(uid=uid, plan=plan, seconds=31.0 + number, code=code)
+    placed = Followed(uid=uid, plan=plan, result="evicted", code="ACT001", state="evicted",
+                      node=where, replacement=f"r{number}",
+                      predicted=landing.get(where, 0.0))  # fmt: skip
+    yield later, placed
+    yield later, structs.replace(placed, code=code, state="ready", seconds=31.0 + number,
+                                 predicted=None)  # fmt: skip
     yield (
         later,
         Became(uid=uid, plan=plan, result="evicted", code=code, message=CATALOG[code].sentence),
@@ -166,18 +172,9 @@ def week() -> Iterator[Timed]:
     for number, day in ((0, 0), (1, 0), (10, 1)):
         plan = f"{day:012x}"
         uid = f"0d1c6f0e-77aa-4f0e-9c1e-{number:012d}"
-        for name, promised in POLICIES.items():
-            yield (
-                at + timedelta(hours=2),
-                Measured(
-                    uid=uid,
-                    plan=plan,
-                    policy=name,
-                    promised=promised,
-                    measured=promised * (0.9 if number else -0.2),
-                    control=0.03,
-                ),
-            )
+        measured = {name: gain * (0.9 if number else -0.2) for name, gain in POLICIES.items()}
+        gain = Gain(at=at + timedelta(hours=2), promised=dict(POLICIES), measured=measured)
+        yield gain.at, Measured(uid=uid, plan=plan, gain=gain)
     yield at + timedelta(hours=3), CycleStart(mode="Enforce", tool="rescheduler 1.0")
 
 

@@ -7,19 +7,20 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from msgspec import structs
 
 import rescheduler.reporting
-from rescheduler.model.moves.plan import OwnerRef, PodRef
+from rescheduler.model.moves.past_move import State
+from rescheduler.model.moves.plan import LandingShare, OwnerRef, PodRef
 from rescheduler.model.trails.trail import (
     Answer,
     Became,
     CycleEnd,
     CycleStart,
+    Followed,
     Intent,
-    Lost,
-    Ready,
+    PlannedStep,
     Record,
-    Resolved,
 )
 from rescheduler.model.trails.trail_chain import TrailChain
 from rescheduler.reporting.history import words
@@ -43,6 +44,11 @@ from tests.reporting.history.samples import (
 )
 
 Golden = Callable[[Path, str], None]
+
+
+def followed(code: str, state: State, seconds: float | None = None) -> Followed:
+    """What a later look has found of the move that these tests are about."""
+    return Followed(uid="u", plan="x", result="evicted", code=code, state=state, seconds=seconds)
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -189,7 +195,7 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
         (START, CycleStart(mode="Enforce")),
         (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
         (START, CycleStart(mode="Enforce")),
-        (START, Resolved(uid="u", plan="x", result="evicted", code="ACT001")),
+        (START, followed(code="ACT001", state="evicted")),
         (START, CycleEnd(verdict="done", exit=0)),
     ]
     found = history(lines(iter(made)))
@@ -201,11 +207,11 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
 @pytest.mark.parametrize(
     ("record", "said", "lost"),
     [
-        (Lost(uid="u", plan="x", code="ACT011"), "not Ready", 1),
-        (Lost(uid="u", plan="x", code="ACT017"), "not Ready", 1),
-        (Lost(uid="u", plan="x", code="ACT018"), "restarts", 1),
-        (Lost(uid="u", plan="x", code="ACT023"), "not readable", 1),
-        (Ready(uid="u", plan="x", seconds=4.0, code="ACT020"), "was Pending", 0),
+        (followed(code="ACT011", state="lost"), "not Ready", 1),
+        (followed(code="ACT017", state="lost"), "not Ready", 1),
+        (followed(code="ACT018", state="lost"), "restarts", 1),
+        (followed(code="ACT023", state="lost"), "not readable", 1),
+        (followed(code="ACT020", state="ready", seconds=4.0), "was Pending", 0),
         (
             Became(uid="u", plan="x", result="evicted", code="ACT019", message="It is there."),
             "still there",
@@ -232,7 +238,7 @@ def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:
     made = [
         (START, CycleStart(mode="Enforce")),
         (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
-        (START, Resolved(uid="u", plan="x", result="evicted", code="ACT023")),
+        (START, followed(code="ACT023", state="lost")),
         (START, CycleEnd(verdict="done", exit=3)),
     ]
     found = history(lines(iter(made)))
@@ -242,16 +248,17 @@ def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:
 def test_names_from_the_cluster_draw_neither_on_the_terminal_nor_in_the_page() -> None:
     evil = "\x1b[31mred\x07<script>alert(1)</script>\u202e"
     step = next(iter(move(1, "p", START, "good")))[1]
-    fields = {name: getattr(step, name) for name in step.__struct_fields__}
-    fields |= {
-        "pod": PodRef(namespace=evil, name=evil, uid="u"),
-        "owner": OwnerRef(kind=evil, name=evil, uid="w"),
-        "source": evil,
-        "landing": {evil: 1.0},
-    }
+    assert isinstance(step, PlannedStep)
+    hostile = structs.replace(
+        step.move,
+        pod=PodRef(namespace=evil, name=evil, uid="u"),
+        owner=OwnerRef(kind=evil, name=evil, uid="w"),
+        source=evil,
+        landing=[LandingShare(node=evil, probability=1.0)],
+    )
     made = [
         (START, CycleStart(mode="Enforce", tool=evil)),
-        (START, type(step)(**fields)),
+        (START, structs.replace(step, move=hostile)),
         (START, Answer(uid="u", plan="p", result="evicted", code=evil, message=evil)),
         (START, CycleEnd(verdict="failed", exit=1, code=evil, message=evil)),
     ]

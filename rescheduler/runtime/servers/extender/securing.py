@@ -3,8 +3,7 @@
 import ssl
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.runtime.servers.clients import admit_clients, is_local
-from rescheduler.runtime.servers.webhook.presented import FromFiles
+from rescheduler.runtime.servers.tls import certificate_files, context_of, refuse_everybody
 from rescheduler.runtime.settings import Settings
 
 
@@ -17,30 +16,17 @@ def secured(settings: Settings) -> ssl.SSLContext | None:
     Raises:
         SettingsError: they do not belong together, cannot be used, or everybody could ask.
     """
-    certificate, key, clients = (
-        settings.tls_cert_file,
-        settings.tls_key_file,
-        settings.client_ca_file,
+    refuse_everybody(
+        settings,
+        "give --tls-cert-file, --tls-key-file and --client-ca-file with the authority of the "
+        "scheduler's certificate, or listen on 127.0.0.1 beside the scheduler.",
     )
-    if clients is None and not is_local(settings.listen):
-        raise SettingsError(
-            f"everybody who reaches {settings.listen} could ask, and use up what the table names",
-            "give --tls-cert-file, --tls-key-file and --client-ca-file with the authority of the "
-            "scheduler's certificate, or listen on 127.0.0.1 beside the scheduler.",
-        )
-    if certificate is None and key is None and clients is None:
-        return None
-    if certificate is None or key is None:
+    files = certificate_files(settings)
+    if files is not None:
+        return context_of(files.pair(), settings)
+    if settings.client_ca_file is not None:
         raise SettingsError(
             "--tls-cert-file, --tls-key-file and --client-ca-file belong together",
             "give the first two, and the third where not everybody may ask.",
         )
-    try:
-        context = FromFiles(certificate, key).pair().context()
-        if clients is not None:
-            admit_clients(context, clients)
-    except (OSError, ValueError) as error:
-        raise SettingsError(
-            f"the certificates cannot be used: {error}", "check what the files hold."
-        ) from error
-    return context
+    return None

@@ -1,11 +1,10 @@
-"""Which certificate the webhook presents: one from files, or its own, kept in a Secret."""
+"""The certificate that the webhook makes for itself, kept in a Secret."""
 
 import base64
 import hashlib
 from collections.abc import Callable
 from datetime import datetime
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rescheduler.actions.stored import StoredObject
 from rescheduler.model.errors import SettingsError
@@ -22,43 +21,6 @@ CONFIGURATION = "rescheduler-steering"
 """The MutatingWebhookConfiguration, whose `caBundle` is the authority's certificate."""
 PATH = "/steer"
 """What it asks; a secret comes after it."""
-
-
-class Presented(Protocol):
-    """What to present now; asked again and again."""
-
-    def pair(self) -> Pair:
-        """The certificate and its key.
-
-        Raises:
-            ReschedulerError, ValueError: there is none that can be used.
-        """
-        ...
-
-    def secret(self) -> str:
-        """What the API server alone knows, at the end of the path that it asks; "" is nothing."""
-        ...
-
-
-class FromFiles:
-    """A certificate that somebody else renews, such as cert-manager, in files."""
-
-    def __init__(self, certificate: Path, key: Path) -> None:
-        self._certificate, self._key = certificate, key
-
-    def pair(self) -> Pair:
-        """What the files hold now."""
-        try:
-            return Pair(self._certificate.read_bytes(), self._key.read_bytes())
-        except OSError as error:
-            raise SettingsError(
-                f"{error.filename}: {error.strerror}",
-                "name the files of the certificate and its key, or leave both options out.",
-            ) from error
-
-    def secret(self) -> str:
-        """None: clients show a certificate, or are on this host."""
-        return ""
 
 
 class Own:

@@ -1,27 +1,22 @@
 """`rescheduler webhook`: steers replacements as they are created, until it is stopped."""
 
-import ssl
-
 from rescheduler.actions.steering.steering_watch import SteeringWatch
 from rescheduler.actions.stored import StoredObject
 from rescheduler.actions.transport import ServerClock
-from rescheduler.model.errors import ReschedulerError, SettingsError
+from rescheduler.model.errors import ReschedulerError
 from rescheduler.runtime.live_actor import NAMESPACE
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.servers.clients import admit_clients, is_local
 from rescheduler.runtime.servers.entries import Entries
 from rescheduler.runtime.servers.request_metrics import RequestMetrics
 from rescheduler.runtime.servers.serving import JsonServer
-from rescheduler.runtime.servers.webhook import admission
-from rescheduler.runtime.servers.webhook.certificates import Pair
-from rescheduler.runtime.servers.webhook.presented import (
-    CONFIGURATION,
-    PATH,
-    SECRET,
+from rescheduler.runtime.servers.tls import (
     FromFiles,
-    Own,
-    Presented,
+    certificate_files,
+    context_of,
+    refuse_everybody,
 )
+from rescheduler.runtime.servers.webhook import admission
+from rescheduler.runtime.servers.webhook.presented import CONFIGURATION, PATH, SECRET, Own
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection, connect
@@ -51,7 +46,7 @@ def serve_webhook(settings: Settings) -> int:
         healthy=lambda: watch.problem,
         metrics=metrics.text,
         observe=metrics.observe,
-        context=_context(current, settings),
+        context=context_of(current, settings),
     )
     server.expect(presented.secret)
     stop.on_signals()
@@ -63,7 +58,7 @@ def serve_webhook(settings: Settings) -> int:
             try:
                 found = presented.pair()
                 if found != current:
-                    server.present(_context(found, settings))
+                    server.present(context_of(found, settings))
                     current = found
             except (ReschedulerError, ValueError) as error:
                 logger().error("the certificate was not checked", error=str(error))
@@ -74,34 +69,15 @@ def serve_webhook(settings: Settings) -> int:
     return 0
 
 
-def _context(pair: Pair, settings: Settings) -> ssl.SSLContext:
-    """TLS with that certificate, for clients of the authority that is given, if one is."""
-    context = pair.context()
-    if settings.client_ca_file is not None:
-        try:
-            admit_clients(context, settings.client_ca_file)
-        except (OSError, ValueError) as error:
-            raise SettingsError(
-                f"--client-ca-file cannot be used: {error}", "check what the file holds."
-            ) from error
-    return context
-
-
-def _presented(settings: Settings, connection: Connection, clock: ServerClock) -> Presented:
-    certificate, key = settings.tls_cert_file, settings.tls_key_file
-    if certificate is not None and key is not None:
-        if settings.client_ca_file is None and not is_local(settings.listen):
-            raise SettingsError(
-                f"everybody who reaches {settings.listen} could ask, and use up what the table "
-                "names",
-                "give --client-ca-file, and the API server a certificate of that authority for "
-                "webhooks; or leave the certificate out, and the path has a secret.",
-            )
-        return FromFiles(certificate, key)
-    if certificate is not None or key is not None:
-        raise SettingsError(
-            "--tls-cert-file and --tls-key-file belong together", "give both, or neither."
+def _presented(settings: Settings, connection: Connection, clock: ServerClock) -> FromFiles | Own:
+    files = certificate_files(settings)
+    if files is not None:
+        refuse_everybody(
+            settings,
+            "give --client-ca-file, and the API server a certificate of that authority for "
+            "webhooks; or leave the certificate out, and the path has a secret.",
         )
+        return files
     secrets = f"/api/v1/namespaces/{NAMESPACE}/secrets"
     hooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
     return Own(

@@ -11,6 +11,7 @@ import urllib3
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.servers.serving import JsonServer
+from rescheduler.runtime.servers.tls import FromFiles, context_of
 from rescheduler.runtime.servers.webhook.certificates import (
     LASTS,
     RENEWED,
@@ -18,7 +19,8 @@ from rescheduler.runtime.servers.webhook.certificates import (
     make_authority,
     make_certificate,
 )
-from rescheduler.runtime.servers.webhook.presented import FromFiles, Own
+from rescheduler.runtime.servers.webhook.presented import Own
+from rescheduler.runtime.settings import Settings
 from tests.runtime.servers.webhook.stored_pair import Stored
 
 NOW = datetime.now(UTC).replace(microsecond=0)
@@ -140,5 +142,5 @@ def test_files_are_read_as_they_are_now(tmp_path: Path) -> None:
         certificate.write_bytes(pair.certificate)
         key.write_bytes(pair.key)
         assert presented.pair() == pair
-    with pytest.raises(ValueError, match="cannot be used"):
-        Pair(first.certificate, second.key).context()
+    with pytest.raises(SettingsError, match="certificates cannot be used"):
+        context_of(Pair(first.certificate, second.key), Settings())

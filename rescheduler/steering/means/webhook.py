@@ -7,3 +7,4 @@ class Webhook(Admission):
     """The webhook adds the node affinity; see `rescheduler.runtime.servers.webhook`."""
 
     name = "Webhook"
+    about = "`rescheduler webhook` adds node affinity to them (1.30 and later)."

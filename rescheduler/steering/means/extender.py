@@ -1,16 +1,18 @@
 """Steering by a scheduler extender, which `rescheduler extender` serves."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
 from rescheduler.kube.objects import Pod
+from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
-from rescheduler.model.moves.steering import Followed
+from rescheduler.model.moves.steering import Followed, Strength
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.entries import NO_TABLE, Entries, no_table
-from rescheduler.steering.means import Means, SteeredMove
+from rescheduler.scheduler.config.schedulers import Verb, schedulers_of
+from rescheduler.steering.base import Means, SteeredMove
+from rescheduler.steering.entries import Entries, no_table
 from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 
 SHOWN = timedelta(seconds=30)
@@ -33,19 +35,47 @@ class Extender(Means):
 
     name = "Extender"
     writer = Entries
+    about = (
+        "a scheduler of your own asks `rescheduler extender`, as that shows; Require only where "
+        "the scheduler looks at all nodes."
+    )
+    extends = True
+
+    @classmethod
+    def impossible(
+        cls, snapshot: Snapshot, declared: Sequence[Scheduler], strengths: Sequence[Strength]
+    ) -> Iterator[str]:
+        """Why no scheduler asks an extender for what these strengths need."""
+        nodes, schedulers = len(snapshot.nodes), schedulers_of(snapshot, declared)
+        for strength in strengths:
+            verb: Verb = "filterVerb" if strength == "Require" else "prioritizeVerb"
+            if not any(schedulers.asks(name, verb) for name in schedulers.known):
+                why = f"no configuration that is declared has a harmless extender with {verb}"
+                yield f"{why}, which {strength} needs"
+        if "Require" not in strengths:
+            return
+        sampling = [name for name in sorted(schedulers.known) if schedulers.sampled(name, nodes)]
+        if sampling:
+            yield (
+                f"of {nodes} nodes {', '.join(sampling)} asks it about a sample, so that Require "
+                "cannot be kept; use Prefer, unless percentageOfNodesToScore is 100, which a "
+                "document of kind Scheduler says"
+            )
 
     def ready(self, declared: Sequence[Scheduler]) -> Problem | None:
         """As declared it must weigh what is predicted; there must be a table, and an extender."""
-        return _outweighed(declared) or no_table(self._port) or self._out_of_use(self._followed())
+        return (
+            _outweighed(declared)
+            or no_table(self._port)
+            or self._out_of_use(self._port.extender.read())
+        )
 
     def confirm(self) -> Problem | None:
         """It must be there, a scheduler ask it, and it have the table: in this order."""
         return seen_in_time(self._port, self._behind)
 
     def _behind(self) -> Problem | None:
-        if self._port.table is None:
-            return NO_TABLE
-        followed = self._followed()
+        followed = self._port.extender.read()
         idle = self._out_of_use(followed)
         if idle is not None:
             return idle
@@ -56,9 +86,6 @@ class Extender(Means):
             said += ", and knows the nodes of the cluster; its log says why"
             return Problem(code="STR002", message=said)
         return None
-
-    def _followed(self) -> Followed | None:
-        return None if self._port.extender is None else self._port.extender.read()
 
     def _out_of_use(self, followed: Followed | None) -> Problem | None:
         """Why no extender steers, whichever table it has; None where one runs and is asked."""
@@ -76,9 +103,7 @@ class Extender(Means):
     def lingering(self) -> Problem | None:
         """Where no extender is asked, nothing steers."""
         problem = self.confirm()
-        if problem is None or self._port.table is None:
-            return problem
-        return None if problem.code == "STR001" else problem
+        return None if problem is None or problem.code == "STR001" else problem
 
     def done(self, move: PastMove) -> bool:
         """Once it is placed."""

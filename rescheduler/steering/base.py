@@ -5,7 +5,7 @@ table share a writer, so that all moves of one intent are entered at once, or no
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from rescheduler.kube.objects import Pod
@@ -13,7 +13,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
+from rescheduler.model.moves.steering import Strength
 from rescheduler.model.problem import Problem
+from rescheduler.scheduler.config.default_profile import minor_of
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.port import Port
 
@@ -66,19 +68,40 @@ class Writer(ABC):
 
 
 class Means(ABC):
-    """One means of steering.
+    """One means of steering: what planning and policies need to know of it, and its verbs.
 
-    name: as operators write it, and as `TRAITS` has it. writer: what writes it.
-    one_at_a_time: whether what steers one replacement changes where other pods land, so that other
-    moves wait until it is placed.
+    name: as operators write it. writer: what writes it.
+    about: for the documentation of `steering.by`, after the name. taints: whether nodes bear a
+    taint, so that replacements go elsewhere; with all others the chosen nodes are named. requires:
+    whether it can keep replacements from all other nodes. one_at_a_time: whether what steers one
+    replacement changes where other pods land, so that other moves wait until it is placed, and a
+    gang, whose replacements come at the same time, is never steered. extends: whether it works only
+    for pods of a scheduler that is configured to ask an extender. since: the minor version of
+    Kubernetes 1 from which on it is served, 0 where every version whose scheduler is modelled
+    serves it. before: what kube-apiserver lacks before that, and what to use instead.
     """
 
     name: ClassVar[str]
     writer: ClassVar[type[Writer]]
+    about: ClassVar[str]
+    taints: ClassVar[bool] = False
+    requires: ClassVar[bool] = True
     one_at_a_time: ClassVar[bool] = False
+    extends: ClassVar[bool] = False
+    since: ClassVar[int] = 0
+    before: ClassVar[str] = ""
 
     def __init__(self, port: Port) -> None:
         self._port = port
+
+    @classmethod
+    def impossible(
+        cls, snapshot: Snapshot, _declared: Sequence[Scheduler], _strengths: Sequence[Strength]
+    ) -> Iterator[str]:
+        """Why the cluster cannot be steered so, as far as the snapshot and declarations show."""
+        minor = minor_of(snapshot.cluster.version)
+        if minor is not None and minor < cls.since:
+            yield f"kube-apiserver {snapshot.cluster.version} {cls.before}"
 
     @abstractmethod
     def ready(self, declared: Sequence[Scheduler]) -> Problem | None:

@@ -18,11 +18,10 @@ from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.soft_taints import tainted_by_us
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.means import Means, SteeredMove, Writer, steered_moves
+from rescheduler.steering.base import Means, SteeredMove, Writer, steered_moves
 
 KNOWN_AFTER = 0.3
 """Seconds for kube-scheduler to hear of the taints before it hears of the replacement."""
-NO_TAINTS = Problem(code="STR001", message="nothing here taints nodes")
 
 
 class NodeTaints(Writer):
@@ -33,8 +32,6 @@ class NodeTaints(Writer):
     def enter(self, history: History, moves: Sequence[SteeredMove]) -> Problem | None:
         """Taint their nodes, all of them. Raises: as `Writer`."""
         port = self._port
-        if port.taints is None:
-            return NO_TAINTS
         nodes = shunned(moves)
         if not nodes:
             return Problem(code="STR014", message="no node is named to taint")
@@ -66,8 +63,6 @@ class NodeTaints(Writer):
     def _untaint(self, nodes: Iterable[str], *, begins: bool) -> None:
         """begins: whether the lock was just won."""
         for node in nodes:
-            if self._port.taints is None:
-                raise ActionError("nothing here takes taints off nodes", "run it on a cluster.")
             self._port.taints.remove(node, self._port.fence(), begins=begins)
 
     def sweep_strays(self, snapshot: Snapshot) -> list[Problem]:
@@ -79,7 +74,7 @@ class NodeTaints(Writer):
         port, stay = self._port, list[Problem]()
         for node in tainted_by_us(snapshot.nodes):
             # Whoever took the lock while we read the cluster has taints of its own there.
-            if port.taints is None or not port.locked():
+            if not port.locked():
                 break
             try:
                 port.taints.remove(node, port.fence(), begins=True)
@@ -107,12 +102,16 @@ class SoftTaint(Means):
 
     name = "SoftTaint"
     writer = NodeTaints
+    about = (
+        "the node that a replacement leaves, and others where it had better not go, bear a taint "
+        "PreferNoSchedule until it is placed; one after the other, and never for a gang."
+    )
+    taints = True
+    requires = False
     one_at_a_time = True
 
     def ready(self, _declared: Sequence[Scheduler]) -> Problem | None:
         """The account that acts must have the right to taint nodes."""
-        if self._port.taints is None:
-            return NO_TAINTS
         if self._port.taints.permitted():
             return None
         return Problem(code="STR001", message=f"{self._port.account} may not patch nodes")
