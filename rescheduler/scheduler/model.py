@@ -26,6 +26,7 @@ from rescheduler.scheduler.plugins.default_plugins import STATIC, UNRESOLVABLE, 
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.plugins.node_resources.node_resources_fit import NodeResourcesFit
 from rescheduler.scheduler.plugins.topology_spread import TopologySpread
+from rescheduler.scheduler.pod_groups import PodGroupRules
 from rescheduler.scheduler.preemption import Preemption
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.rejections import Rejection, rejections
@@ -75,7 +76,6 @@ class SchedulerModel:
         version = snapshot.cluster.version
         self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
-        usual = default_profile(version)
         counting = counting_profile(self.profiles, version)
         self._replacements = Replacements(pods, snapshot.controllers)
         self._occupancy = Occupancy(
@@ -86,9 +86,11 @@ class SchedulerModel:
             by_sum=counting.resizes_by_sum,
             renewed=self._replacements.renewed(),
         )
-        self._default_plugins = DefaultPlugins(Handle(snapshot, self._occupancy), usual)
+        handle = Handle(snapshot, self._occupancy)
+        self._default_plugins = DefaultPlugins(handle, default_profile(version))
         self._preemption = Preemption(pods, self._occupancy)
         self._nominated = Nominated(snapshot, self._occupancy)
+        self._pod_groups = PodGroupRules(snapshot)
         self._schedulers: dict[str, Shapes] = {}
         self._order = scan_order(nodes)
         self._rank = np.argsort(self._order).astype(np.int32)
@@ -125,12 +127,8 @@ class SchedulerModel:
         if len(answers) > 1 and not _agree(*answers):
             key = self._snapshot.pods[pod].key
             why = "waits for its volumes" if self._made_first(pod) else "has an unknown owner"
-            return _refused(
-                Problem(
-                    "FEA005",
-                    f"{key} {why}, and the landing depends on whether the old pod is gone by then",
-                )
-            )
+            text = f"{key} {why}, and the landing depends on whether the old pod is gone by then"
+            return _refused(Problem("FEA005", text))
         return answers[0]
 
     def feasible(self, pod: int) -> BoolArray:
@@ -226,7 +224,8 @@ class SchedulerModel:
             return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
         if self._replacements.gated(each):
             return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
-        return refusal(each, profile) or self._scheduler(each).problem(each)
+        own = refusal(each, profile) or self._pod_groups.problem(pod, profile)
+        return own or self._scheduler(each).problem(each)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:

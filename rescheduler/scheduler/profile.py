@@ -55,6 +55,7 @@ class Profile:
     alternatives_scored: DynamicResources scores which alternative of a claim a node has (1.35).
     capacity_scoring: StorageCapacityScoring is on: VolumeBinding scores (since 1.37).
     drivers_required: VolumeLimitScaling is on: a CSI driver may insist on being there (1.37).
+    pod_groups: the version of the API by which it reads PodGroups; "" before 1.36.
     """
 
     name: str = DEFAULT_SCHEDULER
@@ -87,3 +88,4 @@ class Profile:
     alternatives_scored: bool = True
     capacity_scoring: bool = False
     drivers_required: bool = False
+    pod_groups: str = "v1alpha2"
