@@ -60,7 +60,9 @@ class Part:
 def selected(release: str, parts: Sequence[str]) -> list[str]:
     """The tests of these parts that a release can run."""
     minor = int(release.split(".")[1])
-    upgraded = [f"{HERE}/every_upgrade.py"] if minor == UPGRADED and "landings" in parts else []
+    upgraded = (
+        [f"{HERE}/test_older_scheduler.py"] if minor == UPGRADED and "landings" in parts else []
+    )
     gangs = "test_gangs"
     rows = [f"{HERE}/{module}.py" for part in parts for module in PARTS[part]]
     if minor < CONSUMABLE:
@@ -86,7 +88,7 @@ def read(report: Path) -> dict[str, Part]:
     """What the report of one run says of each part."""
     found = {part: Part() for part in PARTS}
     of = {module: part for part, modules in PARTS.items() for module in modules}
-    of["every_upgrade"] = "landings"
+    of["test_older_scheduler"] = "landings"
     for case in ET.parse(report).iter("testcase"):
         part = found[of[case.attrib["classname"].rpartition(".")[2]]]
         if case.find("failure") is None and case.find("error") is None:
