@@ -35,13 +35,16 @@ class Forecast:
 
         steered: the nodes that it is told to go to, beside what it asks for itself; none.
         before: an earlier forecast on the snapshot, whose working copy this one goes on with.
+        moved: the pods that have gone to another node in the working copy, in their order.
         """
         self.snapshot = snapshot
         self.pod = pod % len(snapshot.pods)
+        self.moved: list[tuple[str, str]] = []
         if before is None:
             self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
         else:
             self._model = before._model
+            self.moved += before.moved
         self.names = [node.metadata.name for node in snapshot.nodes]
         self._steer = Steer(np.isin(self.names, steered), require=require) if steered else None
         self.verdicts = self._model.verdicts(self.pod, self._steer)
@@ -74,6 +77,7 @@ class Forecast:
 
     def commit(self, node: str) -> None:
         """The pod has gone to that node: the working copy says so too."""
+        self.moved.append((self.snapshot.pods[self.pod].key, node))
         source = int(self.snapshot.pod_node[self.pod])
         self._model.commit(Shift(self.pod, source, self.names.index(node)))
 
