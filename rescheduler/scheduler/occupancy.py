@@ -27,6 +27,7 @@ class Occupancy:
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
     clock, changed: (nodes,) the time of the last lasting change of each node, in moves.
     altered: the node that `without` has altered for a moment, or -1.
+    heard: whether `terminating` is in effect, or still `unheard`.
     watchers: called for each pod that comes to a node (1) or leaves it (-1).
     """
 
@@ -48,6 +49,7 @@ class Occupancy:
         self.clock = 0
         self.changed = np.zeros(len(nodes), dtype=np.int64)
         self.altered = -1
+        self.heard = True
         self.watchers: list[Callable[[int, int, int], None]] = []
         self._leaving = np.array(
             [each.metadata.deletionTimestamp is not None for each in pods], dtype=np.bool_
@@ -190,11 +192,21 @@ class Occupancy:
     def terminating(self, pod: int) -> Iterator[None]:
         """The state in which a pod is being deleted, but still holds what it has."""
         before = self.alive[pod]
-        self.alive[pod] = -1
+        if self.heard:
+            self.alive[pod] = -1
         try:
             yield
         finally:
             self.alive[pod] = before
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """The state in which nobody has heard yet that a pod is being deleted."""
+        before, self.heard = self.heard, False
+        try:
+            yield
+        finally:
+            self.heard = before
 
     @contextmanager
     def without(self, pod: int) -> Iterator[None]:

@@ -142,11 +142,12 @@ def main() -> int:
             binaries([kubernetes(release), *PROGRAMS[1:]])
             found = run(release, options.parts, Path(folder))
             rows[release] = row(release, found)
+            if not options.keep:  # of each at once: a run takes hours, and may be cut off
+                text = README.read_text(encoding="utf-8")
+                README.write_text(written(text, rows), encoding="utf-8")
             failed += [f"{release} {name}" for part in found.values() for name in part.failed]
     sys.stdout.write("\n".join([HEAD, *rows.values(), *(f"FAILED {each}" for each in failed)]))
     sys.stdout.write("\n")
-    if not options.keep:
-        README.write_text(written(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
     return 1 if failed else 0
 
 

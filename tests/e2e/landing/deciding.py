@@ -9,8 +9,8 @@ from rescheduler.kube.pods.steered import HOSTNAME, steered_affinity
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.comparison import compare
-from tests.e2e.landing.decision import REFUSED, Decision
-from tests.e2e.landing.disagreement import disagrees, keep
+from tests.e2e.landing.decision import REFUSED, Decision, disagrees
+from tests.e2e.landing.disagreement import keep
 from tests.e2e.landing.forecast import Forecast, with_pod
 from tests.e2e.landing.landing_cluster import STABLE_AFTER, LandingCluster
 from tests.e2e.landing.mix import Mix

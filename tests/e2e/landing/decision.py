@@ -79,3 +79,8 @@ class Decision:
     def returned(self) -> bool:
         """Whether the replacement came back to the node that the pod had left."""
         return bool(self.left) and self.observed == self.left
+
+
+def disagrees(decision: Decision) -> bool:
+    """Whether anything came otherwise than predicted."""
+    return decision.verdict in WRONG or bool(decision.differences)

@@ -12,15 +12,10 @@ from pathlib import Path
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.recording import save
 from tests.e2e.controlplane.versions import KUBERNETES
-from tests.e2e.landing.decision import WRONG, Decision
+from tests.e2e.landing.decision import Decision
 from tests.e2e.landing.forecast import Forecast
 
 FOLDER = Path(__file__).parents[3] / "out" / "disagreements"
-
-
-def disagrees(decision: Decision) -> bool:
-    """Whether anything came otherwise than predicted."""
-    return decision.verdict in WRONG or bool(decision.differences)
 
 
 def keep(decision: Decision, forecast: Forecast, after: Snapshot, log: bytes) -> Path:

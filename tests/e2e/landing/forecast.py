@@ -1,7 +1,8 @@
 """What our own reading path and model say before the scheduler decides."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import msgspec
@@ -52,6 +53,23 @@ class Forecast:
     def feasible(self) -> set[str]:
         """The names of the feasible nodes."""
         return {self.names[index] for index in np.flatnonzero(self.verdicts.feasible)}
+
+    @property
+    def hears_late(self) -> bool:
+        """Whether the scheduler may decide before it hears that the old pod goes."""
+        scheduler = self.snapshot.pods[self.pod].spec.schedulerName
+        return self._model.profiles[scheduler].hears_late
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """What is asked meanwhile is answered as if it had not heard that."""
+        before = self.verdicts
+        with self._model.occupancy.unheard():
+            self.verdicts = self._model.verdicts(self.pod, self._steer)
+            try:
+                yield
+            finally:
+                self.verdicts = before
 
     def chances(self) -> dict[str, float]:
         """Node -> probability."""
