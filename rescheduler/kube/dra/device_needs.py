@@ -214,7 +214,9 @@ class DeviceNeeds:
         subjects, sort = self.inventory.subjects, self.inventory.sort
         wanted = set(sort[need.devices].tolist())
         consumed = tuple(
-            consumed_of(subjects[device].device, asked) if number in wanted else None
+            consumed_of(subjects[device].device, asked, subjects[device].driver)
+            if number in wanted
+            else None
             for number, device in enumerate(self.inventory.examples.tolist())
         )
         able = np.array([each is not None for each in consumed], dtype=np.bool_)
