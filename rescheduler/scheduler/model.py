@@ -133,10 +133,10 @@ class SchedulerModel:
         return answers[0]
 
     def _heard(self, pod: int, state: State, steer: Steer | None) -> Landing:
-        """The landing, whenever the scheduler hears that the old pod goes."""
+        """The landing, whenever the scheduler hears that the old pod goes, or is gone."""
         landing = self._land(pod, state, steer)
         profile = self.profiles[self._snapshot.pods[pod].spec.schedulerName]
-        if state != "overlap" or not profile.hears_late or landing.refusal is not None:
+        if not profile.hears_late or landing.refusal is not None:
             return landing
         with self._occupancy.unheard():
             other = self._land(pod, state, steer)

@@ -1,7 +1,7 @@
 """kube-scheduler before 1.35 may place a replacement before it hears that the old pod goes.
 
-PodTopologySpread then still counts that one: landings are a mixture of both, and never less than
-what was predicted where it makes no difference.
+PodTopologySpread then still counts that one, and where it is gone already, everything does:
+landings are a mixture of both.
 """
 
 from dataclasses import replace
@@ -65,7 +65,21 @@ def test_both_landings_are_possible_before_1_35(when: str) -> None:
     assert found.returns == pytest.approx(1.0 - LATE)
 
 
-def test_whom_a_stateful_set_makes_anew_comes_when_the_old_pod_is_gone() -> None:
+def test_one_that_is_gone_may_still_seem_to_be_there() -> None:
+    nodes = [node("a"), node("b")]
+    large = {"cpu": "2", "memory": "8Gi"}
+    pods = [
+        pod("old", "a", owner=controller("StatefulSet", "o"), requests=large),
+        pod("busy", "b", requests={"cpu": "1", "memory": "4Gi"}),
+    ]
+    made = snapshot(nodes, pods)
+    assert shares(landing(made, "v1.35.4")) == {0: 1.0}
+    found = landing(made, "v1.34.4")
+    assert shares(found) == pytest.approx({0: 1.0 - LATE, 1: LATE})
+    assert shares(landing(made, "v1.34.4")) == shares(found), "all is as it was"
+
+
+def test_a_terminating_pod_is_not_counted_when_it_is_gone_and_that_is_not_heard() -> None:
     made = old_and_sibling("ScheduleAnyway", "StatefulSet")
     assert shares(landing(made, "v1.34.4")) == shares(landing(made, "v1.35.4")) == {0: 1.0}
 
