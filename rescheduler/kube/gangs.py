@@ -81,6 +81,9 @@ class GangSpec(Base):
     schedulingPolicy: SchedulingPolicy | None = None
     schedulingConstraints: dict[str, Any] | None = None
     disruptionMode: Any = None
+    priority: int | None = None
+    preemptionPolicy: str | None = None
+    resourceClaims: list[dict[str, Any]] | None = None
     parentCompositePodGroupName: str | None = None
     minMember: int | None = None
     minTaskMember: dict[str, int] | None = None

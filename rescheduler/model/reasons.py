@@ -90,6 +90,7 @@ _ALL = (
     Reason("FEA015", "No finding names the pod, and the policy gains by what it does to the node where it goes.", "Read the message: it names the node and the gain."),
     Reason("FEA016", "The replacement could land on a node that nothing should be sent to: it is about to go, broken, too young, or arrivals went wrong there.", "Cordon that node, or taint it NoSchedule, so that kube-scheduler does not choose it; or turn on `steering`. `avoidNodes` in the Limits says which marks count."),
     Reason("FEA017", "The replacement could land on a node of another architecture, operating system or GPU model than its workload is known to run on.", "Name what it can run on in its nodeSelector or node affinity (`kubernetes.io/arch`, `kubernetes.io/os`, `nvidia.com/gpu.product`), so that kube-scheduler keeps to it; or turn on `steering`."),
+    Reason("FEA018", "kube-scheduler would refuse the replacement: the pods of its PodGroup, or the group and its pods, differ in what all must have alike.", "Give the PodGroup and all its pods one priority class, one scheduler and one preemption policy; the message says which differ."),
     # Margin and limits
     Reason("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     Reason("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

@@ -27,6 +27,7 @@ class Occupancy:
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
     clock, changed: (nodes,) the time of the last lasting change of each node, in moves.
     altered: the node that `without` has altered for a moment, or -1.
+    heard: whether `terminating` and `without` are in effect, or still `unheard`.
     watchers: called for each pod that comes to a node (1) or leaves it (-1).
     """
 
@@ -48,6 +49,7 @@ class Occupancy:
         self.clock = 0
         self.changed = np.zeros(len(nodes), dtype=np.int64)
         self.altered = -1
+        self.heard = True
         self.watchers: list[Callable[[int, int, int], None]] = []
         self._leaving = np.array(
             [each.metadata.deletionTimestamp is not None for each in pods], dtype=np.bool_
@@ -190,27 +192,42 @@ class Occupancy:
     def terminating(self, pod: int) -> Iterator[None]:
         """The state in which a pod is being deleted, but still holds what it has."""
         before = self.alive[pod]
-        self.alive[pod] = -1
+        if self.heard:
+            self.alive[pod] = -1
         try:
             yield
         finally:
             self.alive[pod] = before
 
     @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """The state in which nobody has heard the latest of a pod.
+
+        One that is being deleted seems to stay, and one that is gone seems to be being deleted.
+        """
+        before, self.heard = self.heard, False
+        try:
+            yield
+        finally:
+            self.heard = before
+
+    @contextmanager
     def without(self, pod: int) -> Iterator[None]:
         """The state in which a pod is gone."""
-        node, before = int(self.where[pod]), self.alive[pod]
+        node, before = int(self.where[pod]) if self.heard else -1, self.alive[pod]
         if node >= 0:
             self._take(pod, node, -1)
             self.altered = node
-        self.where[pod] = self.alive[pod] = -1
+            self.where[pod] = -1
+        self.alive[pod] = -1
         try:
             yield
         finally:
             if node >= 0:
                 self._take(pod, node, 1)
                 self.altered = -1
-            self.where[pod], self.alive[pod] = node, before
+                self.where[pod] = node
+            self.alive[pod] = before
 
     @contextmanager
     def beside(self, pods: IntArray, node: int) -> Iterator[None]:

@@ -55,6 +55,9 @@ class Profile:
     alternatives_scored: DynamicResources scores which alternative of a claim a node has (1.35).
     capacity_scoring: StorageCapacityScoring is on: VolumeBinding scores (since 1.37).
     drivers_required: VolumeLimitScaling is on: a CSI driver may insist on being there (1.37).
+    hears_late: it may place a replacement before it hears that the old pod goes, or is gone (before
+    1.35, as bound pods and others reach it on two ways: addAllEventHandlers in pkg/scheduler).
+    pod_groups: the version of the API by which it reads PodGroups; "" before 1.36.
     """
 
     name: str = DEFAULT_SCHEDULER
@@ -87,3 +90,5 @@ class Profile:
     alternatives_scored: bool = True
     capacity_scoring: bool = False
     drivers_required: bool = False
+    hears_late: bool = False
+    pod_groups: str = "v1alpha2"

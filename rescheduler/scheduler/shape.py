@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import msgspec
 import numpy as np
 
-from rescheduler.kube.gangs import grouped
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
 from rescheduler.kube.pods.pod_requests import asks_for
 from rescheduler.model.cluster.readings import BoolArray, IntArray
@@ -148,13 +147,7 @@ class Shape:
 
 
 def refusal(pod: Pod, profile: Profile) -> Problem | None:
-    """Why the landing of this pod's replacement cannot be predicted by any plugin, or None.
-
-    The replacement of one member of a scheduling group lands as any other pod does, as long as the
-    group has `minCount` pods that are bound: its cycle runs the ordinary filters and scores for it,
-    and Permit counts it with them (schedule_one_podgroup.go, podGroupSchedulingDefaultAlgorithm;
-    plugins/gangscheduling, PreEnqueue and Permit).
-    """
+    """Why the landing of this pod's replacement cannot be predicted by any plugin, or None."""
     spec = pod.spec
     if profile.problem:
         return Problem("FEA005", f"{pod.key} is scheduled by {profile.name}: {profile.problem}")
@@ -163,12 +156,6 @@ def refusal(pod: Pod, profile: Profile) -> Problem | None:
             return Problem("FEA005", f"{pod.key} asks for {name}: {sentence}")
     if spec.schedulingGates:
         return Problem("FEA005", f"{pod.key} has scheduling gates: when it is tried is not known")
-    if grouped(spec) and not pod.node:
-        text = f"{pod.key} waits in a scheduling group: when it is tried is not known"
-        return Problem("FEA005", text)
-    if spec.workloadRef or (spec.schedulingGroup and profile.version != "1.36"):
-        text = f"{pod.key} has a scheduling group, which is modelled for kube-scheduler 1.36 only"
-        return Problem("FEA005", text)
     return None
 
 

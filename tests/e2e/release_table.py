@@ -60,7 +60,9 @@ class Part:
 def selected(release: str, parts: Sequence[str]) -> list[str]:
     """The tests of these parts that a release can run."""
     minor = int(release.split(".")[1])
-    upgraded = [f"{HERE}/every_upgrade.py"] if minor == UPGRADED and "landings" in parts else []
+    upgraded = (
+        [f"{HERE}/test_older_scheduler.py"] if minor == UPGRADED and "landings" in parts else []
+    )
     gangs = "test_gangs"
     rows = [f"{HERE}/{module}.py" for part in parts for module in PARTS[part]]
     if minor < CONSUMABLE:
@@ -86,7 +88,7 @@ def read(report: Path) -> dict[str, Part]:
     """What the report of one run says of each part."""
     found = {part: Part() for part in PARTS}
     of = {module: part for part, modules in PARTS.items() for module in modules}
-    of["every_upgrade"] = "landings"
+    of["test_older_scheduler"] = "landings"
     for case in ET.parse(report).iter("testcase"):
         part = found[of[case.attrib["classname"].rpartition(".")[2]]]
         if case.find("failure") is None and case.find("error") is None:
@@ -140,11 +142,12 @@ def main() -> int:
             binaries([kubernetes(release), *PROGRAMS[1:]])
             found = run(release, options.parts, Path(folder))
             rows[release] = row(release, found)
+            if not options.keep:  # of each at once: a run takes hours, and may be cut off
+                text = README.read_text(encoding="utf-8")
+                README.write_text(written(text, rows), encoding="utf-8")
             failed += [f"{release} {name}" for part in found.values() for name in part.failed]
     sys.stdout.write("\n".join([HEAD, *rows.values(), *(f"FAILED {each}" for each in failed)]))
     sys.stdout.write("\n")
-    if not options.keep:
-        README.write_text(written(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
     return 1 if failed else 0
 
 

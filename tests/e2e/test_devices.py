@@ -69,9 +69,12 @@ def requests() -> dict[str, list[Manifest]]:
     if SINCE["partitions"] > MINOR:
         made["pair"] = [alternatives(one(WHOLE, count=2), one(WHOLE)), exactly(WHOLE)]
     else:
-        # Several partitions that may be of one card are refused.
         made |= {
             "half": [exactly(HALF)],
+            "halves": [exactly(HALF, count=2)],
+            "mixed": [exactly(QUARTER), exactly(HALF)],
+            "spread": [exactly(), exactly(QUARTER, count=3)],
+            "fewer": [alternatives(one(HALF, count=3), one(QUARTER, count=2))],
             "quarter": [exactly(QUARTER)],
             "smaller": [alternatives(one(WHOLE), one(HALF), one(QUARTER))],
         }

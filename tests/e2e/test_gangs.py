@@ -136,8 +136,8 @@ class Gangs:
         return self.cluster.control_plane.audit.mark()
 
 
-SPARED = ("wide", "loose") if MINOR == 36 else ("wide",)
-"""Gangs with a pod to spare of which it is known where kube-scheduler would put that one."""
+SPARED = ("wide", "loose")
+"""Gangs with a pod to spare."""
 APPS = ("plain", "ring", "loose", "trial", "close", "wide", "llm", "sweep", "whole", "held")
 
 

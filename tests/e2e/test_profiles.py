@@ -102,7 +102,7 @@ def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
     )
     assert reported.problem is None
     assert reported.version == f"v{KUBERNETES.version}"
-    assert reported.gates["NodeDeclaredFeatures"] == (MINOR >= 36)
+    assert reported.gates.get("NodeDeclaredFeatures", False) == (MINOR >= 36)
     snapshot = replace(landing_cluster.observe(), scheduler=reported)
     alone = schedulers_of(snapshot)
     both = schedulers_of(snapshot, declared().schedulers)

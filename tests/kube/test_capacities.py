@@ -13,6 +13,8 @@ from rescheduler.kube.dra.cel import Unclear
 from rescheduler.kube.dra.devices import Device
 from rescheduler.kube.quantity import nanos
 
+DRIVER = "gpu.example.com"
+
 
 def consumed(asked: str | None, value: str, policy: dict[str, Any] | None) -> int | None:
     offered = {
@@ -21,7 +23,7 @@ def consumed(asked: str | None, value: str, policy: dict[str, Any] | None) -> in
         "capacity": {"c": {"value": value, "requestPolicy": policy}},
     }
     device = msgspec.convert(offered, Device)
-    found = consumed_of(device, {} if asked is None else {"c": nanos(asked)})
+    found = consumed_of(device, {} if asked is None else {"c": nanos(asked)}, DRIVER)
     return None if found is None else found["c"]
 
 
@@ -75,7 +77,37 @@ def test_devices_that_cannot_give_so_much_serve_nobody(asked: str, value: str, p
 
 def test_a_capacity_that_the_device_does_not_have_is_not_there() -> None:
     device = msgspec.convert({"name": "d", "capacity": {"memory": {"value": "1"}}}, Device)
-    assert consumed_of(device, {"gpu.example.com/memory": nanos("1")}) is None
+    for name in ("other.example.com/memory", "cores"):
+        assert consumed_of(device, {name: nanos("1")}, DRIVER) is None
+
+
+@pytest.mark.parametrize(
+    ("offered", "asked"),
+    [
+        (["memory"], ["gpu.example.com/memory"]),
+        (["gpu.example.com/memory"], ["memory"]),
+        (["memory", "gpu.example.com/memory"], ["memory"]),
+        (["memory"], ["memory", "gpu.example.com/memory"]),
+    ],
+)
+def test_names_that_are_one_capacity_only_since_1_38_are_not_worked_out(
+    offered: list[str], asked: list[str]
+) -> None:
+    capacity = {name: {"value": "1"} for name in offered}
+    device = msgspec.convert({"name": "d", "capacity": capacity}, Device)
+    with pytest.raises(Unclear, match=r"gpu\.example\.com/memory"):
+        consumed_of(device, dict.fromkeys(asked, nanos("1")), DRIVER)
+
+
+@pytest.mark.parametrize("name", ["memory", "gpu.example.com/memory", "else.example.com/memory"])
+def test_a_capacity_is_found_by_the_name_that_the_device_gives_it(name: str) -> None:
+    device = msgspec.convert({"name": "d", "capacity": {name: {"value": "2"}}}, Device)
+    assert consumed_of(device, {name: nanos("1")}, DRIVER) == {name: nanos("1")}
+
+
+def test_a_negative_request_is_not_rounded_up() -> None:
+    with pytest.raises(Unclear, match="negative"):
+        consumed("-1", "2", between("1"))
 
 
 @pytest.mark.parametrize(

@@ -77,10 +77,12 @@ def pod_group(name: str, least: int | None) -> GangObject:
     )
 
 
-def native(before: Snapshot, least: int, **spec: Any) -> Snapshot:
+def native(
+    before: Snapshot, least: int, version: str = "v1.36.3", served: str = "v1alpha2", **spec: Any
+) -> Snapshot:
     """The cluster in which PodGroups of Kubernetes stand for those of coscheduling.
 
-    spec: more fields of the PodGroups.
+    version: of the cluster. served: of the API of its PodGroups. spec: more fields of them.
     """
     for each in before.pods:
         name = (each.metadata.labels or {}).pop(GROUP)
@@ -88,13 +90,17 @@ def native(before: Snapshot, least: int, **spec: Any) -> Snapshot:
     policy = {"gang": {"minCount": least}}
     groups = [
         {
-            "apiVersion": "scheduling.k8s.io/v1alpha2",
+            "apiVersion": f"scheduling.k8s.io/{served}",
             "metadata": {"name": name, "namespace": "default"},
             "spec": {"schedulingPolicy": policy, **spec},
         }
         for name in {each.metadata.name for each in before.gang_objects}
     ]
-    return replace(before, gang_objects=msgspec.convert(groups, list[GangObject]))
+    return replace(
+        before,
+        cluster=replace(before.cluster, version=version),
+        gang_objects=msgspec.convert(groups, list[GangObject]),
+    )
 
 
 def ring(

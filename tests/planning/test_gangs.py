@@ -76,8 +76,12 @@ def test_surplus_moves_the_members_above_the_minimum_and_no_more() -> None:
     assert two.policies[0].cost.after == 0
 
 
-def test_surplus_moves_members_of_a_scheduling_group_as_those_of_any_other_gang() -> None:
-    made = planned(native(crowded(3), 3), over_racks(), gangs="Surplus", movesPerWorkload=9)
+@pytest.mark.parametrize(("version", "served"), [("v1.36.3", "v1alpha2"), ("v1.37.2", "v1beta1")])
+def test_surplus_moves_members_of_a_scheduling_group_as_those_of_any_other_gang(
+    version: str, served: str
+) -> None:
+    before = native(crowded(3), 3, version, served)
+    made = planned(before, over_racks(), gangs="Surplus", movesPerWorkload=9)
     other = planned(crowded(3), over_racks(), gangs="Surplus", movesPerWorkload=9)
     assert moved(made) == moved(other)
     assert len(made.moves) == 1

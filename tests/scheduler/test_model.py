@@ -94,40 +94,6 @@ def test_what_is_not_modelled_is_refused(spec: Any, code: Any) -> None:
     assert not model.feasible(0).any()
 
 
-def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does() -> None:
-    nodes = [node("a"), node("b", allocatable={"cpu": "0"}), node("c")]
-    plain = SchedulerModel(snapshot(nodes, [owned("ReplicaSet", "a")])).landing(0)
-    grouped = owned("ReplicaSet", "a", schedulingGroup={"podGroupName": "g"})
-    landing = SchedulerModel(snapshot(nodes, [grouped])).landing(0)
-    assert landing.refusal is None
-    assert landing.nodes.tolist() == plain.nodes.tolist()
-    assert landing.probabilities.tolist() == plain.probabilities.tolist()
-
-
-GROUP = {"schedulingGroup": {"podGroupName": "g"}}
-REFERENCE = {"workloadRef": {"name": "train", "podGroup": "g"}}
-
-
-@pytest.mark.parametrize(
-    ("where", "version", "member"),
-    [
-        ("", "v1.36.3", GROUP),
-        ("a", "v1.37.1", GROUP),
-        ("", "v1.35.0", REFERENCE),
-        ("a", "v1.35.0", REFERENCE),
-    ],
-)
-def test_a_scheduling_group_that_waits_or_of_another_version_is_not_predicted(
-    where: str, version: str, member: dict[str, Any]
-) -> None:
-    made = snapshot([node("a")], [pod("p", where, **member)])
-    made = replace(made, cluster=Cluster(uid="1", version=version))
-    refusal = SchedulerModel(made).landing(0).refusal
-    assert refusal is not None
-    assert refusal.code == "FEA005"
-    assert "scheduling group" in refusal.message
-
-
 def test_a_scheduler_that_is_declared_is_modelled() -> None:
     made = snapshot([node("a")], [owned("ReplicaSet", "a", schedulerName="mine")])
     profile = {"mine": replace(default_profile("v1.36.3"), name="mine")}

@@ -26,13 +26,20 @@ def asked_of(requirements: CapacityRequirements | None) -> Amounts:
     return {name: nanos(amount) for name, amount in asked.items()}
 
 
-def consumed_of(device: Device, asked: Amounts) -> Amounts | None:
+def consumed_of(device: Device, asked: Amounts, driver: str) -> Amounts | None:
     """What such a request consumes of each capacity of the device; None: it cannot have a part.
 
     Raises:
-        Unclear: the device's policy is not one that the API server admits in 1.36.
+        Unclear: the device's policy is not one that the API server admits in 1.36, or the request
+            is one that versions of the allocator read differently.
     """
     capacity = device.capacity or {}
+    for name, amount in asked.items():
+        other = _respelled(name, driver)
+        if other in capacity or other in asked:
+            raise Unclear(f"capacities {name} and {other} are one only since 1.38")
+        if amount < 0:
+            raise Unclear(f"it asks for a negative amount of {name}")
     if not asked.keys() <= capacity.keys():
         return None
     answer = {}
@@ -43,6 +50,14 @@ def consumed_of(device: Device, asked: Amounts) -> Amounts | None:
             return None
         answer[name] = amount
     return answer
+
+
+def _respelled(name: str, driver: str) -> str:
+    """The other name of a capacity of this driver: with its domain, or without (1.38)."""
+    domain, slash, short = name.rpartition("/")
+    if not slash:
+        return f"{driver}/{name}"
+    return short if domain == driver else ""
 
 
 def _unasked(capacity: DeviceCapacity) -> int:

@@ -5,12 +5,14 @@ GatherPools.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import cached_property
 from math import gcd
 
 import numpy as np
 
 from rescheduler.kube.arrays import BoolArray, Int64Array, IntArray
 from rescheduler.kube.dra.devices import ResourceSlice
+from rescheduler.kube.dra.packing import Uses
 from rescheduler.kube.quantity import MOST_COUNTED, nanos
 
 _Counter = tuple[str, str, str, str]
@@ -100,13 +102,43 @@ class DeviceCounters:
         answer: BoolArray = np.ones(len(self._node), dtype=np.bool_)
         if not len(self._device):
             return answer
-        used = np.zeros(len(self._total), dtype=np.int64)
-        np.add.at(used, self._counter, self._amount * taken[self._device])
+        left = self.left(taken)
         overdrawn = np.zeros(len(self._total) + 1, dtype=np.bool_)
-        overdrawn[self._pool[used > self._total]] = True
-        over = used[self._counter] + self._amount > self._total[self._counter]
+        overdrawn[self._pool[left < 0]] = True
+        over = self._amount > left[self._counter]
         over |= overdrawn[self._pool[self._counter]]
         answer[self._device[over]] = False
+        return answer
+
+    def left(self, taken: BoolArray) -> Int64Array:
+        """(counters,) what is left of each beside the devices that are taken."""
+        left: Int64Array = self._total.copy()
+        np.subtract.at(left, self._counter, self._amount * taken[self._device])
+        return left
+
+    @cached_property
+    def uses(self) -> Uses:
+        """What each device takes of the counters."""
+        answer: dict[int, list[tuple[int, int]]] = {}
+        rows = zip(
+            self._device.tolist(), self._counter.tolist(), self._amount.tolist(), strict=True
+        )
+        for device, counter, amount in rows:
+            answer.setdefault(device, []).append((counter, amount))
+        return answer
+
+    def allow(self, taken: BoolArray, devices: list[int]) -> bool:
+        """Whether these devices fit together beside those that are taken."""
+        together = taken.copy()
+        together[devices] = True
+        left = self.left(together)
+        return all(left[counter] >= 0 for each in devices for counter, _ in self.uses.get(each, ()))
+
+    def beside(self, devices: BoolArray) -> BoolArray:
+        """(devices,) these, and all that are of a pool with counters that one of them is of."""
+        answer = devices.copy()
+        pool = self._pool[self._counter]
+        answer[self._device[np.isin(pool, pool[devices[self._device]])]] = True
         return answer
 
     def apart(self, devices: IntArray) -> bool:

@@ -20,6 +20,8 @@ from rescheduler.kube.dra.devices import (
     ExactDeviceRequest,
     ResourceClaimTemplate,
 )
+from rescheduler.kube.dra.packing import MOST_CHOICES as MOST_TRIED
+from rescheduler.kube.dra.packing import choices
 from rescheduler.kube.objects import PodSpec
 
 MOST_ALTERNATIVES = 8
@@ -54,7 +56,9 @@ class Needs(NamedTuple):
     needs: of devices that a claim has for itself. common: attribute that the devices must share, or
     "". parts: of devices some of which several claims may have; no two are for the same devices.
     capacity: whether it takes DRAConsumableCapacity to serve them. partitions: whether some of the
-    devices are partitions of others. points: the allocator's score of these alternatives.
+    devices are partitions of others. packed: whether some that are partitions of the same may be
+    needed at once, so that every choice of them has to be tried. points: the allocator's score of
+    these alternatives.
     """
 
     needs: list[Need]
@@ -62,6 +66,7 @@ class Needs(NamedTuple):
     parts: tuple[PartsNeed, ...] = ()
     capacity: bool = False
     partitions: bool = False
+    packed: bool = False
     points: int = 0
 
     @property
@@ -159,10 +164,27 @@ class DeviceNeeds:
         devices = np.unique(np.concatenate([each.devices for each in needs] or [_NONE]))
         partitions = bool(counters.taking[devices].any())
         several = sum(each.number for each in needs) != 1
-        if partitions and several and not counters.apart(devices):
-            return "it asks for several devices, some of which are partitions of the same"
+        packed = partitions and several and not counters.apart(devices)
+        if packed:
+            whole = _merged(whole)
+            if rest := self._unpackable(whole, common, several=bool(parts)):
+                return (
+                    f"it asks for several devices, some of which are partitions of the same{rest}"
+                )
         capacity = capacity or bool(parts)
-        return Needs(whole, common, tuple(parts), capacity=capacity, partitions=partitions)
+        return Needs(whole, common, tuple(parts), capacity, partitions, packed)
+
+    def _unpackable(self, needs: list[Need], common: str, *, several: bool) -> str:
+        """What of partitions of the same devices is not worked out, or "". several: also parts."""
+        if common:
+            return f", that share {common}"
+        if several:
+            return ", and for parts of devices"
+        if any(not each.number for each in needs):
+            return ", and for all of them"
+        if choices(needs, self.inventory.node) > MOST_TRIED:
+            return f", in more than {MOST_TRIED} ways"
+        return ""
 
     def _asked(self, claim: DeviceClaim) -> list[list["_Option"]]:
         """What each request of the claim needs, with its alternatives."""
@@ -214,7 +236,9 @@ class DeviceNeeds:
         subjects, sort = self.inventory.subjects, self.inventory.sort
         wanted = set(sort[need.devices].tolist())
         consumed = tuple(
-            consumed_of(subjects[device].device, asked) if number in wanted else None
+            consumed_of(subjects[device].device, asked, subjects[device].driver)
+            if number in wanted
+            else None
             for number, device in enumerate(self.inventory.examples.tolist())
         )
         able = np.array([each is not None for each in consumed], dtype=np.bool_)

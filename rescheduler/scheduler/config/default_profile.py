@@ -42,6 +42,8 @@ def profile_of(version: str) -> Profile | None:
         empty_spread_selector=minor >= 38,
         stamps_topology=minor >= 35,
         alternatives_scored=minor >= 35,
+        hears_late=minor < 35,
+        pod_groups="v1beta1" if minor >= 37 else "v1alpha2" if minor == 36 else "",
     )
     return replace(made, **gates)
 

@@ -11,6 +11,7 @@ from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs, PartsNeed
 from rescheduler.kube.dra.device_shares import DeviceShares, Part, Share
+from rescheduler.kube.dra.packing import pack
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -89,7 +90,18 @@ class DeviceUse:
         """Whether nobody has come to devices that were held in whole, or to a part of them."""
         parts = [part.device for part in held.parts]
         whole = [device for device in held.devices if device not in parts]
-        return bool(self.free()[whole].all()) and self.shares.fit(held.parts)
+        fitting = bool(self.free()[whole].all())
+        fitting = fitting and self.inventory.counters.allow(self.taken > 0, whole)
+        return fitting and self.shares.fit(held.parts)
+
+    def pack(self, needs: Sequence[Need], node: int, free: BoolArray) -> list[int]:
+        """Devices of that node for all of these needs together, or none. free: as `free()`."""
+        here = [
+            (devices[(self.node[devices] == node) & free[devices]].tolist(), number)
+            for devices, number in needs
+        ]
+        counters = self.inventory.counters
+        return pack(here, counters.uses, counters.left(self.taken > 0))
 
     def _first_fit(self, pod: int, node: int) -> Held:
         """The first free devices of the node that will do: which ones, only the allocator knows.
@@ -108,6 +120,9 @@ class DeviceUse:
         chosen: list[int] = []
         parts: list[Part] = []
         missing, free = 0, self.free()
+        if wanted.packed:
+            chosen = self.pack(wanted.needs, node, free)
+            return Held(chosen, []), int(not chosen)
         for devices, number in wanted.needs:
             here = devices[(self.node[devices] == node) & free[devices]]
             count = number or len(devices)
@@ -121,6 +136,32 @@ class DeviceUse:
             missing += number - len(first)
             parts += [each for device in first if (each := self.shares.part(share, device))]
         return Held(chosen, parts), missing
+
+
+class Packed:
+    """The nodes where devices that may be partitions of the same serve all needs at once.
+
+    A node is worked out again only when its devices, or what they have in common, have changed.
+    """
+
+    def __init__(self, use: DeviceUse, needs: Needs, nodes: int) -> None:
+        self._use = use
+        self._needs = needs.needs
+        self._answer: BoolArray = np.zeros(nodes, dtype=np.bool_)
+        self._taken: BoolArray | None = None
+
+    def __call__(self) -> BoolArray:
+        """(nodes,) as it is now."""
+        use, taken = self._use, self._use.taken > 0
+        if self._taken is None:
+            changed = np.ones(len(taken), dtype=np.bool_)
+        else:
+            changed = use.inventory.counters.beside(taken != self._taken)
+        self._taken, free = taken, use.free()
+        for node in np.unique(use.node[changed]).tolist():
+            if node >= 0:
+                self._answer[node] = bool(use.pack(self._needs, node, free))
+        return self._answer.copy()
 
 
 class DeviceClaims:
@@ -239,6 +280,8 @@ class DynamicResources(Plugin):
 
     def _served(self, needs: Needs) -> Filter:
         """The nodes whose free devices can serve one choice of alternatives."""
+        if needs.packed:
+            return Packed(self._use, needs, self._count)
         if needs.needs and not needs.needs[0].number:
             return partial(self._all_free, needs.needs[0].devices)
         places, group = self._groups(needs.common)

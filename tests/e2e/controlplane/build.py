@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 
-from tests.e2e.controlplane.versions import PROGRAMS, Program
+from tests.e2e.controlplane.versions import OLDER_SCHEDULER, PROGRAMS, Program
 
 
 class BuildError(Exception):
@@ -104,8 +104,9 @@ def _build(program: Program, folder: Path) -> None:
 def main() -> int:
     """Build everything and say where it is; 1 where a build failed."""
     try:
-        for name, path in sorted(binaries().items()):
-            sys.stdout.write(f"{name} {path}\n")
+        for programs in (PROGRAMS, [OLDER_SCHEDULER]):
+            for name, path in sorted(binaries(programs).items()):
+                sys.stdout.write(f"{name} {path}\n")
     except BuildError as error:
         sys.stderr.write(f"{error}\n")
         return 1

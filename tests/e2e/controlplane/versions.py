@@ -58,8 +58,10 @@ def only_scheduler(version: str) -> Program:
 RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
 """Kubernetes' releases that can be built: `make e2e-versions` runs a control plane of each."""
 
-KUBERNETES = kubernetes(os.environ.get("RESCHEDULER_E2E_KUBERNETES") or "1.36.3")
+KUBERNETES = kubernetes(os.environ.get("RESCHEDULER_E2E_KUBERNETES") or "1.37.2")
 """Of the control planes of this run."""
+OLDER_SCHEDULER = only_scheduler("1.36.3")
+"""The kube-scheduler that also stands before the API server of the version after it."""
 MINOR = int(KUBERNETES.version.split(".")[1])
 ETCD = Program("etcd", "3.6.8", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
 # What kubelet's own managers say of a pod; see its main.go.

@@ -1,6 +1,7 @@
 """`python -m tests.e2e.landing`: thousands of predicted landings against the real scheduler.
 
 Writes a line of JSON for every decision, and prints the shares. Ends with 1 where a bar is missed.
+All that explains a disagreement is kept below `out/disagreements`.
 A disagreement is made again by `--first SEED --clusters 1`; after a change of the model, `--again
 FOLDER` holds it against a run of before.
 """
@@ -31,6 +32,7 @@ def main() -> int:
     parser.add_argument("--each", type=int, default=25, help="decisions in a cluster")
     parser.add_argument("--creating", type=float, default=CREATING, help="share of creations")
     parser.add_argument("--planes", type=int, default=2, help="control planes side by side")
+    parser.add_argument("--verbosity", type=int, default=0, help="of kube-scheduler's whole log")
     parser.add_argument("--out", type=Path, default=Path("out/landing"))
     parser.add_argument(
         "--again", type=Path, help="predict the decisions in this folder once more, without servers"
@@ -49,7 +51,9 @@ def main() -> int:
     parts = [seeds[number :: options.planes] for number in range(options.planes)]
     with ProcessPoolExecutor(options.planes, get_context("spawn")) as pool:
         running = [
-            pool.submit(campaign, part, options.each, options.out, options.creating)
+            pool.submit(
+                campaign, part, options.each, options.out, options.creating, options.verbosity
+            )
             for part in parts
         ]
         for each in running:

@@ -80,14 +80,17 @@ def again(folder: Path) -> Iterator[Decision]:
 
 
 def campaign(
-    seeds: Sequence[int], each: int, folder: Path, creating: float
+    seeds: Sequence[int], each: int, folder: Path, creating: float, verbosity: int = 0
 ) -> tuple[list[Decision], list[str]]:
-    """The clusters of these seeds on a control plane of their own, and those that were given up."""
+    """The clusters of these seeds on a control plane of their own, and those that were given up.
+
+    verbosity: of all of kube-scheduler's log, beside its scores.
+    """
     # The API server collects garbage for much of its time; there is memory enough.
     os.environ.setdefault("GOGC", "400")
     summary = LandingSummary()
     home = temporary()
-    landing_cluster = LandingCluster(home)
+    landing_cluster = LandingCluster(home, lambda _: (f"--v={verbosity}",))
     started = time.monotonic()
     try:
         for seed in seeds:

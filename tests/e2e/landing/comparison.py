@@ -1,6 +1,8 @@
 """Compares a forecast with what the scheduler did, reported and logged."""
 
-from tests.e2e.landing.decision import BEST, REFUSED, UNSCHEDULABLE, Decision
+from dataclasses import replace
+
+from tests.e2e.landing.decision import BEST, REFUSED, UNSCHEDULABLE, Decision, disagrees
 from tests.e2e.landing.forecast import Forecast
 from tests.e2e.landing.reasons import differences
 
@@ -22,6 +24,22 @@ def compare(decision: Decision, forecast: Forecast) -> None:
     decision.verdict = _verdict(decision, feasible)
     _compare_reasons(decision, forecast)
     _compare_scores(decision, forecast)
+    if disagrees(decision) and forecast.hears_late:
+        _compare_late(decision, forecast)
+
+
+def _compare_late(decision: Decision, forecast: Forecast) -> None:
+    """Forget the differences where all is as if it had not heard yet that the old pod goes."""
+    late = replace(decision, differences=[], scores=0, reasons=0)
+    with forecast.unheard():
+        if forecast.feasible():
+            late.verdict = _verdict(late, forecast.feasible())
+        elif late.observed and late.message:  # tried again when it had heard
+            late.verdict = BEST if late.predicted.get(late.observed) else late.verdict
+        _compare_reasons(late, forecast)
+        _compare_scores(late, forecast)
+    if not disagrees(late):
+        decision.verdict, decision.differences = late.verdict, []
 
 
 def _verdict(decision: Decision, feasible: set[str]) -> str:

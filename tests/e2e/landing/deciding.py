@@ -9,7 +9,8 @@ from rescheduler.kube.pods.steered import HOSTNAME, steered_affinity
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.comparison import compare
-from tests.e2e.landing.decision import REFUSED, Decision
+from tests.e2e.landing.decision import REFUSED, Decision, disagrees
+from tests.e2e.landing.disagreement import keep
 from tests.e2e.landing.forecast import Forecast, with_pod
 from tests.e2e.landing.landing_cluster import STABLE_AFTER, LandingCluster
 from tests.e2e.landing.mix import Mix
@@ -199,6 +200,9 @@ class Deciding:
             if attempt.pod == decision.successor and attempt.totals:
                 decision.points, decision.scored = attempt.points, list(attempt.totals)
         compare(decision, forecast)
+        if disagrees(decision):
+            log = self._cluster.log.lines_of(decision.successor)
+            decision.kept = str(keep(decision, forecast, self._cluster.observe(), log))
         if not decision.observed:
             if found["spec"].get("preemptionPolicy") != "Never" and found["spec"].get("priority"):
                 time.sleep(3 * STABLE_AFTER)  # whom it may preempt is reported in the background

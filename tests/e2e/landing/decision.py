@@ -32,6 +32,7 @@ class Decision:
     snapshot, index: the recording, and the pod in it. successor: the pod that was decided about.
     points: plugin -> node -> weighted score in the scheduler's log; scored: the nodes in its order.
     steered: the nodes that it was told to go to; require: whether it had no other choice.
+    kept: the folder with all that explains a disagreement.
     """
 
     seed: int
@@ -63,6 +64,7 @@ class Decision:
     scored: list[str] = field(default_factory=list)
     steered: list[str] = field(default_factory=list)
     require: bool = False
+    kept: str = ""
 
     def line(self) -> dict[str, Any]:
         """As it is written."""
@@ -77,3 +79,8 @@ class Decision:
     def returned(self) -> bool:
         """Whether the replacement came back to the node that the pod had left."""
         return bool(self.left) and self.observed == self.left
+
+
+def disagrees(decision: Decision) -> bool:
+    """Whether anything came otherwise than predicted."""
+    return decision.verdict in WRONG or bool(decision.differences)

@@ -1,7 +1,8 @@
 """What our own reading path and model say before the scheduler decides."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
 import msgspec
@@ -35,13 +36,16 @@ class Forecast:
 
         steered: the nodes that it is told to go to, beside what it asks for itself; none.
         before: an earlier forecast on the snapshot, whose working copy this one goes on with.
+        moved: the pods that have gone to another node in the working copy, in their order.
         """
         self.snapshot = snapshot
         self.pod = pod % len(snapshot.pods)
+        self.moved: list[tuple[str, str]] = []
         if before is None:
             self._model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
         else:
             self._model = before._model
+            self.moved += before.moved
         self.names = [node.metadata.name for node in snapshot.nodes]
         self._steer = Steer(np.isin(self.names, steered), require=require) if steered else None
         self.verdicts = self._model.verdicts(self.pod, self._steer)
@@ -49,6 +53,23 @@ class Forecast:
     def feasible(self) -> set[str]:
         """The names of the feasible nodes."""
         return {self.names[index] for index in np.flatnonzero(self.verdicts.feasible)}
+
+    @property
+    def hears_late(self) -> bool:
+        """Whether the scheduler may decide before it hears that the old pod goes."""
+        scheduler = self.snapshot.pods[self.pod].spec.schedulerName
+        return self._model.profiles[scheduler].hears_late
+
+    @contextmanager
+    def unheard(self) -> Iterator[None]:
+        """What is asked meanwhile is answered as if it had not heard that."""
+        before = self.verdicts
+        with self._model.occupancy.unheard():
+            self.verdicts = self._model.verdicts(self.pod, self._steer)
+            try:
+                yield
+            finally:
+                self.verdicts = before
 
     def chances(self) -> dict[str, float]:
         """Node -> probability."""
@@ -74,6 +95,7 @@ class Forecast:
 
     def commit(self, node: str) -> None:
         """The pod has gone to that node: the working copy says so too."""
+        self.moved.append((self.snapshot.pods[self.pod].key, node))
         source = int(self.snapshot.pod_node[self.pod])
         self._model.commit(Shift(self.pod, source, self.names.index(node)))
 

@@ -91,7 +91,8 @@ class LandingSummary:
             yield (
                 f"seed {each.seed} step {each.step}: {each.verdict}: {each.kind} {each.owner} "
                 f"{each.pod}, {each.state}, bound to {each.observed or 'nothing'}, predicted "
-                f"{len(each.predicted)} of {each.feasible}: {'; '.join(each.differences)}"
+                f"{len(each.predicted)} of {each.feasible}: {'; '.join(each.differences)} "
+                f"({each.kept})"
             )
 
     def _bound(self) -> Iterator[str]:

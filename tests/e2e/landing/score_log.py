@@ -34,6 +34,7 @@ class ScoreLog:
     def __init__(self, path: Path) -> None:
         self._file = path.open("rb")
         self._rest = b""
+        self._latest: list[bytes] = []
 
     def close(self) -> None:
         """Read no more."""
@@ -48,6 +49,7 @@ class ScoreLog:
         """What was written since the last call."""
         text = self._rest + self._file.read()
         *lines, self._rest = text.split(b"\n")
+        self._latest = lines
         found: list[Attempt] = []
         for line in lines:
             if match := _SCORE.search(line):
@@ -61,3 +63,8 @@ class ScoreLog:
             elif match := _ATTEMPT.search(line):
                 found.append(Attempt(match[1].decode()))
         return found
+
+    def lines_of(self, pod: str) -> bytes:
+        """What the last call has read of this pod, from its first line to its last."""
+        named = [number for number, line in enumerate(self._latest) if pod.encode() in line]
+        return b"\n".join(self._latest[named[0] : named[-1] + 1]) + b"\n" if named else b""

@@ -1,6 +1,9 @@
 """Devices with partitions, alternatives and taints: where a claim can be served."""
 
+import random
+from collections import Counter
 from dataclasses import replace
+from itertools import permutations
 from typing import Any
 
 import msgspec
@@ -11,6 +14,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import controller, pod
+from tests.draws import tries
 from tests.scheduler.plugins.devices import (
     CLAIMS,
     DRIVER,
@@ -24,7 +28,7 @@ from tests.scheduler.plugins.devices import (
     where,
 )
 
-WHOLE, HALF = "whole", "half"
+WHOLE, HALF, QUARTER = "whole", "half", "quarter"
 
 
 def takes(counters: str, **amounts: str) -> list[dict[str, Any]]:
@@ -72,8 +76,39 @@ def test_several_cards_are_counted_where_they_have_nothing_in_common() -> None:
     slices = [*partitioned("a", gpus=2), *partitioned("b", gpus=2)]
     taken = [held("q", "a", "g1-b")]
     assert where(template(sort(WHOLE, 2)), *slices, resource_claims=taken) == [False, True]
-    assert "partitions of the same" in refused(template(sort(HALF, 2)), *slices)
-    assert "partitions of the same" in refused(template(sort(HALF), sort(WHOLE)), *slices)
+
+
+def test_several_partitions_may_be_of_one_card_and_take_no_more_than_it_has() -> None:
+    slices = [*partitioned("a"), *partitioned("b", gpus=2)]
+    one_half, whole = [held("q", "b", "g0-a")], [held("q", "b", "g0")]
+    assert where(template(sort(HALF, 2)), *slices) == [True, True]
+    assert where(template(sort(HALF, 3)), *slices) == [False, True]
+    assert where(template(sort(HALF, 4)), *slices, resource_claims=one_half) == [False, False]
+    assert where(template(sort(HALF), sort(WHOLE)), *slices) == [False, True]
+    assert where(template(sort(WHOLE), sort(HALF)), *slices, resource_claims=one_half) == [
+        False,
+        True,
+    ]
+    assert where(template(sort(HALF), sort(WHOLE)), *slices, resource_claims=whole) == [
+        False,
+        False,
+    ]
+    assert where(template(one(), sort(HALF, 2)), *slices) == [False, True]
+    assert where(template(sort(HALF), sort(HALF)), *slices) == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason"),
+    [
+        (template(sort(HALF), sort(WHOLE), constraints=[{"matchAttribute": f"{DRIVER}/model"}]),
+         "that share"),
+        (template(sort(HALF, 16)), "ways"),
+    ],
+)  # fmt: skip
+def test_partitions_that_are_not_worked_out_are_refused(asked: Any, reason: str) -> None:
+    message = refused(asked, *partitioned("a", gpus=16), *partitioned("b"))
+    assert "partitions of the same" in message
+    assert reason in message
 
 
 def test_a_pool_with_more_taken_than_there_is_gives_nothing() -> None:
@@ -82,11 +117,14 @@ def test_a_pool_with_more_taken_than_there_is_gives_nothing() -> None:
     assert where(template(sort(WHOLE)), *slices, resource_claims=taken) == [False, True]
 
 
-def test_partitions_follow_the_pods() -> None:
+@pytest.mark.parametrize(
+    ("asked", "has"), [(sort(WHOLE), ["g0"]), (sort(HALF, 2), ["g0-a", "g0-b"])]
+)
+def test_partitions_follow_the_pods(asked: dict[str, Any], has: list[str]) -> None:
     slices = [*partitioned("a"), *partitioned("b")]
     mine = pod("p", "a", owner=controller("StatefulSet", "o"), **CLAIMS)
-    taken = [held("p", "a", "g0")]
-    made = cluster(template(sort(WHOLE)), slices, mine, pod("q", **CLAIMS), resource_claims=taken)
+    taken = [held("p", "a", *has)]
+    made = cluster(template(asked), slices, mine, pod("q", **CLAIMS), resource_claims=taken)
     model = SchedulerModel(made)
     assert model.feasible(1).tolist() == [False, True]
     model.commit(Shift(0, 0, 1))
@@ -239,3 +277,63 @@ def test_partitions_are_not_given_where_the_gate_is_off() -> None:
     refusal = SchedulerModel(made, {"default-scheduler": off}).landing(0).refusal
     assert refusal is not None
     assert "DRAPartitionableDevices is off" in refusal.message
+
+
+def drawn_card(draw: random.Random, number: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """Partitions of one card in three sizes, each with memory slices of its own."""
+    card = f"card-{number}"
+    devices = []
+    for size, model in ((4, WHOLE), (2, HALF), (1, QUARTER)):
+        for start in range(0, 4, size):
+            if draw.random() < 0.8:
+                slots = {f"slot-{each}": "1" for each in range(start, start + size)}
+                uses = takes(card, lanes=str(2 * size - draw.randint(0, 1)), **slots)
+                devices.append(gpu(f"g{number}-{model}-{start}", model, consumesCounters=uses))
+    counters = {"lanes": {"value": "7"}, **{f"slot-{n}": {"value": "1"} for n in range(4)}}
+    return devices, {"name": card, "counters": counters}
+
+
+def affordable(devices: list[dict[str, Any]], shared: list[dict[str, Any]]) -> bool:
+    """Whether counters have enough for all of these devices."""
+    left = {
+        (group["name"], name): int(counter["value"])
+        for group in shared
+        for name, counter in group["counters"].items()
+    }
+    for device in devices:
+        for use in device.get("consumesCounters", ()):
+            for name, counter in use["counters"].items():
+                left[use["counterSet"], name] -= int(counter["value"])
+    return min(left.values()) >= 0
+
+
+def test_several_partitions_are_found_wherever_any_choice_of_them_can_be_had() -> None:
+    found: Counter[bool] = Counter()
+    for seed in range(tries(600, 60)):
+        draw = random.Random(seed)
+        cards = [drawn_card(draw, number) for number in range(draw.randint(1, 2))]
+        devices = [each for made, _ in cards for each in made]
+        shared = [group for _, group in cards]
+        taken = draw.sample(devices, min(len(devices), draw.randint(0, 2)))
+        if len(devices) < 2 or not affordable(taken, shared):
+            continue
+        wanted = draw.choices([WHOLE, HALF, QUARTER, ""], k=draw.randint(2, 3))
+        pool = {"name": "a", "generation": 1, "resourceSliceCount": 2}
+        slices = [
+            offered("a", pool=pool, sharedCounters=shared, nodeName="a"),
+            offered("a", *devices, pool=pool, nodeName="a"),
+        ]
+        free = [each for each in devices if each not in taken]
+        expected = any(
+            affordable([*chosen, *taken], shared)
+            for chosen in permutations(free, len(wanted))
+            if all(
+                not model or device["attributes"]["model"]["string"] == model
+                for device, model in zip(chosen, wanted, strict=True)
+            )
+        )
+        asked = template(*(sort(model) if model else one() for model in wanted))
+        holding = [held(f"q{n}", "a", each["name"]) for n, each in enumerate(taken)]
+        assert where(asked, *slices, resource_claims=holding) == [expected, False], seed
+        found[expected] += 1
+    assert min(found[True], found[False]) >= sum(found.values()) / 10, found

@@ -243,7 +243,7 @@ class Allocator:
 
     def _try(self, request: int, had: int, number: int) -> bool:
         device, before = self._devices[number], self._used[number]
-        taken = consumed_of(device, self._asked[request])
+        taken = consumed_of(device, self._asked[request], "gpu.example.com")
         if self._whole[number] or taken is None:
             return False
         after = before + Counter(taken)

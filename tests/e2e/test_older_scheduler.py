@@ -1,7 +1,4 @@
-"""Landings where the API server is upgraded already, and kube-scheduler is not.
-
-Of `make e2e-versions`, for the releases after that of the older kube-scheduler.
-"""
+"""Landings where the API server is upgraded already, and kube-scheduler is not."""
 
 import shutil
 import sys
@@ -12,14 +9,13 @@ from pathlib import Path
 import pytest
 
 from rescheduler.sources.kubernetes.running_scheduler import read_scheduler
-from tests.e2e.controlplane.versions import only_scheduler
+from tests.e2e.controlplane.versions import OLDER_SCHEDULER
 from tests.e2e.landing.campaign import decisions
 from tests.e2e.landing.landing_cluster import LandingCluster
 from tests.e2e.landing.landing_summary import LandingSummary
 
 pytestmark = pytest.mark.e2e
 
-OLDER = only_scheduler("1.36.3")
 SEEDS = (21, 22, 23, 24)
 EACH = 36
 
@@ -27,7 +23,7 @@ EACH = 36
 @pytest.fixture
 def landing_cluster() -> Iterator[LandingCluster]:
     folder = Path(tempfile.mkdtemp(prefix="rescheduler-landing-"))
-    made = LandingCluster(folder, scheduler=OLDER)
+    made = LandingCluster(folder, scheduler=OLDER_SCHEDULER)
     try:
         yield made
     finally:
@@ -42,7 +38,7 @@ def test_landings_are_those_of_the_older_scheduler(
         landing_cluster.connection, landing_cluster.plane.scheduler_url, verify=False
     )
     assert landing_cluster.scheduler.problem is None
-    assert landing_cluster.scheduler.version == f"v{OLDER.version}"
+    assert landing_cluster.scheduler.version == f"v{OLDER_SCHEDULER.version}"
     summary = LandingSummary()
     for decision in decisions(landing_cluster, SEEDS, EACH, tmp_path):
         summary.add(decision)
