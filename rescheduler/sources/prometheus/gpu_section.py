@@ -171,11 +171,10 @@ class GpuSection(Section):
         if not self._context.past:
             self._note_mixed(origin)
         of_whole = self._context.of_nodes and self.own.free is None
-        for key, load in found.items():
+        for key in [key for key in found if "/" in key[1]]:
             part = folding.part_of(key[1])
-            if part != 1.0:
-                scaled = load.scaled(part) if of_whole or self.own.unit == "GPUs" else load
-                found[key] = scaled._replace(size=part)
+            scales = of_whole or self.own.unit == "GPUs"
+            found[key] = (found[key].scaled(part) if scales else found[key])._replace(size=part)
         return found
 
     def _loads_of(self, own: OwnReading, source: Series) -> dict[Key, DeviceLoad]:

@@ -225,7 +225,9 @@ class Trust(NamedTuple):
         return self._value(best, value, weight)
 
     def _value(self, row: Row, value: float, samples: float) -> Value:
-        return Value(min(max(value, 0.0), self.highest), max(row.age or 0.0, 0.0), samples)
+        if not 0.0 <= value <= self.highest:
+            value = min(max(value, 0.0), self.highest)
+        return Value(value, max(row.age or 0.0, 0.0), samples)
 
     def _sound(self, row: Row) -> bool:
         slack = SLACK * min(self.highest, 1.0)
@@ -264,24 +266,28 @@ def show(labels: Mapping[str, str]) -> str:
 def group(
     samples: Iterable[Sample],
     key_of: Callable[[Mapping[str, str]], Key | None],
-    age_of: Callable[[Key, Mapping[str, str]], float | None],
+    ages: Mapping[frozenset[tuple[str, str]], float] | None,
     *,
-    scale: float,
-    weights: Mapping[frozenset[tuple[str, str]], float] | None,
+    scale: float = 1.0,
+    weights: Mapping[frozenset[tuple[str, str]], float] | None = None,
 ) -> dict[Key, list[Row]]:
     """Rows by what they are about; those about nothing that we know are left out.
 
-    weights: the number of samples of each series, where the values are sums of them.
+    ages: of each series with a present sample; None: all are of now. weights: the number of samples
+    of each series, where the values are sums of them.
     """
     answer: dict[Key, list[Row]] = {}
+    widths = {len(each) for each in ages or ()}
     for each in samples:
-        key = key_of(each.metric)
+        labels = each.metric
+        key = key_of(labels)
         if key is None:
             continue
-        value, weight = number(each.value[1]) * scale, 0.0
+        value, weight, age = number(each.value[1]) * scale, 0.0, 0.0 if ages is None else None
         if weights is not None:
-            weight = weights.get(identify(each.metric), math.nan)
+            weight = weights.get(identify(labels), math.nan)
             value /= weight if weight > 0 else math.nan
-        row = Row(value, weight, age_of(key, each.metric), each.metric)
-        answer.setdefault(key, []).append(row)
+        if ages and len(labels) in widths:  # else it is none of them, as of 150,000 pods
+            age = ages.get(identify(labels))
+        answer.setdefault(key, []).append(Row(value, weight, age, labels))
     return answer

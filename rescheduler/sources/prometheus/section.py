@@ -28,7 +28,6 @@ from rescheduler.sources.prometheus.measuring import (
     Value,
     by_series,
     group,
-    identify,
     number,
     show,
 )
@@ -182,24 +181,11 @@ class Section(ABC):
         """The rows of each node, pod or device that a source knows, with their ages."""
         context = self._context
         dated = self.going_on(context.ask(source.dated))
-        times = by_series(dated)
-        widths = {len(each) for each in times}
-
-        def age_of(_key: Key, labels: Labels) -> float | None:
-            if len(labels) not in widths:
-                return None
-            time = times.get(identify(labels))
-            return None if time is None else context.at - time
-
+        ages = {series: context.at - time for series, time in by_series(dated).items()}
         samples = context.ask(source.value)
         self.note_jobs(samples)
-        found = group(
-            samples,
-            key_of,
-            age_of,
-            scale=source.scale,
-            weights=by_series(context.ask(source.count)) if source.count else None,
-        )
+        weights = by_series(context.ask(source.count)) if source.count else None
+        found = group(samples, key_of, ages, scale=source.scale, weights=weights)
         return self.dated_by_key(found, dated)
 
     def reject(self, rules: Sequence[RejectRule], key_of: KeyOf, values: dict[Key, Any]) -> None:
@@ -239,10 +225,7 @@ class Section(ABC):
 
     def undated(self, query: str, key_of: KeyOf, highest: float) -> dict[Key, Value]:
         """What a query answers that needs no age of its own: how much 100 % is."""
-        rows = group(
-            self._context.ask(query), key_of, lambda _key, _labels: 0.0, scale=1.0, weights=None
-        )
-        return self.trust(highest).values(rows)
+        return self.trust(highest).values(group(self._context.ask(query), key_of, None))
 
 
 def no_series(own: OwnReading) -> str:

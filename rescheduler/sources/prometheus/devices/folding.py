@@ -81,33 +81,36 @@ def pod_gpus(
     do not report theirs; but only where all pods of the node that ask for shares are known. Answers
     also the pods of the other such nodes: nobody reports what they have.
     """
-    parts: dict[int, dict[str, Value]] = {}
+    parts: dict[int, list[Value]] = {}
     unsized: set[int] = set()
-    crowded = {device for (_, device), load in loads.items() if len(load.used) > 1}
-    for (_, device), load in loads.items():
+    crowded: set[int] = set()
+    for load in loads.values():
         if math.isnan(load.size):
             unsized.update(load.used)
+        if len(load.used) > 1:
+            crowded.update(load.used)
         for pod, used in load.used.items():
-            parts.setdefault(pod, {})[device] = Value(used, load.age)
+            parts.setdefault(pod, []).append(Value(used, load.age))
     asking = np.flatnonzero(expectation.pod_gpus > 0).tolist()
+    sharing, wanted = expectation.sharing.tolist(), expectation.pod_gpus.tolist()
     lost = {pod_node[pod] for pod in asking if pod not in parts}
-    sharing = expectation.sharing
     unreported = [pod for pod in asking if sharing[pod_node[pod]] and pod_node[pod] in lost]
     answer = {}
     for pod, devices in parts.items():
-        shares = bool(sharing[pod_node[pod]])
+        shares = sharing[pod_node[pod]]
         if shares and pod_node[pod] in lost:
             continue
         if pod in unsized:
             problems.refuse(pod, "pods with partitions (MIG) of unknown size", pods[pod].key)
-        elif not shares and not crowded.isdisjoint(devices):
+        elif not shares and pod in crowded:
             problems.refuse(pod, "pods that share a GPU", pods[pod].key)
-        elif not shares and len(devices) != expectation.pod_gpus[pod]:
-            example = f"{pods[pod].key}: {len(devices)} of {expectation.pod_gpus[pod]:g}"
+        elif not shares and len(devices) != wanted[pod]:
+            example = f"{pods[pod].key}: {len(devices)} of {wanted[pod]:g}"
             problems.refuse(pod, "pods with another number of GPUs than they asked for", example)
         else:
-            total = sum(value.value for value in devices.values())
-            answer[pod] = Value(total, _oldest(devices))
+            answer[pod] = Value(
+                sum(each.value for each in devices), max(each.age for each in devices)
+            )
     return answer, unreported
 
 
