@@ -14,7 +14,7 @@ from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.cluster.readings import LinkSpeed
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
-from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, resolve
+from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, Trust
 from tests import cluster
 from tests.draws import tries
 from tests.sources.metrics import Rows, Stub, read
@@ -330,12 +330,12 @@ ROWS = st.lists(
 @given(ROWS)
 def test_whatever_the_rows_a_value_is_legal_fresh_and_explained(rows: list[Row]) -> None:
     problems = ReadingProblems()
-    found = resolve({(0, ""): rows}, highest=1.0, max_age=180.0, problems=problems)
+    found = Trust(1.0, 180.0, problems).values({(0, ""): rows})
     if (0, "") not in found:
         assert problems.codes[0] in {"RDG004", "RDG005", "RDG006"}
         assert problems.notes()
         return
-    value, age = found[0, ""]
+    value, age, _ = found[0, ""]
     assert 0 <= value <= 1
     assert 0 <= age <= 180
     live = [row.value for row in rows if row.age is not None and -60 <= row.age <= 180]

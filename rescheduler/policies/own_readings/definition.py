@@ -38,6 +38,7 @@ fabrics name them; never those of pods, such as the `eni...` of Amazon's CNI."""
 
 _NAME = r"(node|pod)(\.[a-zA-Z][a-zA-Z0-9]*)+"
 _MOVES_LABELS = re.compile(r"\blabel_(replace|join)\s*\(")
+_QUANTILE = re.compile(r"quantile_over_time\s*\([^(]*\{")
 _LABEL = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 _AT_MOST_ONE = ("device", "zone", "link")
 _CAPACITIES = ("fixed", "query", "allocatable", "node")
@@ -190,6 +191,11 @@ class Series(Strict):
         return self
 
     @property
+    def quantile(self) -> bool:
+        """Whether it is a quantile of the samples of one series."""
+        return _QUANTILE.search(self.value) is not None
+
+    @property
     def dated(self) -> str:
         """The query for the time of the newest sample."""
         return self.fresh or f"timestamp({selectors(self.value)[0]})"
@@ -239,8 +245,9 @@ class OwnReading(Series):
         default_factory=list,
         description="Other sources of the same value, in order: each completes what is missing in "
         "those before it. What two of them measure differently, by more than 30 points of a ratio "
-        "or 30% of the larger value, has no value. What may differ by more, such as a rate over "
-        "another time, is joined with `or` in one query instead.",
+        "or 30% of the larger value, has no value, unless samples (`count`) may be so far off by "
+        "chance. What may differ by more, such as a rate over another time, is joined with `or` "
+        "in one query instead.",
     )
     rejectWhen: list[RejectRule] = Field(
         default_factory=list,

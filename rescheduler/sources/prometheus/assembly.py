@@ -22,7 +22,7 @@ from rescheduler.sources.prometheus.catalog import definitions_of, unit_of
 from rescheduler.sources.prometheus.clusters import partial
 from rescheduler.sources.prometheus.gpu_section import GpuSection
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
-from rescheduler.sources.prometheus.measuring import show
+from rescheduler.sources.prometheus.measuring import Measured, show
 from rescheduler.sources.prometheus.plain_section import PlainSection, about
 from rescheduler.sources.prometheus.section import Ask, Context, Section, metric_of, no_series
 
@@ -90,12 +90,12 @@ class Assembly:
                 if not section.wanted[subject]:
                     continue
                 if origin[subject] < 0:
-                    values[subject], ages[subject] = value
+                    values[subject], ages[subject] = value.value, value.age
                     origin[subject] = number
                     continue
                 first, ratio = self._sections[origin[subject]], section.own.most == 1.0
-                one = metric_of(first.own), float(values[subject])
-                other = metric_of(section.own), value.value
+                one = Measured(metric_of(first.own), float(values[subject]))
+                other = Measured(metric_of(section.own), value.value)
                 name = self._context.name_of(subject)
                 if problems.contradict(subject, name, one, other, ratio=ratio):
                     values[subject] = ages[subject] = np.nan

@@ -12,25 +12,22 @@ from rescheduler.sources.prometheus.devices.gpu_devices import (
     DEVICE,
     STRANGER,
     DeviceLoad,
-    completed,
     device_loads,
     device_of,
     shared_device,
     slot_of,
+    with_parts,
 )
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.identity import (
-    Holder,
-    device_values,
-    read_holders,
-    workload_of,
-)
+from rescheduler.sources.prometheus.identity import Holder, device_values, workload_of
 from rescheduler.sources.prometheus.measuring import (
+    FUTURE,
     Key,
     ReadingProblems,
     Row,
     Value,
     going_on,
+    number,
     show,
 )
 from rescheduler.sources.prometheus.section import (
@@ -38,6 +35,7 @@ from rescheduler.sources.prometheus.section import (
     Folded,
     Labels,
     Section,
+    Source,
     is_complete,
     metric_of,
     no_series,
@@ -91,28 +89,33 @@ class GpuSection(Section):
         if not context.of_nodes:
             problems.adopt(self._problems, dict(enumerate(context.cluster.pod_node)))
             return Folded(self._pods(loads))
-        rows = {key: load.value for key, load in loads.items()}
-        shares = {key: (load.value.value, load.used) for key, load in loads.items()}
-        if self.own.free is None:
-            answer = folding.gpu_load(rows, expectation, problems)
-        else:
-            free: dict[Key, Value] = {}
-            for each in self._asked_for():
-                if each.free is not None:
-                    free |= self._measured(each.free)
-            answer = folding.gpu_memory(rows, free, expectation, problems)
-            shares = folding.memory_shares(loads, free)
+        if self.own.free is not None:
+            loads = self._with_room(loads)
+        values, capacity = folding.gpu_nodes(loads, expectation, problems)
         shared = tuple(
-            shared_device(key, loads[key], share)
-            for key, share in sorted(shares.items())
-            if expectation.sharing[key[0]] and key[0] in answer[0]
+            shared_device(key, load)
+            for key, load in sorted(loads.items())
+            if load.size > 0 and expectation.sharing[key[0]] and key[0] in values
         )
-        return Folded(*answer, shared)
+        return Folded(values, capacity, shared)
+
+    def _with_room(self, loads: Mapping[Key, DeviceLoad]) -> dict[Key, DeviceLoad]:
+        """The used memory of devices that report besides how much is free."""
+        free: dict[Key, Value] = {}
+        for each in self._asked_for():
+            if each.free is not None:
+                free |= self._measured(each, each.free)
+        return {
+            key: load._replace(size=load.value + free[key].value) if load.size > 0 else load
+            for key, load in loads.items()
+            if key in free
+        }
 
     def _worst(self) -> Folded:
-        sources = [source for each in self._asked_for() for source in each.sources]
         gpus = self._context.cluster.expectation.gpus
-        rows = self.completed(sources, self._measured, gpus)
+        rows, _ = self.completed(
+            self._sources(), self._measured, lambda found: is_complete(found, gpus)
+        )
         rules = [rule for each in self._asked_for() for rule in each.rejectWhen]
         self.reject(rules, self._key, rows)
         values = folding.worst(rows, gpus, self._context.problems)
@@ -127,7 +130,6 @@ class GpuSection(Section):
             context.cluster.pod_node,
             context.problems,
             pods,
-            in_gpus=self.own.unit == "GPUs",
         )
         self.wanted = self.wanted.copy()
         self.wanted[unreported] = False
@@ -156,35 +158,32 @@ class GpuSection(Section):
                 self._context.problems.note(text, cluster.snapshot.pods[such[0]].key, len(such))
 
     def _loads(self) -> dict[Key, DeviceLoad]:
-        """Each device by the preferred source, completed by the next where it has none.
+        """Each device by the preferred source, completed by the next where it has none."""
+        gpus = self._context.cluster.expectation.gpus
 
-        What two of them measure differently is left out, but of the past, where nobody compares.
-        """
-        context, found, origin = self._context, dict[Key, DeviceLoad](), dict[Key, Series]()
-        gpus, problems = context.cluster.expectation.gpus, self._problems
-        for own, source in [(each, way) for each in self._asked_for() for way in each.sources]:
-            loads = device_loads(
-                self._of_maker(own, self.groups(source, self._key)),
-                self._pod_of,
-                highest=self.own.most,
-                max_age=context.request.max_age,
-                problems=problems,
-            )
-            for key in () if context.past else found.keys() & loads.keys():
-                one = metric_of(origin[key]), found[key].value.value
-                other = metric_of(source), loads[key].value.value
-                what = f"{key[1]} of {context.cluster.snapshot.nodes[key[0]].metadata.name}"
-                if problems.contradict(key[0], what, one, other, ratio=self.own.most == 1.0):
-                    del found[key]
-            origin |= dict.fromkeys(completed(found, loads, problems), source)
+        def enough(found: dict[Key, DeviceLoad]) -> bool:
             reported = all(load.reported for load in found.values() if load.used)
-            if context.past and reported and is_complete(found, gpus):
-                break
-        for own in self._asked_for():
-            self.reject(own.rejectWhen, self._key, found)
-        if not context.past:
+            return reported and is_complete(found, gpus)
+
+        found, origin = self.completed(self._sources(), self._loads_of, enough, with_parts)
+        for each in self._asked_for():
+            self.reject(each.rejectWhen, self._key, found)
+        if not self._context.past:
             self._note_mixed(origin)
+        of_whole = self._context.of_nodes and self.own.free is None
+        for key in [key for key in found if "/" in key[1]]:
+            part = folding.part_of(key[1])
+            scales = of_whole or self.own.unit == "GPUs"
+            found[key] = (found[key].scaled(part) if scales else found[key])._replace(size=part)
         return found
+
+    def _loads_of(self, own: OwnReading, source: Series) -> dict[Key, DeviceLoad]:
+        groups = self._of_maker(own, self.groups(source, self._key))
+        return device_loads(groups, self._pod_of, self.trust(self.own.most))
+
+    def _sources(self) -> list[Source]:
+        """All ways to the reading, of the makers whose devices are there."""
+        return [(each, source) for each in self._asked_for() for source in each.sources]
 
     def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
         """Say so where a node's GPUs are reported by different series."""
@@ -194,8 +193,7 @@ class GpuSection(Section):
         for node, metrics in of_node.items():
             if len(metrics) > 1:
                 what = f"nodes whose GPUs are reported by {' and '.join(sorted(metrics))}"
-                name = self._context.cluster.snapshot.nodes[node].metadata.name
-                self._context.problems.note(what, name)
+                self._context.problems.note(what, self.name_of(node))
 
     def _asked_for(self) -> list[OwnReading]:
         """The definitions of makers of which a node that counts has devices."""
@@ -221,14 +219,17 @@ class GpuSection(Section):
             if rows[0].labels.get(only.label, "").lower() not in whole
         }
         for node, such in labels.items():
-            name = self._context.cluster.snapshot.nodes[node].metadata.name
             what = "nodes with GPUs in partitions, which have no load of their own"
-            self._problems.refuse(node, what, f"{name}: {such[only.label]}")
+            self._problems.refuse(node, what, f"{self.name_of(node)}: {such[only.label]}")
         for key in [key for key in groups if key[0] in labels]:
             del groups[key]
 
-    def _measured(self, source: Series) -> dict[Key, Value]:
-        return self.resolved(self.groups(source, self._key), self.own.most)
+    def _measured(self, _own: OwnReading, source: Series) -> dict[Key, Value]:
+        return self.trust(self.own.most).values(self.groups(source, self._key))
+
+    def name_of(self, subject: int) -> str:
+        """The name of the node; see Section."""
+        return self._context.cluster.snapshot.nodes[subject].metadata.name
 
     def going_on(self, samples: list[Sample]) -> list[Sample]:
         """The times of series that have not ended."""
@@ -261,11 +262,11 @@ class GpuSection(Section):
         observed = {key: value for key, value in rows.items() if self.wanted[key[0]]}
         if not any(value.value > 0 for value in observed.values()):
             return ()
-        holders: list[Holder] = []
         query = holders_of(self._definitions)
-        if query:
-            samples = going_on(context.send(query).samples, device_of)
-            holders = read_holders(samples, self._holder, context.at, context.request.max_age)
+        samples = self.going_on(context.send(query).samples) if query else []
+        ages = ((each.metric, context.at - number(each.value[1])) for each in samples)
+        fresh = [each for each, age in ages if -FUTURE <= age <= context.request.max_age]
+        holders = [holder for each in fresh if (holder := self._holder(each)) is not None]
         return tuple(device_values(observed, holders))
 
     def _holder(self, labels: Mapping[str, str]) -> Holder | None:

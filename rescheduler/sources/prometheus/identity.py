@@ -1,7 +1,7 @@
 """Which node or pod a series is about, by the API server's objects and not by other series."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from rescheduler.kube.objects import Node
@@ -9,9 +9,8 @@ from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import NODE_LABELS
-from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.labels import read_once
-from rescheduler.sources.prometheus.measuring import FUTURE, Key, Value, number
+from rescheduler.sources.prometheus.measuring import Key, Value
 
 
 class Holder(NamedTuple):
@@ -37,21 +36,6 @@ def device_values(values: Mapping[Key, Value], holders: Iterable[Holder]) -> lis
         )
         for key, value in sorted(values.items())
         if key[0] in nodes
-    ]
-
-
-def read_holders(
-    samples: Iterable[Sample],
-    holder_of: Callable[[Mapping[str, str]], Holder | None],
-    at: float,
-    max_age: float,
-) -> list[Holder]:
-    """The series' values of now; samples are the times of the newest ones."""
-    return [
-        holder
-        for each in samples
-        if -FUTURE <= at - number(each.value[1]) <= max_age
-        and (holder := holder_of(each.metric)) is not None
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.labels import Labels
+from rescheduler.sources.prometheus.labels import Labels, read_once
 
 Key = tuple[int, str]
 """Index of a node or pod, and the device of it, "" for the whole."""
@@ -16,23 +16,53 @@ SLACK = 0.05
 """Share of the legal range by which rounding and extrapolation may pass its ends."""
 _RATIO_TOLERANCE, _TOLERANCE = 0.05, 0.1
 
-
 DIFFER = 0.3
 """By how much what two sources measure may differ: of ratios in itself, else as a share of the
 larger. A GPU's share of active time and that in which any kernel ran, or a node's CPU with and
 without waiting for disks, are not the same, yet both are near 0 for what is idle and near 1 for
 what is busy; a module that has stopped, or somebody else's exporter, is farther off."""
 
-
-Measured = tuple[str, float]
-"""The name of a source, and what it measured."""
+_UNLIKELY = 1 / 2000
+"""How rare it must be that samples are by chance so far from what another source measured."""
 
 
 class Value(NamedTuple):
-    """A value and its age in seconds."""
+    """A value and its age in seconds. samples: of how many it is the mean, 0: of no samples."""
 
     value: float
     age: float
+    samples: float = 0.0
+
+
+class Measured(NamedTuple):
+    """What a source measured. source: its name. samples: see Value."""
+
+    source: str
+    value: float
+    samples: float = 0.0
+
+
+def differ(one: Measured, other: Measured, *, ratio: bool) -> bool:
+    """Whether the preferred source and another one do not tell of the same.
+
+    What is busy for a share of the time is found busy by some of the other's samples. So the means
+    of few samples may be far apart, but for what is idle or busy all the time.
+    """
+    if abs(one.value - other.value) <= DIFFER * (1.0 if ratio else max(one.value, other.value)):
+        return False
+    samples = min(one.samples, other.samples) if ratio else 0.0
+    return samples <= 0 or likelihood(one.value, other.value, samples) < _UNLIKELY
+
+
+def likelihood(share: float, mean: float, samples: float) -> float:
+    """The most that the chance of such a mean of so many samples of that share can be.
+
+    Source: Chernoff's bound for binomials, exp(-n KL(mean, share)).
+    """
+    pairs = ((mean, share), (1.0 - mean, 1.0 - share))
+    if any(found > 0 >= there for found, there in pairs):
+        return 0.0
+    return math.exp(-samples * sum(one * math.log(one / p) for one, p in pairs if one > 0))
 
 
 class ReadingProblems:
@@ -56,20 +86,14 @@ class ReadingProblems:
         self.note(f"{code}: {what}", example)
 
     def contradict(
-        self,
-        subject: int,
-        what: str,
-        one: Measured,
-        other: Measured,
-        *,
-        ratio: bool,
+        self, subject: int, what: str, one: Measured, other: Measured, *, ratio: bool
     ) -> bool:
         """Whether two sources differ; then the subject has no value because of this."""
-        values = one[1], other[1]
-        if abs(values[0] - values[1]) <= DIFFER * (1.0 if ratio else max(values)):
+        if not differ(one, other, ratio=ratio):
             return False
-        text = [f"{value:.0%}" if ratio else f"{value:.4g}" for value in values]
-        said = f"{text[0]} by {one[0]}, {text[1]} by {other[0]}"
+        said = ", ".join(
+            f"{each.value:{'.0%' if ratio else '.4g'}} by {each.source}" for each in (one, other)
+        )
         self.refuse(subject, "sources that differ", f"{what}: {said}", "RDG005")
         return True
 
@@ -134,65 +158,94 @@ def going_on(
     sample for minutes. All series of one scrape have one time, so of a device's series from one
     target those that are older than its newest have ended.
     """
-    rows = [(each, number(each.value[1]), _target(each, device_of)) for each in samples]
+
+    def target_of(labels: Mapping[str, str]) -> tuple[str, ...]:
+        get = labels.get
+        return get("instance", ""), get("job", ""), get("cluster", ""), device_of(labels)
+
+    rows = [
+        (each, number(each.value[1]), read_once(each.metric, "target", target_of))
+        for each in samples
+    ]
     newest: dict[tuple[str, ...], float] = {}
     for _, time, target in rows:
         newest[target] = max(newest.get(target, time), time)
     return [each for each, time, target in rows if not (target[0] and time < newest[target] - 1)]
 
 
-def _target(sample: Sample, device_of: Callable[[Mapping[str, str]], str]) -> tuple[str, ...]:
-    get = sample.metric.get
-    return get("instance", ""), get("job", ""), get("cluster", ""), device_of(sample.metric)
+class Trust(NamedTuple):
+    """Which rows count, and where it is said why others do not.
 
-
-def resolve(
-    groups: Mapping[Key, list[Row]], *, highest: float, max_age: float, problems: ReadingProblems
-) -> dict[Key, Value]:
-    """One value of each key, where there is one that can be trusted.
-
-    Of several live series with about the same value the largest counts; several that differ give
-    no value. Series that have ended within the window count with the weight of their samples.
+    highest: the largest legal value. max_age: seconds.
     """
-    answer = {}
-    for key, rows in groups.items():
-        if len(rows) == 1 and _sound(rows[0], highest) and _fresh(rows[0], max_age):
-            row = rows[0]  # the ordinary case, for each of 150,000 pods
-            answer[key] = Value(min(max(row.value, 0.0), highest), max(row.age or 0.0, 0.0))
-            continue
-        value = _resolve_one(key, rows, highest, max_age, problems)
-        if value is not None:
-            answer[key] = value
-    return answer
 
+    highest: float
+    max_age: float
+    problems: ReadingProblems
 
-def _resolve_one(
-    key: Key, rows: list[Row], highest: float, max_age: float, problems: ReadingProblems
-) -> Value | None:
-    unsound = next((row for row in rows if not _sound(row, highest)), None)
-    if unsound is not None:
-        what = f"values that are not finite or not in 0 to {highest:g}"
-        example = f"{unsound.value:g} of {show(unsound.labels)}"
-        problems.refuse(key[0], what, example, "RDG006")
-        return None
-    live = [row for row in rows if _fresh(row, max_age)]
-    if not live:
-        _refuse_stale(key, rows, max_age, problems)
-        return None
-    best = max(live, key=lambda row: row.value)
-    least = min(live, key=lambda row: row.value)
-    allowed = _RATIO_TOLERANCE if highest == 1.0 else _TOLERANCE * best.value
-    if best.value - least.value > allowed:
-        problems.refuse(key[0], "several series that differ", _both(least, best), "RDG005")
-        return None
-    if len(live) > 1:
-        problems.note("several series that agree, of which one was taken", show(best.labels))
-    ended = [row for row in rows if row.age is None and row.weight > 0]
-    weight = best.weight + sum(row.weight for row in ended)
-    value = best.value
-    if best.weight > 0 and ended:
-        value = (best.value * best.weight + sum(r.value * r.weight for r in ended)) / weight
-    return Value(min(max(value, 0.0), highest), max(best.age or 0.0, 0.0))
+    def values(self, groups: Mapping[Key, list[Row]]) -> dict[Key, Value]:
+        """One value of each key, where there is one that can be trusted."""
+        found = ((key, self.value(key, rows)) for key, rows in groups.items())
+        return {key: value for key, value in found if value is not None}
+
+    def value(self, key: Key, rows: list[Row]) -> Value | None:
+        """The value of a key, or None with the reason among the problems.
+
+        Of several live series with about the same value the largest counts; several that differ
+        give no value. Series that have ended within the window count with the weight of their
+        samples.
+        """
+        if len(rows) == 1 and self._sound(rows[0]) and self._fresh(rows[0]):
+            return self._value(rows[0], rows[0].value, rows[0].weight)  # as of 150,000 pods
+        unsound = next((row for row in rows if not self._sound(row)), None)
+        if unsound is not None:
+            what = f"values that are not finite or not in 0 to {self.highest:g}"
+            example = f"{unsound.value:g} of {show(unsound.labels)}"
+            self.problems.refuse(key[0], what, example, "RDG006")
+            return None
+        live = [row for row in rows if self._fresh(row)]
+        if not live:
+            self._refuse_stale(key, rows)
+            return None
+        best = max(live, key=lambda row: row.value)
+        least = min(live, key=lambda row: row.value)
+        allowed = _RATIO_TOLERANCE if self.highest == 1.0 else _TOLERANCE * best.value
+        if best.value - least.value > allowed:
+            example = _both(least, best)
+            self.problems.refuse(key[0], "several series that differ", example, "RDG005")
+            return None
+        if len(live) > 1:
+            what = "several series that agree, of which one was taken"
+            self.problems.note(what, show(best.labels))
+        counted = [best, *(row for row in rows if row.age is None and row.weight > 0)]
+        weight = sum(row.weight for row in counted)
+        value = best.value
+        if best.weight > 0 and len(counted) > 1:
+            value = sum(row.value * row.weight for row in counted) / weight
+        return self._value(best, value, weight)
+
+    def _value(self, row: Row, value: float, samples: float) -> Value:
+        if not 0.0 <= value <= self.highest:
+            value = min(max(value, 0.0), self.highest)
+        return Value(value, max(row.age or 0.0, 0.0), samples)
+
+    def _sound(self, row: Row) -> bool:
+        slack = SLACK * min(self.highest, 1.0)
+        return -slack <= row.value <= self.highest + slack
+
+    def _fresh(self, row: Row) -> bool:
+        return row.age is not None and -FUTURE <= row.age <= self.max_age
+
+    def _refuse_stale(self, key: Key, rows: list[Row]) -> None:
+        age = min((row.age for row in rows if row.age is not None), default=None)
+        what, example = "series without a present sample", show(rows[0].labels)
+        if age is not None:
+            early = age < -FUTURE
+            what = "samples from the future" if early else (
+                f"newest sample older than {self.max_age:g} s"
+            )  # fmt: skip
+            example = f"{abs(age):.0f} s: {example}"
+        self.problems.refuse(key[0], what, example, "RDG004")
 
 
 def _both(one: Row, other: Row) -> str:
@@ -205,25 +258,6 @@ def _both(one: Row, other: Row) -> str:
     return f"{first}, {second} of {show(both)}"
 
 
-def _refuse_stale(key: Key, rows: list[Row], max_age: float, problems: ReadingProblems) -> None:
-    age = min((row.age for row in rows if row.age is not None), default=None)
-    what, example = "series without a present sample", show(rows[0].labels)
-    if age is not None:
-        early = age < -FUTURE
-        what = "samples from the future" if early else f"newest sample older than {max_age:g} s"
-        example = f"{abs(age):.0f} s: {example}"
-    problems.refuse(key[0], what, example, "RDG004")
-
-
-def _sound(row: Row, highest: float) -> bool:
-    slack = SLACK * min(highest, 1.0)
-    return -slack <= row.value <= highest + slack
-
-
-def _fresh(row: Row, max_age: float) -> bool:
-    return row.age is not None and -FUTURE <= row.age <= max_age
-
-
 def show(labels: Mapping[str, str]) -> str:
     """A series as PromQL writes it."""
     return "{" + ", ".join(f'{key}="{value}"' for key, value in sorted(labels.items())) + "}"
@@ -232,24 +266,28 @@ def show(labels: Mapping[str, str]) -> str:
 def group(
     samples: Iterable[Sample],
     key_of: Callable[[Mapping[str, str]], Key | None],
-    age_of: Callable[[Key, Mapping[str, str]], float | None],
+    ages: Mapping[frozenset[tuple[str, str]], float] | None,
     *,
-    scale: float,
-    weights: Mapping[frozenset[tuple[str, str]], float] | None,
+    scale: float = 1.0,
+    weights: Mapping[frozenset[tuple[str, str]], float] | None = None,
 ) -> dict[Key, list[Row]]:
     """Rows by what they are about; those about nothing that we know are left out.
 
-    weights: the number of samples of each series, where the values are sums of them.
+    ages: of each series with a present sample; None: all are of now. weights: the number of samples
+    of each series, where the values are sums of them.
     """
     answer: dict[Key, list[Row]] = {}
+    widths = {len(each) for each in ages or ()}
     for each in samples:
-        key = key_of(each.metric)
+        labels = each.metric
+        key = key_of(labels)
         if key is None:
             continue
-        value, weight = number(each.value[1]) * scale, 0.0
+        value, weight, age = number(each.value[1]) * scale, 0.0, 0.0 if ages is None else None
         if weights is not None:
-            weight = weights.get(identify(each.metric), math.nan)
+            weight = weights.get(identify(labels), math.nan)
             value /= weight if weight > 0 else math.nan
-        row = Row(value, weight, age_of(key, each.metric), each.metric)
-        answer.setdefault(key, []).append(row)
+        if ages and len(labels) in widths:  # else it is none of them, as of 150,000 pods
+            age = ages.get(identify(labels))
+        answer.setdefault(key, []).append(Row(value, weight, age, labels))
     return answer

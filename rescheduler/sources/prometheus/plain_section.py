@@ -8,7 +8,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.policies.own_readings.definition import OwnReading, Series
 from rescheduler.policies.shared.matching import select_nodes, select_pods
-from rescheduler.sources.prometheus.devices.folding import busiest_link, by_subject
+from rescheduler.sources.prometheus.devices.folding import by_subject
 from rescheduler.sources.prometheus.expectation import (
     amount,
     asked_for,
@@ -24,10 +24,14 @@ from rescheduler.sources.prometheus.section import (
     Folded,
     Labels,
     Section,
+    is_complete,
     no_series,
     oldest,
     with_ages,
 )
+
+_BURST = 0.1
+"""Share of a link's speed by which extrapolation and bursts may pass it; more is a wrong speed."""
 
 
 def about(own: OwnReading, context: Context) -> BoolArray:
@@ -88,8 +92,10 @@ class PlainSection(Section):
         if not self.wanted.any() and not own.reported:
             return Folded({})
         holders: list[Holder] = []
-        values = self.completed(
-            own.sources, lambda source: self._measured(source, holders), self.wanted
+        values, _ = self.completed(
+            [(own, source) for source in own.sources],
+            lambda _own, source: self._measured(source, holders),
+            lambda found: is_complete(found, self.wanted),
         )
         self.reject(own.rejectWhen, self._whole, values)
         if own.reported:
@@ -100,11 +106,6 @@ class PlainSection(Section):
         values = {key: value for key, value in values.items() if self.wanted[key[0]]}
         if not context.of_nodes:
             return Folded(dict(self._pods(values)))
-        if own.labels.link and own.capacity is not None and own.capacity.query is not None:
-            speeds = self.undated(own.capacity.query, self._key, own.most)
-            declared = declared_speeds(context.request.links, context.cluster.snapshot)
-            names = [node.metadata.name for node in context.cluster.snapshot.nodes]
-            return Folded(*busiest_link(values, speeds, declared, context.problems, names))
         return self._nodes(values, holders)
 
     def _measured(self, source: Series, holders: list[Holder]) -> dict[Key, Value]:
@@ -112,7 +113,7 @@ class PlainSection(Section):
         if source.unit not in (None, self.own.unit):
             groups = self._per_capacity(groups)
         holders += self._holders(groups)
-        return self.resolved(groups, self.own.most)
+        return self.trust(self.own.most).values(groups)
 
     def _per_capacity(self, groups: Mapping[Key, list[Row]]) -> dict[Key, list[Row]]:
         capacity = self.capacity()
@@ -133,7 +134,8 @@ class PlainSection(Section):
             if not self._complete_parts(node, parts):
                 continue
             room = {part: whole(node, part, len(parts)) for part in parts}
-            answer = self._node(node, parts, room)
+            known = self._links_with_speed(node, parts, room) if self._has_speeds else parts
+            answer = self._node(node, known, room) if known else None
             if answer is None:
                 continue
             found[node], capacity = answer
@@ -141,7 +143,8 @@ class PlainSection(Section):
                 capacities[node] = capacity
             for part, each in parts.items():
                 shares[node, part] = Value(_share(own, each.value, room[part]), each.age)
-        named = own.combine == "Largest" and (own.labels.device or own.labels.link)
+        of_device = own.labels.device or (own.labels.link and not self._has_speeds)
+        named = own.combine == "Largest" and of_device
         return Folded(found, capacities, tuple(device_values(shares, holders)) if named else ())
 
     def _node(
@@ -149,25 +152,48 @@ class PlainSection(Section):
     ) -> tuple[Value, float] | None:
         """The node's value, and how much 1.0 of it is."""
         own, problems = self.own, self._context.problems
-        age = max(each.age for each in parts.values())
-        name = self._context.cluster.snapshot.nodes[node].metadata.name
+        age, name = max(each.age for each in parts.values()), self.name_of(node)
         declared = own.capacity is not None and own.capacity.node is not None
         if not declared and not all(each > 0 for each in room.values()):
             problems.refuse(node, "nodes without a capacity", name)
             return None
         if own.combine == "Largest":
-            part = max(parts, key=lambda each: _share(own, parts[each].value, room[each]))
-            share, capacity = _share(own, parts[part].value, room[part]), room[part]
+            share, capacity = max(
+                (_share(own, value.value, room[part]), room[part]) for part, value in parts.items()
+            )
         else:
             capacity = sum(room.values())
             total = sum(_share(own, value.value, room[part]) * room[part]
                         for part, value in parts.items())  # fmt: skip
             share = total / capacity if own.relative else total
         measured = own.capacity is not None and own.capacity.fixed is None
-        if measured and share > 1 + SLACK:
-            problems.refuse(node, "more than the capacity", f"{share:.0%} of {name}", "RDG006")
+        if measured and share > 1 + (_BURST if self._has_speeds else SLACK):
+            what = "traffic than the link can carry" if self._has_speeds else "than the capacity"
+            problems.refuse(node, f"more {what}", f"{share:.0%} of {name}", "RDG006")
             return None
         return Value(min(share, 1.0) if measured else share, age), capacity
+
+    @property
+    def _has_speeds(self) -> bool:
+        """Whether it is of links whose speed is measured."""
+        own = self.own
+        return bool(own.labels.link and own.capacity is not None and own.capacity.query)
+
+    def _links_with_speed(
+        self, node: int, rates: Mapping[str, Value], speeds: Mapping[str, float]
+    ) -> dict[str, Value]:
+        """The links whose speed is known; none where there is traffic on another one."""
+        problems, name = self._context.problems, self.name_of(node)
+        for link, rate in rates.items():
+            if rate.value > 0 and not speeds[link] > 0:
+                what = "traffic on a link that reports no speed, with no linkSpeed declared"
+                problems.refuse(node, what, f"{link} of {name}")
+                return {}
+        found = {link: rate for link, rate in rates.items() if speeds[link] > 0}
+        if not found and node not in problems.codes:
+            what = "only links that report no speed, with no linkSpeed declared"
+            problems.refuse(node, what, name)
+        return found
 
     def _complete_parts(self, node: int, parts: Mapping[str, Value]) -> bool:
         """Whether every device that the node offers is there, and no other."""
@@ -180,7 +206,7 @@ class PlainSection(Section):
         what, code = "nodes of which devices have no fresh value", "RDG003"
         if len(parts) > number:
             what, code = "nodes with more devices than they offer", "RDG015"
-        example = f"{len(parts)} of {number:g} on {snapshot.nodes[node].metadata.name}"
+        example = f"{len(parts)} of {number:g} on {self.name_of(node)}"
         self._context.problems.refuse(node, what, example, code)
         return False
 
@@ -213,6 +239,8 @@ class PlainSection(Section):
         capacity = self.own.capacity
         if capacity is None:
             return lambda _node, _part, _parts: 1.0
+        if capacity.query is not None and self._has_speeds:
+            return self._speeds(self.undated(capacity.query, self._key, self.own.most))
         if capacity.query is not None:
             found = self.undated(capacity.query, self._key, 1e18)
             absent = Value(np.nan, np.nan)
@@ -225,6 +253,20 @@ class PlainSection(Section):
         known = self.capacity()
         offers = count(self.own, self._context) if known is None else known
         return lambda node, _part, parts: float(offers[node]) / parts
+
+    def _speeds(self, reported: Mapping[Key, Value]) -> Callable[[int, str, int], float]:
+        """The speed of a link in bytes a second: as it is reported, else declared."""
+        context = self._context
+        declared = declared_speeds(context.request.links, context.cluster.snapshot)
+
+        def speed(node: int, link: str, _links: int) -> float:
+            found = reported.get((node, link))
+            if found is not None and found.value > 0:
+                return found.value
+            # What contradicts itself is not replaced by what was declared for no speed.
+            return math.nan if context.problems.contradicted(node) else float(declared[node])
+
+        return speed
 
     def _key(self, labels: Labels) -> Key | None:
         """The node or pod, and the part of it, that a series is about."""

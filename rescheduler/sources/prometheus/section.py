@@ -7,27 +7,28 @@ makers together.
 import functools
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArray, ReadingRequest
 from rescheduler.policies.own_readings.definition import OwnReading, RejectRule, Series
+from rescheduler.sources.prometheus.devices.gpu_devices import DeviceLoad
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
 from rescheduler.sources.prometheus.indexed_cluster import Cluster
 from rescheduler.sources.prometheus.measuring import (
     Key,
+    Measured,
     ReadingProblems,
     Row,
+    Trust,
     Value,
     by_series,
     group,
-    identify,
     number,
-    resolve,
     show,
 )
 
@@ -38,6 +39,9 @@ Ask = Callable[[str], Vector]
 """Sends a template of a document and answers with its vector."""
 Labels = Mapping[str, str]
 KeyOf = Callable[[Labels], Key | None]
+Source = tuple[OwnReading, Series]
+"""One of the ways to a reading, and the definition that has it."""
+V = TypeVar("V", Value, DeviceLoad)
 
 
 @dataclass(slots=True)
@@ -103,6 +107,15 @@ class Section(ABC):
         self.own = own
         self._context = context
         self.wanted = wanted
+        self._problems = context.problems
+
+    def name_of(self, subject: int) -> str:
+        """The name of what its values are about."""
+        return self._context.name_of(subject)
+
+    def trust(self, highest: float) -> Trust:
+        """Which of its rows count."""
+        return Trust(highest, self._context.request.max_age, self._problems)
 
     def capacity(self) -> FloatArray | None:
         """(nodes,) how much 1.0 is, where the API server reports it; else None."""
@@ -122,65 +135,57 @@ class Section(ABC):
 
     def completed(
         self,
-        sources: Sequence[Series],
-        measure: Callable[[Series], dict[Key, Value]],
-        wanted: BoolArray | FloatArray,
-    ) -> dict[Key, Value]:
+        sources: Iterable[Source],
+        measure: Callable[[OwnReading, Series], dict[Key, V]],
+        enough: Callable[[dict[Key, V]], bool],
+        join: Callable[[V, V], V] = lambda value, _other: value,
+    ) -> tuple[dict[Key, V], dict[Key, Series]]:
         """The values of the preferred source, completed by those of the next where it has none.
 
-        wanted: (subjects,) how many values each ought to have.
-        What two of them measure differently is left out, but of the past, where nobody compares.
+        What two of them measure differently is left out. Of an instant of the past none are
+        compared, and no more are asked when there is enough. join: what one source knows of a
+        value, completed by another. Answers also which source each value is of.
         """
-        found: dict[Key, Value] = {}
-        origin: dict[Key, Series] = {}
-        for source in sources:
-            for key, value in measure(source).items():
-                if key in found:
-                    self._compare(key, origin[key], source, found, value)
-                elif not self._context.problems.contradicted(key[0]):
+        past, problems, found = self._context.past, self._problems, dict[Key, V]()
+        origin = dict[Key, Series]()
+        for own, source in sources:
+            measured = measure(own, source)
+            for key in [key for key in measured if key in found]:
+                if past or self._agree(key, origin[key], found[key], source, measured[key]):
+                    found[key] = join(found[key], measured[key])
+                else:
+                    del found[key]
+            for key, value in measured.items():
+                if key not in found and not problems.contradicted(key[0]):
                     found[key], origin[key] = value, source
-            if self._context.past and is_complete(found, wanted):
+            if past and enough(found):
                 break
-        return found
+        return found, origin
 
-    def _compare(
-        self, key: Key, one: Series, other: Series, found: dict[Key, Value], value: Value
-    ) -> None:
-        """Leave out a value from which that of another source differs."""
-        context = self._context
-        what = f"{key[1]} of {context.name_of(key[0])}" if key[1] else context.name_of(key[0])
-        here, there = (metric_of(one), found[key].value), (metric_of(other), value.value)
-        if context.problems.contradict(key[0], what, here, there, ratio=self.own.most == 1.0):
-            del found[key]
-
-    def resolved(self, groups: Mapping[Key, list[Row]], highest: float) -> dict[Key, Value]:
-        """One trusted value of each key."""
-        context = self._context
-        max_age = context.request.max_age
-        return resolve(groups, highest=highest, max_age=max_age, problems=context.problems)
+    def _agree(self, key: Key, one: Series, value: V, other: Series, another: V) -> bool:
+        """Whether two sources measure about the same."""
+        where = self.name_of(key[0])
+        samples = value.samples, another.samples
+        if self.own.devices and (one.quantile or other.quantile):
+            # Those of moments and of means are the same only of what is idle or busy all the time.
+            samples = 1.0, 1.0
+        return not self._problems.contradict(
+            key[0],
+            f"{key[1]} of {where}" if key[1] else where,
+            Measured(metric_of(one), value.value, samples[0]),
+            Measured(metric_of(other), another.value, samples[1]),
+            ratio=self.own.most == 1.0,
+        )
 
     def groups(self, source: Series, key_of: KeyOf) -> dict[Key, list[Row]]:
         """The rows of each node, pod or device that a source knows, with their ages."""
         context = self._context
         dated = self.going_on(context.ask(source.dated))
-        times = by_series(dated)
-        widths = {len(each) for each in times}
-
-        def age_of(_key: Key, labels: Labels) -> float | None:
-            if len(labels) not in widths:
-                return None
-            time = times.get(identify(labels))
-            return None if time is None else context.at - time
-
+        ages = {series: context.at - time for series, time in by_series(dated).items()}
         samples = context.ask(source.value)
         self.note_jobs(samples)
-        found = group(
-            samples,
-            key_of,
-            age_of,
-            scale=source.scale,
-            weights=by_series(context.ask(source.count)) if source.count else None,
-        )
+        weights = by_series(context.ask(source.count)) if source.count else None
+        found = group(samples, key_of, ages, scale=source.scale, weights=weights)
         return self.dated_by_key(found, dated)
 
     def reject(self, rules: Sequence[RejectRule], key_of: KeyOf, values: dict[Key, Any]) -> None:
@@ -188,15 +193,14 @@ class Section(ABC):
 
         key_of: a device, or "" for all that a node or pod has.
         """
-        problems = self._context.problems
         for rule in () if self._context.past else rules:
-            for each in self._context.send(rule.query).samples:
-                key = key_of(each.metric)
-                such = [one for one in values if one == key or (key == (one[0], ""))]
-                for one in such:
-                    del values[one]
-                if such:
-                    problems.refuse(such[0][0], rule.reason, show(each.metric), "RDG016")
+            rows = {key_of(each.metric): each for each in self._context.send(rule.query).samples}
+            rejected = {key: key if key in rows else (key[0], "") for key in values if rows}
+            for key, row in rejected.items():
+                if row in rows:
+                    del values[key]
+            for row in set(rejected.values()) & rows.keys():
+                self._problems.refuse(row[0], rule.reason, show(rows[row].metric), "RDG016")
 
     def note_jobs(self, samples: Sequence[Sample]) -> None:
         """Say so where series of one name come from several jobs; learn which labels they have."""
@@ -221,10 +225,7 @@ class Section(ABC):
 
     def undated(self, query: str, key_of: KeyOf, highest: float) -> dict[Key, Value]:
         """What a query answers that needs no age of its own: how much 100 % is."""
-        rows = group(
-            self._context.ask(query), key_of, lambda _key, _labels: 0.0, scale=1.0, weights=None
-        )
-        return self.resolved(rows, highest)
+        return self.trust(highest).values(group(self._context.ask(query), key_of, None))
 
 
 def no_series(own: OwnReading) -> str:

@@ -11,13 +11,7 @@ from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.sources.prometheus.labels import read_once
-from rescheduler.sources.prometheus.measuring import (
-    Key,
-    ReadingProblems,
-    Row,
-    Value,
-    resolve,
-)
+from rescheduler.sources.prometheus.measuring import Key, Row, Trust
 
 DEVICE, STRANGER = -1, -2
 """Instead of a pod's number: the row names no pod; it names one that is not there."""
@@ -32,70 +26,69 @@ _TOLERANCE = 0.1
 class DeviceLoad(NamedTuple):
     """What one device carries, and each of the pods that have it.
 
-    slot: its number on the node, "" where nobody reports it. reported: whether series of the pods
-    report their parts; else each has an equal one.
+    value, age, samples: as of Value. slot: its number on the node, "" where nobody reports it.
+    reported: whether series of the pods report their parts; else each has an equal one.
+    size: how much the value can be: 1 of a whole GPU, less of a partition, NaN if not known.
     """
 
-    value: Value
+    value: float
+    age: float
+    samples: float
     used: dict[int, float]
     slot: str
-    reported: bool
+    reported: bool = True
+    size: float = 1.0
+
+    def scaled(self, factor: float) -> "DeviceLoad":
+        """As many times that load."""
+        parts = {pod: used * factor for pod, used in self.used.items()}
+        return self._replace(value=self.value * factor, used=parts)
 
 
 def device_loads(
-    groups: Mapping[Key, list[Row]],
-    pod_of: Callable[[Mapping[str, str]], int],
-    *,
-    highest: float,
-    max_age: float,
-    problems: ReadingProblems,
+    groups: Mapping[Key, list[Row]], pod_of: Callable[[Mapping[str, str]], int], trust: Trust
 ) -> dict[Key, DeviceLoad]:
     """Each device of which there is one value that can be trusted.
 
     pod_of: the number of the pod that a row's labels name, DEVICE or STRANGER.
     """
-
-    def trusted(rows: dict[Key, list[Row]]) -> dict[Key, Value]:
-        return resolve(rows, highest=highest, max_age=max_age, problems=problems)
-
-    owned: dict[Key, dict[int, list[Row]]] = {}
-    chosen: dict[Key, list[Row]] = {}
-    for key, rows in groups.items():
-        if len(rows) == 1:  # the ordinary case
-            pod = pod_of(rows[0].labels)
-            owned[key], chosen[key] = ({pod: rows} if pod >= 0 else {}), rows
-            continue
-        by_pod: dict[int, list[Row]] = {}
-        for row in rows:
-            pod = pod_of(row.labels)
-            by_pod.setdefault(pod, []).append(row)
-        live = {pod for pod, own in by_pod.items() if any(each.age is not None for each in own)}
-        owned[key] = {pod: by_pod[pod] for pod in live if pod >= 0}
-        chosen[key] = _of_device(rows, by_pod, live)
-    values = trusted(chosen)
     answer: dict[Key, DeviceLoad] = {}
-    for key, value in values.items():
-        rows, holders = chosen[key], owned[key]
-        slot = slot_of(rows[0].labels)
-        if len(groups[key]) == len(holders) == 1:  # of the same row, so its value is the pod's
-            answer[key] = DeviceLoad(
-                value, dict.fromkeys(holders, value.value), slot, reported=True
+    for key, rows in groups.items():
+        if len(rows) > 1:
+            load = _of_several(key, rows, pod_of, trust)
+        else:  # the ordinary case
+            value, labels = trust.value(key, rows), rows[0].labels
+            pod = pod_of(labels)
+            load = value and DeviceLoad(
+                *value, {pod: value.value} if pod >= 0 else {}, slot_of(labels)
             )
-            continue
-        of_pods = trusted({(key[0], f"{key[1]} {pod}"): own for pod, own in holders.items()})
-        parts = {pod: of_pods.get((key[0], f"{key[1]} {pod}")) for pod in holders}
-        found = {pod: part.value for pod, part in parts.items() if part is not None}
-        if len(found) == len(holders) == 1:
-            answer[key] = DeviceLoad(value, found, slot, reported=True)
-            continue
-        own_rows = len(groups[key]) > 1 and any(pod_of(row.labels) == DEVICE for row in rows)
-        room = value.value + _TOLERANCE * (1.0 if highest == 1.0 else value.value)
-        if own_rows and len(found) == len(holders) and sum(found.values()) <= room:
-            answer[key] = DeviceLoad(value, found, slot, reported=True)
-        else:
-            equal = dict.fromkeys(sorted(holders), value.value / max(len(holders), 1))
-            answer[key] = DeviceLoad(value, equal, slot, reported=False)
+        if load is not None:
+            answer[key] = load
     return answer
+
+
+def _of_several(
+    key: Key, rows: list[Row], pod_of: Callable[[Mapping[str, str]], int], trust: Trust
+) -> DeviceLoad | None:
+    """The load of a device that has several series."""
+    by_pod: dict[int, list[Row]] = {}
+    for row in rows:
+        by_pod.setdefault(pod_of(row.labels), []).append(row)
+    live = {pod for pod, own in by_pod.items() if any(each.age is not None for each in own)}
+    chosen = _of_device(rows, by_pod, live)
+    value = trust.value(key, chosen)
+    if value is None:
+        return None
+    holders = sorted(pod for pod in live if pod >= 0)
+    parts = {pod: trust.value((key[0], f"{key[1]} {pod}"), by_pod[pod]) for pod in holders}
+    used = {pod: part.value for pod, part in parts.items() if part is not None}
+    room = value.value + _TOLERANCE * (1.0 if trust.highest == 1.0 else value.value)
+    own_rows = any(row in chosen for row in by_pod.get(DEVICE, ()))
+    whole = len(used) == len(holders)
+    reported = whole and (len(used) == 1 or (own_rows and sum(used.values()) <= room))
+    if not reported:
+        used = dict.fromkeys(holders, value.value / max(len(holders), 1))
+    return DeviceLoad(*value, used, slot_of(chosen[0].labels), reported)
 
 
 def _of_device(rows: list[Row], by_pod: dict[int, list[Row]], live: set[int]) -> list[Row]:
@@ -111,33 +104,19 @@ def _of_device(rows: list[Row], by_pod: dict[int, list[Row]], live: set[int]) ->
     return rows
 
 
-def completed(
-    found: dict[Key, DeviceLoad], others: Mapping[Key, DeviceLoad], problems: ReadingProblems
-) -> list[Key]:
-    """Add to what was found what only another source has: devices, and the parts of their pods.
-
-    Nothing about nodes of which the sources contradict themselves. Answers the devices.
-    """
-    added = []
-    for key, other in others.items():
-        known = found.get(key)
-        if known is None:
-            if not problems.contradicted(key[0]):
-                found[key] = other
-                added.append(key)
-        elif not known.reported and other.reported and known.used.keys() == other.used.keys():
-            scale = known.value.value / other.value.value if other.value.value > 0 else 0.0
-            parts = {pod: part * scale for pod, part in other.used.items()}
-            found[key] = known._replace(used=parts, reported=scale > 0)
-    return added
+def with_parts(load: DeviceLoad, other: DeviceLoad) -> DeviceLoad:
+    """A load with the parts of its pods as only another source reports them."""
+    if load.reported or not other.reported or load.used.keys() != other.used.keys():
+        return load
+    scale = load.value / other.value if other.value > 0 else 0.0
+    return load._replace(used=other.scaled(scale).used, reported=scale > 0)
 
 
-def shared_device(key: Key, load: DeviceLoad, share: tuple[float, dict[int, float]]) -> DeviceValue:
-    """What goes with the reading of a device that pods share. share: its value, and its pods'."""
-    value, used = share
-    pods = tuple(sorted(used))
-    parts = tuple(used[pod] for pod in pods) if load.reported else ()
-    return DeviceValue(key[0], key[1], value, load.slot, pods, used=parts)
+def shared_device(key: Key, load: DeviceLoad) -> DeviceValue:
+    """What goes with the reading of a device that pods share: its value, and its pods'."""
+    pods = tuple(sorted(load.used))
+    parts = tuple(load.used[pod] / load.size for pod in pods) if load.reported else ()
+    return DeviceValue(key[0], key[1], load.value / load.size, load.slot, pods, used=parts)
 
 
 def device_of(labels: Mapping[str, str]) -> str:
