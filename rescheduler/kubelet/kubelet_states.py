@@ -44,8 +44,14 @@ class KubeletStates:
         self._verdicts: dict[int, NDArray[np.int8]] = {}
 
     def wants(self, pod: int) -> PodWants:
-        """What a pod of the snapshot wants from a kubelet."""
-        spec: PodSpec = self._snapshot.pods[pod].spec
+        """What a pod of the snapshot has wanted from its kubelet."""
+        return self._wants_of(self._snapshot.pods[pod].spec)
+
+    def next_wants(self, pod: int) -> PodWants:
+        """What the replacement of that pod will want."""
+        return self._wants_of(self._snapshot.next_pods.replacement(pod).spec)
+
+    def _wants_of(self, spec: PodSpec) -> PodWants:
         # The snapshot keeps every spec alive, so an id means one spec.
         if id(spec) not in self._wants:
             self._wants[id(spec)] = pod_wants(spec)
@@ -68,7 +74,7 @@ class KubeletStates:
         had, by zone. A kubelet that refuses what it cannot align, and of which nothing certain is
         known, counts as one that would: a refused pod is made anew at once, perhaps for ever.
         """
-        wants = self.wants(pod)
+        wants = self.next_wants(pod)
         if not wants.any or node not in self._topologies:
             return False
         states = self._of(node)
@@ -80,7 +86,7 @@ class KubeletStates:
 
     def refused(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether each node's kubelet would or may refuse the pod if no pod had moved."""
-        number = id(self.wants(pod))
+        number = id(self.next_wants(pod))
         if number not in self._verdicts:
             self._verdicts[number] = np.full(len(self.policies), _NOT_ASKED, dtype=np.int8)
         verdicts = self._verdicts[number]
@@ -96,7 +102,7 @@ class KubeletStates:
             for name, amounts in given_back.items():
                 state.give_back(name, amounts)
         for guest in guests:
-            state = admitted(state, self.wants(guest)) or state
+            state = admitted(state, self.next_wants(guest)) or state
         return state
 
     def _of(self, node: int) -> list[Managers]:

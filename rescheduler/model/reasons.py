@@ -67,8 +67,9 @@ _ALL = (
     Reason("ELG038", "An evicted pod of the namespace has had no Ready replacement for too long, or does not go.", "Find out why it is missing; the message names its owner, says until when the namespace is held, and how to forgive it."),
     Reason("ELG039", "Too many replacements of this kind of controller landed elsewhere than predicted.", "Find out why, such as a profile or a plugin that is not declared; or lower `minLandingHitRate`; `rescheduler reset landings KIND` forgets them."),
     Reason("ELG040", "What pods of the namespace depend on took too long to read a short while ago.", "Look for very many pods or objects in that namespace; it is tried again at the time that the message names."),
-    Reason("ELG041", "The pod's replacement would be another pod: the template of its owner, or what admission does to its pods, has changed since it was made.", "Roll the workload out, so that all its pods are made anew, or undo the change that the message names."),
+    Reason("ELG041", "The pod's replacement would be another pod: the template of its owner, or what admission does to its pods, has changed since it was made, or is not the same for all.", "Roll the workload out, so that all its pods are made anew, or undo the change that the message names."),
     Reason("ELG042", "The replacement would be refused or changed by rules that came after the pod: a LimitRange, the Pod Security level, the default node selector or tolerations of its namespace, or its PriorityClass.", "Change the rule or the template that the message names; where it says that something was not read, grant the right to list it."),
+    Reason("ELG043", "The replacement asks for more or less than the pod, as its newest sibling or its template does, and is planned with that.", "Nothing to do: an autoscaler or a webhook sets requests when pods are made, or the pod was resized in place."),
     # Budgets
     Reason("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),

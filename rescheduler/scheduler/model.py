@@ -30,7 +30,6 @@ from rescheduler.scheduler.pod_groups import PodGroupRules
 from rescheduler.scheduler.preemption import Preemption
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.rejections import Rejection, rejections
-from rescheduler.scheduler.replacements import Replacements
 from rescheduler.scheduler.sampling import sample_size, scan_order, with_races
 from rescheduler.scheduler.shape import Shape, Shapes, refusal
 from rescheduler.scheduler.verdicts import State, Verdicts, filter_verdicts, score_verdicts
@@ -78,14 +77,13 @@ class SchedulerModel:
         self.profiles = default_profiles(version) if profiles is None else profiles
         nodes, pods = snapshot.nodes, snapshot.pods
         counting = counting_profile(self.profiles, version)
-        self._replacements = Replacements(pods, snapshot.controllers)
         self._occupancy = Occupancy(
             nodes,
             pods,
             snapshot.pod_node,
             pod_level=counting.pod_level_resources,
             by_sum=counting.resizes_by_sum,
-            renewed=self._replacements.renewed(),
+            renewed=snapshot.next_pods.renewed,
         )
         handle = Handle(snapshot, self._occupancy)
         self._default_plugins = DefaultPlugins(handle, default_profile(version))
@@ -237,10 +235,11 @@ class SchedulerModel:
         if profile is None:
             name = each.spec.schedulerName
             return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
-        if self._replacements.gated(each):
+        if self._snapshot.next_pods.gated(each):
             return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
-        own = refusal(each, profile) or self._pod_groups.problem(pod, profile)
-        return own or self._scheduler(each).problem(each)
+        following = self._pod(pod)
+        own = refusal(following, profile) or self._pod_groups.problem(pod, profile)
+        return own or self._scheduler(each).problem(following)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:
@@ -260,7 +259,7 @@ class SchedulerModel:
 
     def _pod(self, pod: int) -> Pod:
         """The pod as its replacement will be."""
-        return self._replacements.of(self._snapshot.pods[pod])
+        return self._snapshot.next_pods.replacement(pod)
 
     def _shape(self, pod: Pod, steer: Steer | None = None) -> Shape:
         shapes = self._scheduler(pod)

@@ -41,7 +41,7 @@ class Occupancy:
         by_sum: bool = False,
         renewed: Mapping[int, Pod] | None = None,
     ) -> None:
-        """renewed: the pods that were resized, as their replacements will be."""
+        """renewed: the pods whose replacements ask for something else, as these will be."""
         self._pod_level, self._by_sum = pod_level, by_sum
         self._home = placement
         self.where = placement.astype(np.int32, copy=True)
@@ -57,8 +57,11 @@ class Occupancy:
         self.alive[self._leaving] = -1
         self._rows: list[Requests] = []
         self._row_of = np.zeros(len(pods), dtype=np.int32)
-        self._number_rows(pods)
-        self._renewed = self._renew(renewed or {})
+        by_content = self._number_rows(pods)
+        self._renewed = self._renew(renewed or {}, by_content)
+        self._next_row_of = self._row_of.copy()
+        for number, (_, row) in self._renewed.items():
+            self._next_row_of[number] = row
         self.resources = self._names(nodes)
         self.index = {name: row for row, name in enumerate(self.resources)}
         self._amounts = self._table()
@@ -72,7 +75,8 @@ class Occupancy:
                     self.allocatable[self.index[name], number] = scaled(name, quantity)
         self._fill(len(nodes))
 
-    def _number_rows(self, pods: Sequence[Pod]) -> None:
+    def _number_rows(self, pods: Sequence[Pod]) -> dict[tuple[object, ...], int]:
+        """Number what each pod takes; answers the rows by what they say."""
         by_spec: dict[int, int] = {}
         by_asking: dict[bytes, int] = {}
         by_content: dict[tuple[object, ...], int] = {}
@@ -102,6 +106,7 @@ class Occupancy:
                     by_asking[same] = self._row(pod, by_content, special=False)
                 row = by_spec[spec] = by_asking[same]
             self._row_of[number] = row
+        return by_content
 
     def _row(self, pod: Pod, known: dict[tuple[object, ...], int], *, special: bool) -> int:
         """The row of what the pod takes. known: rows by what they say."""
@@ -112,12 +117,17 @@ class Occupancy:
             self._rows.append(asked)
         return row
 
-    def _renew(self, renewed: Mapping[int, Pod]) -> dict[int, tuple[int, int]]:
+    def _renew(
+        self, renewed: Mapping[int, Pod], by_content: dict[tuple[object, ...], int]
+    ) -> dict[int, tuple[int, int]]:
         """Pod to the rows of what it takes at home and of what its replacement takes elsewhere."""
+        rows: dict[int, int] = {}
         answer = {}
         for number, pod in renewed.items():
-            answer[number] = (int(self._row_of[number]), len(self._rows))
-            self._rows.append(self._requests(pod, special=False))
+            spec = id(pod.spec)  # which the snapshot keeps alive
+            if spec not in rows:
+                rows[spec] = self._row(pod, by_content, special=False)
+            answer[number] = (int(self._row_of[number]), rows[spec])
         return answer
 
     def _requests(self, pod: Pod, *, special: bool) -> Requests:
@@ -163,6 +173,11 @@ class Occupancy:
         amounts: Int64Array = self._amounts[row, self._row_of[pods]]
         return amounts
 
+    def brought(self, row: int, pods: IntArray) -> Int64Array:
+        """(k,) what the replacement of each of these pods takes of the resource in that row."""
+        amounts: Int64Array = self._amounts[row, self._next_row_of[pods]]
+        return amounts
+
     def move(self, shift: Shift) -> None:
         """Move a pod for good: off its source, onto its destination; -1 is no node."""
         self.clock += 1
@@ -177,7 +192,7 @@ class Occupancy:
             self.alive[shift.pod] = shift.destination
 
     def _renew_row(self, shift: Shift) -> None:
-        """Let a resized pod take elsewhere what its replacement takes.
+        """Let a pod take elsewhere what its replacement takes.
 
         One that comes back to its node is renewed there; the same shift once more undoes that.
         """

@@ -1,14 +1,16 @@
 """Whom a kubelet refuses, by what its zones, its node and its pods tell: one case each."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
 from rescheduler.planning.eligibility.kubelet_admission import Admission
 from rescheduler.policytest.topologies import topology
-from tests.cluster import node, pod, snapshot
+from tests.cluster import NOW, controller, node, pod, snapshot
 from tests.policies.numa_drawing import GPU
 
 GIB = 2**30
@@ -44,6 +46,7 @@ def refused(
     there: tuple[Pod, ...] = (),
     capacity: Mapping[str, list[float]] | None = None,
     of_node: Mapping[str, Mapping[str, str]] | None = None,
+    controllers: tuple[Controller, ...] = (),
 ) -> bool:
     """Whether the kubelet of n1 would refuse the pod that is on n2.
 
@@ -64,8 +67,23 @@ def refused(
         **(of_node or {}).get("allocatable", {}),
     }
     comes.node = "n2"
-    cluster = snapshot([here, node("n2")], [*there, comes], topologies=[told])
+    pods = [*there, comes]
+    cluster = snapshot([here, node("n2")], pods, topologies=[told], controllers=controllers)
     return Admission(cluster).rejects(len(there), 1, 0)
+
+
+def test_a_kubelet_refuses_by_what_the_replacement_asks_for() -> None:
+    """The newest pod of its controller has more, as admission sets requests now."""
+    owner = controller("Job", "train", template={"spec": {}})
+    old, young = (
+        pod(name, "n2", owner=owner, containers=[box("c0", sure(cpu=cpu))])
+        for name, cpu in (("old", 2), ("young", 6))
+    )
+    zones = [{"memory": 16 * GIB, "cpu": 4}] * 2
+    young.metadata.creationTimestamp = NOW - timedelta(hours=1)
+    for asked, by in ((False, ()), (True, (owner,))):
+        found = refused(old, *zones, policy="single-numa-node", there=(young,), controllers=by)
+        assert found == asked
 
 
 def memory(*free: float, total: float = 16) -> list[dict[str, tuple[float, float]]]:

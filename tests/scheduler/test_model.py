@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
-from tests.cluster import controller, node, pod, snapshot
+from tests.cluster import NOW, controller, node, pod, snapshot
 
 
 def owned(kind: str, on: str, **spec: Any) -> Any:
@@ -193,19 +194,24 @@ def test_nodes_that_a_pod_does_not_name_are_rejected_before_any_filter_is_asked(
 
 
 def resized_pair() -> Any:
-    """A pod that was resized from 1 to 3 CPUs on `a`, whose replacement takes 1 again."""
+    """A pod that was resized from 1 to 3 CPUs on `a`, whose newer sibling shows 1 again."""
     nodes = [node("a", allocatable={"cpu": "4"}), node("b", allocatable={"cpu": "4"})]
     owner = controller("StatefulSet", "o", template={"spec": {"containers": [asks("1")]}})
-    mine = pod("o-0", "a", owner=owner, containers=[asks("3")])
+    owner.status.updateRevision = "r"
+    of_it: Any = {"owner": owner, "labels": {"controller-revision-hash": "r"}}
+    mine = pod("o-0", "a", containers=[asks("3")], **of_it)
     mine.metadata.generation = 2
-    return snapshot(nodes, [mine, pod("new", "", requests={"cpu": "2"})], controllers=[owner])
+    newer = pod("o-1", "b", containers=[asks("1")], **of_it)
+    newer.metadata.creationTimestamp = NOW - timedelta(hours=1)
+    new = pod("new", "", requests={"cpu": "2"})
+    return snapshot(nodes, [mine, new, newer], controllers=[owner])
 
 
 def asks(cpu: str) -> Any:
     return {"name": "main", "resources": {"requests": {"cpu": cpu}}}
 
 
-def test_a_resized_pod_takes_elsewhere_what_its_template_asks_for() -> None:
+def test_a_resized_pod_takes_elsewhere_what_its_newer_sibling_has() -> None:
     model = SchedulerModel(resized_pair())
     assert model.feasible(1).tolist() == [False, True]
     model.commit(Shift(0, 0, 1))
@@ -214,7 +220,7 @@ def test_a_resized_pod_takes_elsewhere_what_its_template_asks_for() -> None:
     assert model.feasible(1).tolist() == [False, True]
 
 
-def test_a_resized_pod_that_comes_back_takes_what_its_template_asks_for() -> None:
+def test_a_resized_pod_that_comes_back_takes_what_its_newer_sibling_has() -> None:
     model = SchedulerModel(resized_pair())
     model.commit(Shift(0, 0, 0))
     assert model.feasible(1).tolist() == [True, True]

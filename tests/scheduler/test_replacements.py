@@ -32,9 +32,13 @@ def where(by: Controller, *pods: Any) -> Any:
     return SchedulerModel(snapshot(two(), pods, controllers=[by])).feasible(0).tolist()
 
 
-def test_a_pod_that_was_resized_is_replaced_by_what_its_template_asks_for() -> None:
+def test_of_a_pod_that_was_resized_alone_the_replacement_is_as_large_as_its_template_or_it() -> (
+    None
+):
+    """Whether people or an autoscaler did it does not show."""
     by = owner("3")
-    assert where(by, changed("p", "a", by, "5")) == [True, True]
+    assert where(by, changed("p", "a", by, "3500m")) == [True, True]
+    assert where(by, changed("p", "a", by, "5")) == [True, False]
     # As admission made it, it is made again; beside the old pod there is no room, so it waits.
     assert where(by, changed("p", "a", by, "5", generation=1)) == [True, False]
     large = owner("7")
@@ -42,7 +46,8 @@ def test_a_pod_that_was_resized_is_replaced_by_what_its_template_asks_for() -> N
 
 
 def test_an_admitted_sibling_outweighs_the_template() -> None:
-    by = owner("5", kind="StatefulSet")
+    top = controller("Deployment", "top")
+    by = controller("ReplicaSet", "o", owner=top, template=owner("5").spec.template)
     young = changed("young", "b", by, "3", generation=1)
     young.metadata.creationTimestamp = NOW - timedelta(hours=1)
     old = changed("old", "b", by, "100m", generation=1)
@@ -50,19 +55,25 @@ def test_an_admitted_sibling_outweighs_the_template() -> None:
     assert where(by, alone) == [True, False]
     assert where(by, alone, old, young) == [True, False]
     young.node = old.node = "a"
-    assert where(by, alone, old, young) == [True, True]
+    assert where(by, alone, old, young) == [False, True]
+    young.metadata.creationTimestamp = alone.metadata.creationTimestamp
+    assert where(by, alone, old) == [True, False], "which of both was set later does not show"
 
 
-def test_where_all_pods_were_resized_alike_the_next_is_as_large() -> None:
-    by = owner("100m")
-    small = changed("old", "a", by, "100m", generation=1)
-    pods = [changed("p", "a", by, "5"), changed("q", "a", by, "5")]
-    assert where(by, *pods) == [False, False]  # each asks for 5, and b has 4
-    assert where(by, *pods, small)[1], "people have resized these"
-    odd = [changed("p", "a", by, "500m"), changed("q", "a", by, "5")]
-    assert where(by, *odd)[1], "so no autoscaler would"
-    large = owner("5")
-    assert where(large, *[changed(f"p{i}", "a", large, "100m") for i in range(2)]) == [True, False]
+def test_a_pod_that_comes_to_a_node_takes_what_its_replacement_asks_for() -> None:
+    top = controller("Deployment", "top")
+    by = controller("ReplicaSet", "o", owner=top, template=owner("1").spec.template)
+    pods = [changed(f"p{n}", "a", by, str(n), generation=1) for n in (1, 2, 3)]
+    for number, each in enumerate(pods):
+        each.metadata.creationTimestamp = NOW - timedelta(days=9 - number)
+    made = snapshot(two(), pods, controllers=[by])
+    model = SchedulerModel(made)
+    assert model.feasible(0).tolist() == [False, True]
+    model.commit(Shift(0, 0, 1))
+    assert model.occupancy.requested[0].tolist() == [5000, 3000]
+    assert model.feasible(1).tolist() == [True, False]
+    model.commit(Shift(0, 1, 0))
+    assert model.occupancy.requested[0].tolist() == [6000, 0]
 
 
 def test_a_template_with_gates_is_refused() -> None:

@@ -47,6 +47,7 @@ from rescheduler.kube.storage import (
     VolumeAttachment,
 )
 from rescheduler.model.cluster.gangs import Gangs
+from rescheduler.model.cluster.next_pods import NextPods
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, Readings
 from rescheduler.model.cluster.workload import Workload, resolve
@@ -245,6 +246,11 @@ class Snapshot:
         of_spec = [groups.setdefault(asking(spec), len(groups)) for spec in self.specs]
         _, first = np.unique(np.array(of_spec, dtype=np.int32), return_index=True)
         return [self.specs[index] for index in first.tolist()], _spread(of_spec, self.pod_spec)
+
+    @cached_property
+    def next_pods(self) -> NextPods:
+        """What the controllers will make next."""
+        return NextPods(self.pods, self.controllers, self.limit_ranges)
 
     @cached_property
     def pod_template(self) -> tuple[IntArray, IntArray]:

@@ -29,7 +29,7 @@ class Admission:
     def __init__(self, snapshot: Snapshot) -> None:
         self._names = [node.metadata.name for node in snapshot.nodes]
         self._allocation = ZoneAllocation(snapshot) if snapshot.topologies else None
-        self._pods = snapshot.pods
+        self._snapshot = snapshot
         unread = _TOPOLOGIES in snapshot.unread
         self._unread = snapshot.served.get(_TOPOLOGIES, "") if unread else ""
 
@@ -57,7 +57,7 @@ class Admission:
         Nothing certain is known of a node whose NodeResourceTopology disagrees with its pods or
         cannot be read. If its kubelet refuses what it cannot align, it counts as refusing.
         """
-        if self._unread and pod_wants(self._pods[pod].spec).any:
+        if self._unread and pod_wants(self._snapshot.next_pods.replacement(pod).spec).any:
             said = f"NodeResourceTopology was not read, as {self._unread}"
             return Problem("FEA007", f"whether a NUMA zone holds it is not known: {said}")
         if self._allocation is None:

@@ -7,7 +7,6 @@ does not show in the pod was changed after it was made.
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -19,10 +18,10 @@ from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
 from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
 from rescheduler.kube.pods.template_parts import REQUESTS, images_of, requests_of, template_parts
+from rescheduler.model.cluster.next_pods import NextPod
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.scheduler.next_pods import NextPod, NextPods
 
 LIMIT_RANGES = "LimitRange"
 _CLASS = "priorityClassName"
@@ -36,7 +35,7 @@ class ReplacementChecks:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._next = NextPods(snapshot)
+        self._next = snapshot.next_pods
         self._namespaces = {each.metadata.name: each for each in snapshot.namespaces}
         self._ranges = defaultdict[str, list[LimitRange]](list)
         for each in snapshot.limit_ranges:
@@ -44,63 +43,51 @@ class ReplacementChecks:
         self._classes = {each.metadata.name: each for each in snapshot.priority_classes}
         default = next((each for each in snapshot.priority_classes if each.globalDefault), None)
         self._default_class = default.metadata.name if default is not None else ""
-        self._known: dict[tuple[int, str, int, bool], Problem | None] = {}
+        self._known: dict[tuple[int, str, int], Problem | None] = {}
         self._parts: dict[tuple[int, str, bool], dict[str, object]] = {}
         self._kept: list[PodSpec] = []  # as long as these are alive, an id stands for one of them
 
     def refused(self, pods: IntArray) -> BoolArray:
-        """(k,) whether `refusal` may refuse each of the pods; what it does not name is not refused.
-
-        Of like pods one is asked for all; where some were changed in place, it is asked both ways.
-        """
+        """(k,) whether `refusal` refuses each of the pods: of like pods one is asked for all."""
         some, of_pod = self._snapshot.pod_kin
         answer = np.zeros(len(some), dtype=np.bool_)
         for kin in np.unique(of_pod[pods]).tolist():
-            pod = self._snapshot.pods[int(some[kin])]
-            ways = (False, True) if kin in self._changed_kin else (False,)
-            answer[kin] = any(self._refusal(pod, changed=way) is not None for way in ways)
+            answer[kin] = self.refusal(self._snapshot.pods[int(some[kin])]) is not None
         found: BoolArray = answer[of_pod[pods]]
         return found
 
-    @cached_property
-    def _changed_kin(self) -> set[int]:
-        """The groups of like pods of which one was changed in place."""
-        pods, of_pod = self._snapshot.pods, self._snapshot.pod_kin[1].tolist()
-        return {kin for pod, kin in zip(pods, of_pod, strict=True) if pod.metadata.generation > 1}
-
     def refusal(self, pod: Pod) -> Problem | None:
         """Why the replacement of the pod would not be made, or be another pod, or None."""
-        return self._refusal(pod, changed=pod.metadata.generation > 1)
-
-    def _refusal(self, pod: Pod, *, changed: bool) -> Problem | None:
         owner = pod.controller
         if owner is None:
             return None
-        key = (id(pod.spec), owner.uid, id(pod.metadata.labels), changed)
+        key = (id(pod.spec), owner.uid, id(pod.metadata.labels))
         if key not in self._known:
-            self._known[key] = self._evaluate(pod, changed=changed)
+            self._known[key] = self._evaluate(pod)
         return self._known[key]
 
-    def _evaluate(self, pod: Pod, *, changed: bool) -> Problem | None:
+    def _evaluate(self, pod: Pod) -> Problem | None:
         following = self._next.of(pod)
         if following is None:
             return None
         if LIMIT_RANGES in self._snapshot.unread:
             text = "whether its replacement would be made is not known: LimitRange was not read"
             return Problem("ELG042", text)
-        differing = [*self._differing(pod, following, changed=changed)]
+        differing = [*self._differing(pod, following)]
         if differing:
             text = f"{following.source} has other {', '.join(differing)}"
             return Problem("ELG041", f"its replacement would not be like it: {text}")
+        if following.doubt:
+            text = f"what its replacement asks for is not known: {following.doubt}"
+            return Problem("ELG041", text)
         why = self._refused_class(following) or self._refused_here(pod, following)
         return Problem("ELG042", why) if why else None
 
-    def _differing(self, pod: Pod, following: NextPod, *, changed: bool) -> Iterator[str]:
-        """The fields that its replacement will have otherwise.
+    def _differing(self, pod: Pod, following: NextPod) -> Iterator[str]:
+        """The fields that its replacement will have otherwise, but for requests.
 
-        Of a container that admission adds, another image is only another version of what adds it.
-        Where the pod was changed in place, the scheduler model takes its requests from another pod
-        of its controller, or from the template.
+        These are predicted. Of a container that admission adds, another image is only another
+        version of what adds it.
         """
         labels = pod.metadata.labels or {}
         if any(labels.get(key) != value for key, value in following.labels.items()):
@@ -113,25 +100,9 @@ class ReplacementChecks:
             yield "images"
         own, theirs = self._parts_of(pod, pod.spec), self._parts_of(pod, following.spec)
         theirs = theirs | {_CLASS: theirs[_CLASS] or self._default_class}
-        if following.at is None:
-            theirs[REQUESTS] = self._requests(pod, following)
         for name, value in own.items():
-            if name == REQUESTS and changed:
-                if following.at is None and self._asking_otherwise(pod, theirs[name]):
-                    yield name
-            elif value != theirs[name]:
+            if name != REQUESTS and value != theirs[name]:
                 yield name
-
-    def _requests(self, pod: Pod, following: NextPod) -> object:
-        return requests_of(completed(following.spec, self._ranges[pod.metadata.namespace]))
-
-    def _asking_otherwise(self, pod: Pod, requests: object) -> bool:
-        """Whether a pod of its controller that was never changed asks for something else."""
-        return any(
-            self._parts_of(each, each.spec)[REQUESTS] != requests
-            for each in self._next.siblings(pod)
-            if each.metadata.generation <= 1
-        )
 
     def _parts_of(self, pod: Pod, spec: PodSpec) -> dict[str, object]:
         """The parts of a spec in the namespace of the pod, without what its rules add to all."""

@@ -31,6 +31,7 @@ from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.demotion import in_force
 from rescheduler.planning.limits.disruption import Disruptions
 from rescheduler.planning.limits.holds import Holds, holds_of
+from rescheduler.planning.other_requests import other_requests
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.terms import ROOM
@@ -249,7 +250,8 @@ class WorkingCopy:
 
     def _make(self, move: Evaluation, *, whole: bool, follows: bool) -> Evaluation:
         budget = self.budgets.use(move.pod)
-        reasons = self._reasons(move)
+        asks_otherwise = other_requests(self.snapshot, move.pod)
+        reasons = (*self._reasons(move), *([asks_otherwise] if asks_otherwise else []))
         self._apply(move.shift)
         self.budgets.spend(move.pod, whole=whole, follows=follows)
         self.moved.add(move.pod)

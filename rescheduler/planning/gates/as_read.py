@@ -19,6 +19,7 @@ from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.needed_pods import NeededPods
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.planning.other_requests import changed_requests
 
 
 def still_allowed(context: PodContext) -> Problem | None:
@@ -39,6 +40,7 @@ def refuse_changed(context: PodContext) -> Problem | None:
     whole = bool(context.group)
     eligibility = Eligibility(merged, context.limits, history, plan=context.plan)
     refusal = eligibility.refusal(pod, whole=whole) or _refuse_needed(merged.pods[pod], context)
+    refusal = refusal or _refuse_other_requests(merged, context)
     if refusal is not None:
         return Problem("DRF005", refusal.message) if refusal.code == "ELG020" else refusal
     if context.broken:
@@ -73,6 +75,21 @@ def refuse_released(context: PodContext) -> Problem | None:
 def _refuse_needed(pod: Pod, context: PodContext) -> Problem | None:
     """ELG019 by all pods of the batch: what names a scheduler, or runs us, is not read again."""
     return NeededPods(context.before, context.schedulers).refusal(pod)
+
+
+def _refuse_other_requests(merged: Snapshot, context: PodContext) -> Problem | None:
+    """DRF004: whether its siblings show now that its replacement asks for something else.
+
+    Of a gang that is broken up they are on their way out.
+    """
+    before, uid = context.before, context.move.pod.uid
+    planned = before.next_pods.replacement(before.pod_index[uid]).spec
+    now = merged.next_pods.replacement(merged.pod_index[uid]).spec
+    changes = [] if context.broken else changed_requests(planned, now)
+    for name, was, amount in changes:
+        text = f"its replacement would ask for {amount} of {name}; {was} was planned with"
+        return Problem("DRF004", text)
+    return None
 
 
 def _merged(context: PodContext) -> Snapshot:

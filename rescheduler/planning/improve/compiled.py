@@ -112,7 +112,7 @@ def _room(
     free: list[FloatArray] = [(state.slots - state.pods).astype(np.float64)]
     names = ["pods"]
     for row, name in enumerate(state.resources):
-        taken = state.taken(row, everybody)
+        taken = state.brought(row, everybody)
         if taken.any():
             rows.append(taken.astype(np.float64))
             free.append((state.allocatable[row] - state.requested[row]).astype(np.float64))

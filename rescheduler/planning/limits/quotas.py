@@ -30,9 +30,9 @@ class Quotas:
 
     A ReplicaSet makes the replacement while the old pod terminates, and a quota counts both until
     then; a StatefulSet waits, and finds no room only where the quota is exceeded already, as it was
-    lowered. A quota refuses pods that do not say how much they take of what it limits, and counts
-    those in its scopes alone. All moves of a plan are charged together, though a quota frees up
-    between batches.
+    lowered, or where its replacement asks for more than the pod. A quota refuses pods that do not
+    say how much they take of what it limits, and counts those in its scopes alone. All moves of a
+    plan are charged together, though a quota frees up between batches.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -44,17 +44,16 @@ class Quotas:
 
     def refusal(self, pod: int) -> Problem | None:
         """BUD004: the first resource of a quota without room for the replacement."""
-        each = self._snapshot.pods[pod]
+        each = self._snapshot.next_pods.replacement(pod)
         owner = each.controller
         if owner is None or each.metadata.namespace not in self._by_namespace:
             return None
         try:
             wanted = quota_use(each)
+            freed = {} if owner.kind in _OVERLAPPING else quota_use(self._snapshot.pods[pod])
             for index in self._counting(each):
-                overlapping = owner.kind in _OVERLAPPING
                 problem = self._unsaid(index, each)
-                problem = problem or (self._short if overlapping else self._exceeded)(index, wanted)
-                if problem:
+                if problem := problem or self._short(index, wanted, freed):
                     return Problem(code="BUD004", message=problem)
         except ValueError as error:
             return Problem(code="BUD004", message=f"a quota cannot be compared: {error}")
@@ -62,7 +61,7 @@ class Quotas:
 
     def charge(self, pod: int, sign: int) -> None:
         """Charge (sign 1) or release (sign -1) the replacement of this pod."""
-        each = self._snapshot.pods[pod]
+        each = self._snapshot.next_pods.replacement(pod)
         for index in self._counting(each):
             charged = self._charged.setdefault(index, Counter())
             for resource, amount in quota_use(each).items():
@@ -91,31 +90,33 @@ class Quotas:
                     return f"{text}, and container {each.name} has none"
         return ""
 
-    def _exceeded(self, index: int, wanted: dict[str, int]) -> str:
-        """The first resource of which more is used than the quota allows now."""
-        quota = self._snapshot.quotas[index]
-        used = quota.status.used or {}
-        for resource, limit in sorted((quota.status.hard or {}).items()):
-            if wanted.get(resource) and nanos(used.get(resource, 0)) > nanos(limit):
-                return (
-                    f"ResourceQuota {quota.metadata.name} allows {limit} of {resource}, and "
-                    f"{used.get(resource)} are used: it would not admit the replacement"
-                )
-        return ""
+    def _short(self, index: int, wanted: dict[str, int], freed: dict[str, int]) -> str:
+        """The first resource without room for what is wanted.
 
-    def _short(self, index: int, wanted: dict[str, int]) -> str:
+        freed: what the pod has, where it is gone by then. Its own share is then there again, unless
+        the quota is exceeded, as it was lowered; what other moves were charged is theirs.
+        """
         quota = self._snapshot.quotas[index]
         charged = self._charged.get(index, Counter())
         used = quota.status.used or {}
         for resource, limit in sorted((quota.status.hard or {}).items()):
-            more = wanted.get(resource, 0)
-            if more <= 0:
+            if wanted.get(resource, 0) <= 0:
                 continue
-            room = nanos(limit) - nanos(used.get(resource, 0)) - charged[resource]
+            more = wanted[resource] - freed.get(resource, 0)
+            room = nanos(limit) - nanos(used.get(resource, 0))
+            if freed and more <= 0:
+                if room < more:
+                    return (
+                        f"ResourceQuota {quota.metadata.name} allows {limit} of {resource}, and "
+                        f"{used.get(resource)} are used: it would not admit the replacement"
+                    )
+                continue
+            room -= charged[resource]
             if more > room:
+                needs = f"{more / _ONE:g} more than the pod has" if freed else f"{more / _ONE:g}"
                 return (
                     f"ResourceQuota {quota.metadata.name} has {max(room, 0) / _ONE:g} left of "
-                    f"{resource}, and the replacement needs {more / _ONE:g}"
+                    f"{resource}, and the replacement needs {needs}"
                 )
         return ""
 

@@ -145,8 +145,9 @@ class Chains:
         mine = np.array([pod], dtype=np.int32)
         for row in range(len(state.resources)):
             free = int(state.allocatable[row, target] - state.requested[row, target])
-            short = int(state.taken(row, mine)[0]) - free
-            if short > 0 and int(state.taken(row, mine)[0]) > 0:
+            wanted = int(state.brought(row, mine)[0])
+            short = wanted - free
+            if short > 0 and wanted > 0:
                 lacking.append(short)
                 gives.append(state.taken(row, others))
         if not lacking:

@@ -140,19 +140,44 @@ def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_te
 
 
 def test_the_newest_pod_shows_what_admission_does_now() -> None:
-    """A webhook that came later, or changes requests otherwise."""
+    """A webhook that came later."""
     top, owner = deployment("web")
     owner.spec.template = alone().spec.template
-    for changed, field in (
-        ({"nodeSelector": {"pool": "a"}}, "nodeSelector"),
-        ({"requests": {"cpu": "2"}}, "requests"),
-    ):
-        pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, **changed)]
-        found = verdict(cluster(owner, pods, top))
-        assert found is not None
-        assert found.code == "ELG041"
-        assert f"the newest pod of ReplicaSet web-1 has other {field}" in found.message
-        assert code(cluster(owner, pods, top), 2) == ""
+    pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, nodeSelector={"pool": "a"})]
+    found = verdict(cluster(owner, pods, top))
+    assert found is not None
+    assert found.code == "ELG041"
+    assert "the newest pod of ReplicaSet web-1 has other nodeSelector" in found.message
+    assert code(cluster(owner, pods, top), 2) == ""
+
+
+HOURS: dict[str, tuple[list[tuple[int, str]], bool]] = {
+    "of three ages": ([(72, "1"), (48, "2"), (1, "3")], False),
+    "within a day": ([(5, "1"), (3, "2"), (1, "3")], False),
+    "some alike": ([(5, "1"), (4, "1"), (3, "3"), (1, "3")], False),
+    "made at once": ([(24, "1"), (24, "3")], True),
+    "of those made at once, all alike": ([(72, "1"), (24, "3"), (24, "3")], False),
+    "older ones made at once": ([(72, "1"), (72, "2"), (24, "3")], False),
+    "what comes back": ([(5, "1"), (3, "2"), (1, "1")], True),
+    "what comes back soon": ([(72, "1"), (5, "1"), (3, "2"), (1, "1")], True),
+    "what comes back after days": ([(72, "1"), (48, "2"), (1, "1")], False),
+}
+
+
+@every(HOURS)
+def test_a_workload_stays_where_no_time_tells_what_admission_sets(
+    made: list[tuple[int, str]], held: bool
+) -> None:
+    """As an autoscaler changes requests from day to day, and not from pod to pod."""
+    top, owner = deployment("web", replicas=len(made))
+    owner.spec.template = alone().spec.template
+    pods = [of(owner, n, HOUR * ago, requests={"cpu": cpu}) for n, (ago, cpu) in enumerate(made)]
+    before = cluster(owner, pods, top)
+    found = [verdict(before, number) for number in range(len(pods))]
+    assert [each.code if each else "" for each in found] == ["ELG041" if held else ""] * len(pods)
+    if held and found[0] is not None:
+        assert "what admission sets is not predictable: web-" in found[0].message
+        assert found[0].message.endswith("have different requests")
 
 
 def test_a_pending_pod_shows_nothing_as_it_may_be_steered() -> None:
@@ -168,8 +193,8 @@ def test_a_pending_pod_shows_nothing_as_it_may_be_steered() -> None:
 
 SIDECARS: dict[str, tuple[Json, str, str]] = {
     "another version": ({"image": "proxy:2"}, "app:1", ""),
-    "other requests": ({"resources": {"requests": {"cpu": "1"}}}, "app:1", "requests"),
-    "another name": ({"name": "agent"}, "app:1", "{field}, requests"),
+    "other requests": ({"resources": {"requests": {"cpu": "1"}}}, "app:1", ""),
+    "another name": ({"name": "agent"}, "app:1", "{field}"),
     "another image of the template's own": ({}, "app:2", "images"),
 }
 STORAGE: dict[str, tuple[list[Json], list[Json], str]] = {

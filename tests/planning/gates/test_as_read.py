@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import msgspec
 import pytest
 
+from rescheduler.kube.controllers import PodTemplate
 from rescheduler.kube.objects import Volume, VolumeClaim
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -15,7 +17,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.gates.as_read import refuse_changed, refuse_released
 from rescheduler.planning.gates.context import PodContext
 from rescheduler.policies.limits import Limits
-from tests.cluster import controller, deployment, node, pod, snapshot
+from tests.cluster import controller, deployment, like, node, pod, snapshot
 
 CLAIM = {
     "metadata": {"name": "data", "namespace": "default"},
@@ -124,3 +126,27 @@ def test_who_names_a_scheduler_is_not_read_again_and_keeps_it_all_the_same(
     earlier.pods[0].metadata.labels = {"app": "web", "component": label}
     refusal = refuse(replace(context(earlier, earlier), before=seen, schedulers=known))
     assert (refusal.code if refusal else "") == code
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_pod_stays_whose_siblings_show_another_replacement_than_was_planned(
+    *, newer: bool
+) -> None:
+    """As where an autoscaler made one of them with more, since the cluster was read."""
+
+    def seen(cpu: str) -> Snapshot:
+        found = before()
+        found.controllers[1].spec.template = PodTemplate(spec=found.pods[0].spec)
+        found.pods[1].spec = like(found.pods[1], "", "", {"cpu": cpu}).spec
+        age = timedelta(hours=1 if newer else 48)
+        found.pods[1].metadata.creationTimestamp = found.taken - age
+        return found
+
+    earlier = seen("1")
+    assert refuse_changed(context(earlier, seen("1"))) is None
+    refusal = refuse_changed(context(earlier, seen("3")))
+    assert (refusal.code if refusal else "") == ("DRF004" if newer else "")
+    if refusal is not None:
+        assert refusal.message.endswith("would ask for 3 of cpu; 1 was planned with")
+        broken = replace(context(earlier, seen("3")), broken=True)
+        assert refuse_changed(broken) is None

@@ -1,16 +1,19 @@
 """ResourceQuotas: whether they admit the replacement, beside the old pod or after it."""
 
+from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from rescheduler.kube.controllers import ResourceQuota, ResourceQuotaSpec
+from rescheduler.kube.controllers import PodTemplate, ResourceQuota, ResourceQuotaSpec
 from rescheduler.kube.objects import PodSpec
 from rescheduler.kube.pods.quota_scopes import counts
+from rescheduler.model.cluster.next_pods import REVISION
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
+from tests.cluster import NOW, like
 from tests.planning.limits.budgets import cluster, code, spent
 from tests.planning.limits.quotas import QUOTA
 
@@ -102,3 +105,30 @@ def test_a_pod_is_in_these_scopes(pod: dict[str, Any], scopes: set[str]) -> None
 def test_a_quota_that_cannot_be_read_refuses() -> None:
     odd = QUOTA | {"status": {"hard": {"requests.cpu": "many"}}}
     assert code(Budgets(cluster(quota=odd), Limits(), History()), 0) == "BUD004"
+
+
+@pytest.mark.parametrize(
+    ("kind", "hard", "used", "said"),
+    [
+        ("StatefulSet", "6", "4600m", "needs 1.5 more than the pod has"),
+        ("StatefulSet", "6", "4500m", ""),
+        ("Deployment", "6", "4500m", "1.5 left of requests.cpu, and the replacement needs 2"),
+        ("Deployment", "6500m", "4500m", ""),
+    ],
+)
+def test_a_quota_counts_what_the_replacement_asks_for(
+    kind: str, hard: str, used: str, said: str
+) -> None:
+    """The newest pod has 2 CPUs, as an autoscaler's webhook sets them now; the others 0.5."""
+    status = {"hard": {"requests.cpu": hard}, "used": {"requests.cpu": used}}
+    before = cluster(quota=QUOTA | {"status": status}, kind=kind if kind == "StatefulSet" else "")
+    for owner in before.controllers:
+        owner.spec.template = PodTemplate(spec=before.pods[0].spec)
+        owner.status.updateRevision = "r"
+    for number, each in enumerate(before.pods[:3]):
+        each.metadata.labels = {**(each.metadata.labels or {}), REVISION: "r"}
+        each.spec = like(each, "", "", {"cpu": "2" if number == 2 else "500m"}).spec
+    before.pods[2].metadata.creationTimestamp = NOW - timedelta(hours=1)
+    refusal = Budgets(before, Limits(), History()).refusal(0)
+    assert (refusal.code if refusal else "") == ("BUD004" if said else "")
+    assert said in (refusal.message if refusal else "")

@@ -1,0 +1,48 @@
+"""What a replacement asks for otherwise than the pod that goes, in words."""
+
+from rescheduler.kube.objects import PodSpec
+from rescheduler.kube.pods.pod_requests import pod_requests
+from rescheduler.kube.quantity import NANO
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.problem import Problem
+
+_BYTES = frozenset({"memory", "ephemeral-storage"})
+_BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
+
+
+def other_requests(snapshot: Snapshot, pod: int) -> Problem | None:
+    """ELG043 where the replacement of the pod asks for more or less than it does."""
+    here, replacement = snapshot.pods[pod], snapshot.next_pods.replacement(pod)
+    following = snapshot.next_pods.of(here)
+    changes = changed_requests(here.spec, replacement.spec)
+    if following is None or not changes:
+        return None
+    asked = " and ".join(f"{_named(name, now)} (now {was})" for name, was, now in changes)
+    shown = " and ".join(now for _, _, now in changes)
+    text = f"its replacement asks for {asked}: {following.requests_source} {shown}"
+    return Problem("ELG043", text)
+
+
+def changed_requests(here: PodSpec, then: PodSpec) -> list[tuple[str, str, str]]:
+    """Each resource of which two specs ask for different amounts, and these amounts."""
+    if here is then:
+        return []
+    was, now = pod_requests(here), pod_requests(then)
+    return [
+        (name, _amount(name, was.get(name, 0)), _amount(name, now.get(name, 0)))
+        for name in sorted(was.keys() | now.keys())
+        if was.get(name, 0) != now.get(name, 0)
+    ]
+
+
+def _named(name: str, amount: str) -> str:
+    if name == "cpu":
+        return f"{amount} {'CPU' if amount == '1' else 'CPUs'}"
+    return f"{amount} of {name}"
+
+
+def _amount(name: str, nanos: int) -> str:
+    amount, steps = nanos / NANO, 0
+    while name in _BYTES and amount >= 1024 and steps < len(_BINARY) - 1:
+        amount, steps = amount / 1024, steps + 1
+    return f"{amount:.4g}{_BINARY[steps]}"
