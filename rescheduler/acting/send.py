@@ -23,7 +23,7 @@ from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.pods.pod_state import ended
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.errors import SourceError
+from rescheduler.model.errors import ObjectUnreadable, SourceError
 from rescheduler.model.moves.calibration import scheduler_version
 from rescheduler.model.moves.gates import Purpose, gates_at
 from rescheduler.model.moves.plan import PlannedMove
@@ -338,11 +338,15 @@ class Sender:
         """Find out whether a request of unknown result took effect; it is never sent again.
 
         look: reads what the request was about, and says what it did, or "" where it shows nothing.
+        The server has answered where it refused the request and a look at this one pod: then its
+        workload is held alone, as the intent stays open.
         """
+        unread = ""
         for pause in self.actor.pace.resolve:
             try:
-                done = look()
-            except SourceError:
+                done, unread = look(), ""
+            except SourceError as error:
+                unread = error.sentence if isinstance(error, ObjectUnreadable) else ""
                 self.actor.sleep(pause)
                 continue
             if done:
@@ -351,12 +355,14 @@ class Sender:
             if answer.otherwise:
                 return EvictionAnswer("refused", answer.otherwise, answer.message)
             self.actor.sleep(pause)
+        if unread and answer.otherwise:
+            return replace(answer, message=f"{answer.message} {unread}", alone=True)
         return answer
 
     def _obey(self, move: PlannedMove, answer: EvictionAnswer) -> None:
         """Draw the conclusions for the moves to come. Raises: Halted where none may come."""
         self._gates.bar(move, answer)
-        if answer.stops or answer.result == "unknown":
+        if answer.stops or (answer.result == "unknown" and not answer.alone):
             raise Halted(answer.code, answer.message)
 
     def _give_up(self, unit: Unit) -> None:

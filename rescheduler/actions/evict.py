@@ -25,7 +25,8 @@ class EvictionAnswer:
     retry_after: seconds after which one more try makes sense, or None.
     stops: whether the server asked everybody to hold back, so that the run should end.
     otherwise: of an unknown result: the code of the refusal that it was, where what is there now
-    shows no effect.
+    shows no effect. alone: of an unknown result: whether only this one pod cannot be read, so that
+    the server can be asked for others.
     """
 
     result: Result
@@ -34,6 +35,7 @@ class EvictionAnswer:
     retry_after: float | None = None
     stops: bool = False
     otherwise: str = ""
+    alone: bool = False
 
 
 def evict(

@@ -44,6 +44,7 @@ class ObjectMeta(Base):
     ownerReferences: list[OwnerReference] | None = None
     creationTimestamp: datetime | None = None
     deletionTimestamp: datetime | None = None
+    finalizers: list[str] | None = None
 
     @property
     def controller(self) -> OwnerReference | None:

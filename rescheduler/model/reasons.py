@@ -75,6 +75,7 @@ _ALL = (
     Reason("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
     Reason("BUD003", "The status of the PodDisruptionBudget cannot be counted on.", "Wait until the disruption controller has updated it; where the message says SyncFailed, that never comes: give the budget a number as `minAvailable`, or let it select only pods of controllers with a scale subresource."),
     Reason("BUD004", "A ResourceQuota does not admit the replacement, or not beside the old pod.", "Raise the quota; where it limits what a container does not ask for, say so in the template."),
+    Reason("BUD005", "Its namespace or tenant has its share of a limit on all moves, while others have moves that may be worth making.", "A later cycle continues; or raise the limit that the message names. Set `tenantLabel` in the Limits where several namespaces are one tenant's."),
     # Feasibility and landing
     Reason("FEA001", "No node is feasible for the replacement.", "Free or add capacity; `rescheduler explain pod` shows which filter rejects which nodes."),
     Reason("FEA002", "The replacement would come back to the node it left.", "Requests, taints, affinity or spread constraints decide where it lands; change one of them."),

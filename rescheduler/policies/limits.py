@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import LabelPattern, NamespaceName, OwnerKind
+from rescheduler.documents.label_names import LabelKey, LabelPattern, NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
@@ -163,6 +163,15 @@ class Limits(MoveLimitFields):
         default_factory=list,
         description="Namespaces that are never touched, beside kube-system, kube-public and "
         "kube-node-lease, which never are.",
+    )
+    tenantLabel: LabelKey | Literal[""] = Field(
+        "",
+        description="A label of Namespaces that says whose they are, such as "
+        "`capsule.clastix.io/tenant` or `field.cattle.io/projectId`. Namespaces with one value of "
+        "it count as one tenant; without it, or where it is empty, each counts for itself. A "
+        "tenant takes at most its share of `movesPerCycle`, `movesPerHour` and `movesPerDay` while "
+        "others have moves worth making (BUD005), and what goes wrong in several namespaces of one "
+        "tenant holds nobody else (GRD003).",
     )
     optOutLabels: list[LabelPattern] = Field(
         default_factory=list,

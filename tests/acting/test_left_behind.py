@@ -14,6 +14,7 @@ from rescheduler.planning.limits.guards import holding
 from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.schedulers import Schedulers
+from rescheduler.scheduler.model import SchedulerModel
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import WIDE, Process, Stage, warm
 
@@ -36,7 +37,9 @@ class Guarded:
     @property
     def _holds(self) -> Holds:
         eligibility = Eligibility(self.snapshot, LIMITS, self.history)
-        return holds_of(self.snapshot, eligibility, LIMITS, self.history)
+        return holds_of(
+            self.snapshot, eligibility, LIMITS, self.history, SchedulerModel(self.snapshot)
+        )
 
     def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
         return move

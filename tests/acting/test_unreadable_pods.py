@@ -297,3 +297,31 @@ def test_a_pod_that_takes_as_long_to_end_as_numbers_go_ends_no_run(stage: Stage)
     stage.seconds += 61
     outcome = run(stage, Process(stage, "b", limits=LIMITS))
     assert outcome.verdict.code == "ACT013"
+
+
+@pytest.mark.parametrize(
+    ("evicted", "read", "ends"),
+    [(404, 403, False), (409, 403, False), (404, 500, True), (404, 401, True), (503, 403, True)],
+)
+def test_a_pod_that_alone_may_not_be_read_after_a_clear_answer_holds_its_workload_alone(
+    stage: Stage, evicted: int, read: int, ends: bool
+) -> None:
+    """An authorizer may decide by pod; where the server answers nothing clearly, the run ends."""
+    process = Process(stage, "b", limits=LIMITS, namespaces=("default", "team"))
+    asked = False
+
+    def answer(_: int, method: str, path: str) -> int | None:
+        nonlocal asked
+        if method == "POST" and f"{TEAM}/web-1/eviction" in path:
+            asked = True
+            return evicted
+        return read if asked and method == "GET" and "web-1" in path else None
+
+    process.before = answer
+    outcome = run(stage, process, web(stage), web(stage, "other-1", namespace="default"))
+    first, other = outcome.moves
+    assert (first.result, first.code) == ("unknown", "ACT009")
+    assert (other.code == "ACT001") != ends
+    assert (outcome.verdict.code == "ACT009") == ends
+    assert ("may not be read, though others may" in first.message) != ends
+    assert told(stored(stage))[0] == ("intended", "", True)

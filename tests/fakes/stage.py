@@ -45,6 +45,7 @@ from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
@@ -331,7 +332,9 @@ class Objecting:
     def holds(self) -> Holds:
         limits = self.process.limits
         eligibility = Eligibility(self.snapshot, limits, self.history)
-        return holds_of(self.snapshot, eligibility, limits, self.history)
+        return holds_of(
+            self.snapshot, eligibility, limits, self.history, SchedulerModel(self.snapshot)
+        )
 
     def check(self, move: PlannedMove, _: Sequence[PastMove], /) -> PlannedMove | Problem:
         return self.process.objection(move, self.history) or move

@@ -302,3 +302,27 @@ def test_any_selector_of_devices_protects_its_pod(expression: str) -> None:
     plan = planned(snapshot)
     assert [move.pod.name for move in plan.moves if move.pod.name == "web-1"] == []
     assert json.dumps(plan.totals.refused)
+
+
+RANGE = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
+
+
+@pytest.mark.parametrize("said", [*VALUES, "much", "-1"])
+@pytest.mark.parametrize("field", [*RANGE, "template"])
+def test_each_quantity_of_a_limit_range_or_template_may_be_anything(field: str, said: Any) -> None:
+    """It leaves its own namespace alone where it is none, and stops no plan."""
+    lists = good()
+    (owner,) = lists["/apis/apps/v1/replicasets"]
+    main = {"name": "main", "image": "web", "resources": {"requests": {"cpu": "1"}}}
+    owner["spec"]["template"] = {"metadata": {}, "spec": {"containers": [main]}}
+    if field == "template":
+        main["resources"] = {"requests": {"cpu": said}}
+    else:
+        limits = [{"type": "Container", field: {"cpu": said}}]
+        lists["/api/v1/limitranges"] = [named("l", "team", spec={"limits": limits})]
+    snapshot = read(lists)
+    assert len(snapshot.pods) == 2
+    planned(snapshot)
+    if said in ("much", "-1"):
+        (bad,) = snapshot.undecodable
+        assert (bad.namespace, "cpu" in bad.message) == ("team", True)

@@ -3,8 +3,9 @@
     python -m tests.simulation.hostile --storms 1000 --first 0
 
 It lets its pods never go and its replacements never come or run, scales, opts out and in, writes
-budgets, autoscalers and objects that nobody can decode. What it does may change no verdict of
-another namespace, but through what its pods request.
+budgets, autoscalers, LimitRanges, quotas, Events, Workloads of Kueue and objects that nobody can
+decode, and has targets scraped that tell other loads of all nodes. What it does may change no
+verdict of another namespace, but through what its pods request.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from rescheduler.model.moves.plan import Outcome, plan_in
+from tests.fakes import kueue
 from tests.fakes.manners import stamp
 from tests.simulation.loads import constant
 from tests.simulation.objects import Object, leaving, uid_of
@@ -24,9 +26,34 @@ from tests.simulation.soak import prepare
 
 EVIL, GOOD = "evil", ("default", "shop")
 CYCLES = 6
-_TEXT = POLICIES.replace("minLandingSample: 3", "minLandingSample: 3\n  movesPerNamespace: 1")
+_TEXT = (
+    POLICIES.replace("minLandingSample: 3", "minLandingSample: 3\n  movesPerNamespace: 1")
+    + """---
+apiVersion: rescheduler.io/v1alpha1
+kind: Readings
+metadata: {name: ours}
+spec:
+  exporters:
+    - name: node-exporter
+      matchers: {job: node}
+"""
+)
+"""Whose exporters are heard is said, as of a cluster in which tenants may have targets scraped."""
 _NOT_FOR_OTHERS = frozenset(
-    {"GRD003", "GRD009", "ELG038", "ELG039", "ELG040", "DAT001", "ACT010", "ACT024"}
+    {
+        "GRD003",
+        "GRD009",
+        "ELG038",
+        "ELG039",
+        "ELG040",
+        "ELG041",
+        "ELG042",
+        "BUD004",
+        "BUD005",
+        "DAT001",
+        "ACT010",
+        "ACT024",
+    }
 )
 """Codes with which a namespace without faults is never left alone for another one."""
 _ENDED = frozenset({"ACT016", "ACT019", "ACT023"})
@@ -55,6 +82,10 @@ class Tenant:
             self.write_autoscaler,
             self.delete,
             self.turn_odd,
+            self.write_rules,
+            self.write_events,
+            self.write_workload,
+            self.export,
         ]
         for act in self.chance.sample(acts, self.chance.choice([1, 1, 2])):
             act()
@@ -119,6 +150,35 @@ class Tenant:
             odd = pod["spec"].get("priority") == "high"
             pod["spec"]["priority"] = 0 if odd else "high"
             self.run.cluster.bump(pod)
+
+    def write_rules(self) -> None:
+        """A LimitRange and a quota that admit none of its own pods, or all."""
+        most = self.chance.choice(["1m", "8", "much"])
+        container = {"type": "Container", "max": {"cpu": most}, "default": {"cpu": most}}
+        self.run.cluster.put("limitranges", EVIL, "l", {"spec": {"limits": [container]}})
+        hard, used = {"pods": self.chance.choice(["0", "99"])}, {"pods": "6"}
+        quota = {"spec": {"hard": hard}, "status": {"hard": hard, "used": used}}
+        self.run.cluster.put("resourcequotas", EVIL, "q", quota)
+
+    def write_events(self) -> None:
+        """An Event that says of somebody else's pod, in our name, that it was evicted."""
+        pods = [pod for pod in self.run.cluster.of("pods") if pod["metadata"]["namespace"] != EVIL]
+        about = self.chance.choice(pods)["metadata"]
+        event = {"regarding": {"kind": "Pod", **about}, "reason": "Evicted", "note": "ACT001"}
+        event["reportingController"] = "rescheduler.io/rescheduler"
+        self.run.cluster.put("events", EVIL, f"e{self.chance.randint(0, 9)}", event)
+
+    def write_workload(self) -> None:
+        """A Workload of Kueue that waits for a queue that is, or is not, or cannot be decoded."""
+        made = kueue.workload("evil0", "dep-evil0", pods=self.chance.choice([1, 500]))
+        made["spec"]["queueName"] = self.chance.choice(["team", "nowhere", 7])
+        self.run.cluster.put("workloads", EVIL, made["metadata"]["name"], made)
+
+    def export(self) -> None:
+        """A target of its own tells another load of some nodes: nothing, or all of it."""
+        names = sorted(self.run.metrics.exporters)
+        some = self.chance.sample(names, self.chance.randint(0, len(names)))
+        self.run.metrics.forged = {name: self.chance.choice([0.0, 0.99]) for name in some}
 
     def _place(self, pod: Object, nodes: list[str]) -> str:
         if pod["metadata"]["namespace"] == EVIL and self.starves:

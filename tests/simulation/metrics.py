@@ -89,6 +89,8 @@ class SimMetrics:
         self.exporters: dict[str, Exporter] = {}
         self.nodes: dict[str, Usage] = {}
         self.pods: dict[str, Usage] = {}
+        self.forged: dict[str, float] = {}
+        """By node, what a target that a tenant has scraped says of it: its load, 0 to 1."""
         self.odd: set[str] = set()
         """The nodes whose values were unfit all the while that they were last asked for."""
         self._doubtful: set[str] = set()
@@ -157,10 +159,12 @@ class SimMetrics:
         window = _window(promql)
         if "node_cpu_seconds_total" in promql:
             self._doubtful = {name for name in self.exporters if self._unfit(name, at)}
-            return self._nodes(stamp, lambda node: self._load(node, at, window))
+            true = self._nodes(stamp, lambda node: self._load(node, at, window))
+            return true + self._forged(promql, stamp, lambda node: self.forged[node])
         if promql.startswith("timestamp(node_time_seconds"):
             self.odd = self._doubtful & {n for n in self.exporters if self._unfit(n, at)}
-            return self._nodes(stamp, lambda node: self._newest(node, at, window))
+            true = self._nodes(stamp, lambda node: self._newest(node, at, window))
+            return true + self._forged(promql, stamp, lambda _: stamp - stamp % SCRAPE)
         if promql.startswith("sum by (cluster,job,instance,") and "rate(container_cpu" in promql:
             return self._pods(stamp, at, window)
         if "timestamp(container_cpu_usage_seconds_total" in promql:
@@ -173,6 +177,14 @@ class SimMetrics:
             for name in self.exporters
             for each, extra in zip(value(name), ({}, {"replica": "b"}), strict=False)
             if ("nodes", "", name) in self.cluster.objects
+        ]
+
+    def _forged(self, promql: str, stamp: float, value: Callable[[str], float]) -> list[Object]:
+        """What targets of a tenant export of nodes; a query for one job does not hear them."""
+        return [
+            row({"job": "evil", "instance": "10.9.9.9:9100", "node": name}, stamp, value(name))
+            for name in self.forged
+            if 'job="' not in promql and ("nodes", "", name) in self.cluster.objects
         ]
 
     def _unfit(self, name: str, at: float) -> bool:

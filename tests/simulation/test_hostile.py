@@ -7,6 +7,19 @@ from tests.simulation.scenario import simulated
 
 STORMS = 12
 """`make storms` plays more."""
+ACTS = (
+    "hang",
+    "starve",
+    "scale",
+    "opt",
+    "write_budget",
+    "delete",
+    "turn_odd",
+    "write_rules",
+    "write_events",
+    "write_workload",
+    "export",
+)
 
 
 def test_a_hostile_tenant_changes_no_verdict_of_another() -> None:
@@ -18,5 +31,5 @@ def test_a_hostile_tenant_changes_no_verdict_of_another() -> None:
     assert not broken, "\n".join(broken[:20])
     assert reached["evicted of others"] >= STORMS
     assert reached["evicted of the tenant"] > 0
-    for act in ("hang", "starve", "scale", "opt", "write_budget", "delete", "turn_odd"):
+    for act in ACTS:
         assert reached[act] > 0, act

@@ -7,8 +7,9 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.problem import Problem
-from rescheduler.planning.evaluation.evaluation import Gate
+from rescheduler.planning.evaluation.evaluation import NOTHING, Gate
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
+from rescheduler.planning.limits.disruption import Disruptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,13 @@ class Bounds:
     best: dict[int, float]
     refusals: dict[int, Problem]
     gate: Gate
+
+    def worth_making(self, disruptions: Disruptions) -> list[int]:
+        """The pods whose moves may pass the gate."""
+        gaining = [pod for pod, bound in self.best.items() if bound > NOTHING]
+        gains = np.array([self.best[pod] for pod in gaining])
+        passing = self.gate.passing(gains, np.array([disruptions[pod] for pod in gaining]))
+        return [pod for pod, passes in zip(gaining, passing.tolist(), strict=True) if passes]
 
 
 def bounds(

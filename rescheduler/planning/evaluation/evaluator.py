@@ -122,12 +122,13 @@ class Evaluator:
         own limits count; what the cluster allows does always.
         """
         budgets = self.copy.budgets
-        gang = self.copy.whole_gang(pods)
-        whole = gang is not None
+        whole = (gang := self.copy.whole_gang(pods)) is not None
         for pod in pods:
             refusal = self._refuse_in_gang(pod, gang) if gang else self.refuse_always(pod)
             if refusal is not None:
                 return self._named(pod, pods, refusal)
+        if limited and (refusal := budgets.shares.refusal(pods)) is not None:
+            return refusal
         spent: list[int] = []
         try:
             for pod in pods:

@@ -106,7 +106,7 @@ class WorkingCopy:
     @cached_property
     def holds(self) -> Holds:
         """Who is left alone as earlier moves went wrong."""
-        return holds_of(self.snapshot, self.eligibility, self.limits, self.history)
+        return holds_of(self.snapshot, self.eligibility, self.limits, self.history, self.scheduler)
 
     def refuse_held(self, pod: int) -> Problem | None:
         """Why this pod is left alone as earlier moves went wrong, or None."""

@@ -185,5 +185,5 @@ def _placement(
     home = where.copy()
     for shift in shifts:
         home[shift.pod] = shift.source
-    allotted = [Allotted(share, left, home, where) for share, left in copy.budgets.shares()]
+    allotted = [Allotted(group, left, home, where) for group, left in copy.budgets.groups()]
     return compiled(copy, evaluator.chooser, rules=[*allotted, *rules], moved=shifts, only=only)

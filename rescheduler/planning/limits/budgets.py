@@ -1,7 +1,7 @@
 """What may still be spent along the plan: PodDisruptionBudgets, quotas, and our own limits."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.planning.limits.quotas import Quotas
+from rescheduler.planning.limits.shares import SHARE, Shares
 from rescheduler.policies.limits import Limits
 
 
@@ -27,6 +28,7 @@ class Budgets:
 
     follows: the pod is moved with others of its gang, of which one of the same workload was charged
     already: to limits by workload they are one move.
+    shares: what each tenant may take of our limits on all moves, once somebody wants something.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class Budgets:
         """plan: the id of the plan that is being carried out, whose moves are in the history."""
         self._snapshot = snapshot
         self._limits = MoveLimits(snapshot, limits, history, snapshot.taken, plan)
+        self.shares = Shares(snapshot, limits, self._limits.overall)
         self._quotas = Quotas(snapshot)
         self._spent: Counter[int] = Counter()
         self._unspent: set[int] = set()
@@ -48,6 +51,7 @@ class Budgets:
     def _start_cycle(self) -> None:
         self._moves = 0
         self._planned: list[dict[int | None, int]] = [{} for _ in self._limits.rows]
+        self.shares.start()
 
     def start_audit(self) -> None:
         """Begin the pass of the Audit policies: it has a cycle's own limits for itself.
@@ -100,11 +104,16 @@ class Budgets:
         """The reason codes of our own limits, in the order in which they are asked."""
         return self._limits.codes
 
+    def share_out(self, refused: Mapping[tuple[int, ...], Problem]) -> bool:
+        """Whether any of these may move after all: of tenants that have their share (BUD005)."""
+        shared = [pod for pods, why in refused.items() if why.code == SHARE for pod in pods]
+        return self.closed() is None and self.shares.share_out(shared)
+
     def left(self) -> int:
         """How many more moves may be planned, whatever the pods."""
         return self._limits.left(self._moves)
 
-    def shares(self) -> list[tuple[IntArray, IntArray]]:
+    def groups(self) -> list[tuple[IntArray, IntArray]]:
         """What limits the moves of some pods: our limits not on all, and PodDisruptionBudgets.
 
         Of each: (pods,) whose share each pod spends, by number, and (k,) how many more moves each
@@ -112,8 +121,8 @@ class Budgets:
         """
         snapshot = self._snapshot
         firsts, template = snapshot.pod_template
-        shares = self._limits.shares()
-        for (_, left), planned in zip(shares, self._planned, strict=True):
+        groups = self._limits.groups()
+        for (_, left), planned in zip(groups, self._planned, strict=True):
             for group, moves in planned.items():
                 if group is not None:
                     left[group] -= moves
@@ -121,7 +130,7 @@ class Budgets:
         selecting = [(self.budgets_of(pod) or [unbudgeted])[0] for pod in firsts.tolist()]
         allowed = [self._allowed(budget) for budget in range(unbudgeted)]
         budget = np.array(selecting, dtype=np.int32)[template]
-        return [*shares, (budget, np.array([*allowed, len(snapshot.pods)], dtype=np.int32))]
+        return [*groups, (budget, np.array([*allowed, len(snapshot.pods)], dtype=np.int32))]
 
     def permanent(self, pod: int) -> Problem | None:
         """BUD001 or BUD003: what no later cycle of this snapshot could change."""
@@ -180,6 +189,7 @@ class Budgets:
 
     def _charge(self, pod: int, sign: int) -> None:
         self._moves += sign
+        self.shares.charge(pod, sign)
         follows = pod in self._following
         groups = self._limits.of_pod(pod).groups
         for row, planned, group in zip(self._limits.rows, self._planned, groups, strict=True):

@@ -1,7 +1,7 @@
 """Holds: who is left alone since replacements went wrong, whom it is for, and how it ends.
 
 What goes wrong with a workload holds that workload and its namespace. Everybody is held only where
-several show it, as it is then no longer one tenant's own doing.
+several tenants show it, by causes that are not their own doing.
 """
 
 from dataclasses import dataclass
@@ -12,18 +12,21 @@ from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
+from rescheduler.planning.limits.causes import Causes
 from rescheduler.planning.limits.landing_trust import Distrust, distrust
 from rescheduler.planning.limits.missing import (
     Missing,
     missing_replacements,
-    namespaces_that_move,
+    tenants_that_move,
 )
+from rescheduler.planning.limits.tenants import Tenants
 from rescheduler.policies.limits import Limits
+from rescheduler.scheduler.model import SchedulerModel
 
 SEVERAL = 3
-"""Namespaces that show the same before everybody is held; fewer where fewer can move."""
+"""Tenants that show the same before everybody is held; fewer where fewer can move."""
 _LAST, _THIRD = 20, 7
-"""Or so many of the last moves, of more than one namespace."""
+"""Or so many of the last moves, of more than one tenant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +52,20 @@ class Holds:
 
 
 def holds_of(
-    snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
+    snapshot: Snapshot,
+    eligibility: Eligibility,
+    limits: Limits,
+    history: History,
+    scheduler: SchedulerModel,
 ) -> Holds:
     """The holds that follow from this history, as this snapshot shows it."""
     distrusted = distrust(history, limits, snapshot.cluster.version, snapshot.taken)
-    missing = missing_replacements(snapshot, eligibility, limits, history)
-    if _of_several(missing, snapshot, limits, history):
-        found = tuple(Problem("GRD003", _sentence(each, "nothing moves")) for each in missing)
+    missing = missing_replacements(
+        snapshot, eligibility, limits, history, Causes(snapshot, scheduler)
+    )
+    evidence = [each for each in missing if not each.own]
+    if _of_several(evidence, snapshot, limits, history):
+        found = tuple(Problem("GRD003", _sentence(each, "nothing moves")) for each in evidence)
         return Holds(found, {}, distrusted)
     namespaces = {
         name: Problem("ELG040", _slow(name, at + SLOW_FOR))
@@ -74,10 +84,11 @@ def _of_several(
     missing: list[Missing], snapshot: Snapshot, limits: Limits, history: History
 ) -> bool:
     """Whether so many show it that it is no tenant's own doing."""
-    found = {each.move.namespace for each in missing}
+    tenants = Tenants(snapshot, limits)
+    found = {tenants.of(each.move.namespace) for each in missing}
     if not found:
         return False
-    can_move = max(namespaces_that_move(snapshot, limits, SEVERAL), 1)
+    can_move = max(tenants_that_move(snapshot, limits, SEVERAL), 1)
     if len(found) >= min(SEVERAL, can_move):
         return True
     late = {move.podUid for each in missing for move in each.moves}

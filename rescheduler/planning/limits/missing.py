@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -18,6 +18,8 @@ from rescheduler.model.moves.past_move import STAYS, PastMove
 from rescheduler.model.wording import counted, instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.opt_outs import refuse_opt_out
+from rescheduler.planning.limits.causes import Causes
+from rescheduler.planning.limits.tenants import Tenants
 from rescheduler.policies.limits import Limits
 
 _WAITING = frozenset({"StatefulSet", "Job"})
@@ -34,7 +36,8 @@ class Missing:
 
     move: the first of its late moves. moves: how many there are. said: what its owner has and
     wants, and the owner's own reason. until: when the moves are too old to hold anything; None
-    while one is still awaited. cause: what has to happen for it to be missing no more.
+    while one is still awaited. cause: what has to happen for it to be missing no more. own: whether
+    it is so by its owner's own doing, and tells nothing of the cluster.
     """
 
     move: PastMove
@@ -42,6 +45,7 @@ class Missing:
     said: str
     until: datetime | None
     cause: str
+    own: bool = False
 
     @property
     def sentence(self) -> str:
@@ -53,7 +57,11 @@ class Missing:
 
 
 def missing_replacements(
-    snapshot: Snapshot, eligibility: Eligibility, limits: Limits, history: History
+    snapshot: Snapshot,
+    eligibility: Eligibility,
+    limits: Limits,
+    history: History,
+    causes: Causes,
 ) -> list[Missing]:
     """Every workload that still lacks what we took from it, and has not opted out.
 
@@ -68,12 +76,13 @@ def missing_replacements(
     whose pods could not be read a pod that cannot be decoded may be the one that is missing.
     """
     late = _late(snapshot, limits, history)
-    found = list(_lacking(snapshot, eligibility, limits, history, late)) if late else []
-    return [*found, *_staying(snapshot, limits, history, {each.move.workload for each in found})]
+    found = list(_lacking(snapshot, eligibility, limits, history, late, causes)) if late else []
+    known = {each.move.workload for each in found}
+    return [*found, *_staying(snapshot, limits, history, known, causes)]
 
 
 def _staying(
-    snapshot: Snapshot, limits: Limits, history: History, found: set[str]
+    snapshot: Snapshot, limits: Limits, history: History, found: set[str], causes: Causes
 ) -> Iterator[Missing]:
     """Of each other workload the first evicted pod that does not go."""
     in_flight = (move for move in history.moves if move.in_flight and not move.forgiven)
@@ -86,7 +95,8 @@ def _staying(
             continue
         if out is not None and not out.any(move.namespace, owner.metadata):
             found.add(move.workload)
-            yield Missing(move, (move,), "it does not go", None, "it is gone")
+            own = causes.keeps(move.podUid)
+            yield Missing(move, (move,), "it does not go", None, "it is gone", own)
 
 
 def _late(snapshot: Snapshot, limits: Limits, history: History) -> dict[str, list[PastMove]]:
@@ -109,6 +119,7 @@ def _lacking(
     limits: Limits,
     history: History,
     late: dict[str, list[PastMove]],
+    causes: Causes,
 ) -> Iterator[Missing]:
     stopped = {uid for uid, moves in late.items() if any(move.stops for move in moves)}
     known = {owner.metadata.uid: owner for owner in snapshot.controllers}
@@ -122,7 +133,8 @@ def _lacking(
         if not ready.enough(uid, wanted, late[uid][0].namespace):
             said = f"{owner.kind} {owner.metadata.name} has {ready.of(uid)} Ready of {wanted}"
             maker = known.get(late[uid][0].controller)
-            yield _missing(late[uid], said + (_own_reason(owner) or _own_reason(maker)))
+            missing = _missing(late[uid], said + (_own_reason(owner) or _own_reason(maker)))
+            yield replace(missing, own=causes.own(late[uid], owner, maker))
     reported: set[str] = set()
     for uid in sorted(stopped - known.keys()):
         move = late[uid][0]
@@ -248,13 +260,13 @@ class _OptedOut:
         return refuse_opt_out(Pod(), above, taken, labels) is not None
 
 
-def namespaces_that_move(snapshot: Snapshot, limits: Limits, most: int) -> int:
-    """In how many namespaces pods may be moved that have an owner; counted up to this many."""
-    out, found = _OptedOut(snapshot, limits), set[str]()
+def tenants_that_move(snapshot: Snapshot, limits: Limits, most: int) -> int:
+    """How many tenants have namespaces where pods may be moved that have an owner, up to `most`."""
+    out, tenants, found = _OptedOut(snapshot, limits), Tenants(snapshot, limits), set[str]()
     for workload in snapshot.workloads:
-        name = workload.namespace
-        if name not in found and not out.any(name, ObjectMeta()):
-            found.add(name)
+        tenant = tenants.of(workload.namespace)
+        if tenant not in found and not out.any(workload.namespace, ObjectMeta()):
+            found.add(tenant)
             if len(found) >= most:
                 break
     return len(found)

@@ -113,15 +113,15 @@ class MoveLimits:
                 message=f"one move in each of the first {RAMP_CYCLES} cycles that move anything, "
                 f"{self._ramp} to go: {text} already",
             )
-        for row, allowance, past in self._overall:
-            if past + planned >= allowance.most:
-                message = self._reached(allowance, past, planned, row.within)
+        for row, allowance, past in self.overall:
+            if len(past) + planned >= allowance.most:
+                message = self._reached(allowance, len(past), planned, row.within)
                 return Problem(code=row.code, message=message)
         return None
 
     def left(self, planned: int) -> int:
         """How many more moves the limits on all moves allow, beside so many that are planned."""
-        most = [allowance.most - past for _, allowance, past in self._overall]
+        most = [allowance.most - len(past) for _, allowance, past in self.overall]
         if self._ramp:
             most.append(1 - len(self._past[CYCLE]))
         return max(0, min(most) - planned)
@@ -160,7 +160,7 @@ class MoveLimits:
                 return Problem(code=count.row.code, message=f"{named}: {text}")
         return None
 
-    def shares(self) -> list[tuple[IntArray, IntArray]]:
+    def groups(self) -> list[tuple[IntArray, IntArray]]:
         """For each limit: (pods,) the number of each pod's group; (k,) the moves left of each."""
         return [
             (count.of_pods, np.array([*map(count.left, range(count.groups))], dtype=np.int32))
@@ -186,10 +186,10 @@ class MoveLimits:
         return ""
 
     @cached_property
-    def _overall(self) -> list[tuple[MoveLimit, Allowance, int]]:
+    def overall(self) -> list[tuple[MoveLimit, Allowance, list[PastMove]]]:
         """The limits on all moves, with what they allow and the past moves that they count."""
         rows = [row for row in self._limits.move_limits if row.overall]
-        return [(row, self._allowances.of(row), len(self._past[row.within])) for row in rows]
+        return [(row, self._allowances.of(row), self._past[row.within]) for row in rows]
 
     @cached_property
     def _pod_groups(self) -> list[memoryview]:

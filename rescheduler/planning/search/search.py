@@ -130,9 +130,13 @@ class _Search:
             bounds.gate,
             Best(self._copy, bounds.best, bounds.refusals),
         )
+        budgets = self._copy.budgets
+        budgets.shares.begin(bounds.worth_making(self._copy.disruptions))
         if proposal is not None:
             self._follow(proposal)
-        while (self._round() or self._chain()) and not self._ended():
+        while (
+            self._round() or self._chain() or budgets.share_out(self._result.refused)
+        ) and not self._ended():
             self._take_back()
         if self._ended():
             self._take_back()

@@ -25,6 +25,7 @@ from rescheduler.sources.kubernetes.decode import (
     decode_page,
     holding,
     problem_of,
+    written_problem,
 )
 from rescheduler.sources.kubernetes.discovery import Discovery
 from rescheduler.sources.kubernetes.listed_kinds import (
@@ -198,7 +199,7 @@ class _Reader:
 
         def thin(item: Any) -> str | None:
             item.metadata.annotations = self._sharing.kept(item.metadata.annotations)
-            return None if item.metadata.name else "it has no name"
+            return written_problem(item) if item.metadata.name else "it has no name"
 
         return self._list(kind, kind.path, {}, thin)
 

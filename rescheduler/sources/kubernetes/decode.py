@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from rescheduler.kube import annotations
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nesting import decoded
 from rescheduler.kube.objects import (
     Base,
@@ -232,6 +234,19 @@ def _holds_something(volume: Volume) -> bool:
     return volume != Volume(name=volume.name)
 
 
+def written_problem(item: Any) -> str | None:
+    """Which quantity of a LimitRange or of a controller's template is none, or None."""
+    template = item.spec.template if isinstance(item, Controller) else None
+    if template is not None:
+        return _spec_problem(template.spec)
+    for each in (item.spec.limits or ()) if isinstance(item, LimitRange) else ():
+        given = (each.max, each.min, each.default, each.defaultRequest, each.maxLimitRequestRatio)
+        for amounts in given:
+            if (problem := _quantity_problem(amounts)) is not None:
+                return problem
+    return None
+
+
 def _spec_problem(spec: PodSpec) -> str | None:
     for container in (*spec.containers, *(spec.initContainers or ())):
         if container.resources is not None:
@@ -257,4 +272,6 @@ def _quantity_problem(resources: Resources | None) -> str | None:
             return f"{name}: {error}"
         if negative:
             return f"{name}: {quantity!r} is negative"
+        if isinstance(quantity, int) and quantity >= 2**63:
+            return f"{name}: {quantity} is more than any quantity"
     return None

@@ -311,7 +311,7 @@ def test_the_kept_plan_spends_no_budget_twice(world: World) -> None:
     spent = Counter(index for move in kept.moves for index in world.snapshot.budgets_of(move.pod))
     for index, count in spent.items():
         assert count <= world.snapshot.budgets[index].status.disruptionsAllowed
-    for share, left in its.copy.budgets.shares():
+    for share, left in its.copy.budgets.groups():
         for move in kept.moves:
             assert left[share[move.pod]] >= 0
 
@@ -355,10 +355,10 @@ def test_moves_of_the_past_leave_less() -> None:
 def test_as_many_moves_are_left_as_may_be_planned(world: World) -> None:
     budgets, movable = evaluator(world).copy.budgets, range(len(world.snapshot.pods))
     left = budgets.left()
-    shares = budgets.shares()
+    shares = budgets.groups()
     for pod_ in movable:
         assert (budgets.closed() is None) == (budgets.left() > 0)
-        allowed = all(there[share[pod_]] > 0 for share, there in budgets.shares())
+        allowed = all(there[share[pod_]] > 0 for share, there in budgets.groups())
         assert (budgets.used_up(pod_) is None) == allowed
         if allowed and budgets.closed() is None:
             budgets.spend(pod_)

@@ -1,5 +1,6 @@
 """What is missing holds its workload and namespace, and everybody only where several show it."""
 
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,11 +11,11 @@ from rescheduler.actions.resets import reset
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace, ToldCondition
 from rescheduler.kube.managed_fields import NamespaceMeta
-from rescheduler.kube.objects import ObjectMeta
+from rescheduler.kube.objects import Named, ObjectMeta
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.runtime.exit_codes import exit_code
-from tests.cluster import NOW
+from tests.cluster import NOW, pod
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
 
@@ -202,3 +203,157 @@ def test_a_hold_says_why_and_how_it_ends() -> None:
     assert f"FailedCreate: {text}" in refused
     assert "until it has, at the latest until 2026" in refused
     assert "rescheduler reset hold team-0" in refused
+
+
+def say(world: World, number: int, message: str) -> None:
+    """The Deployment `train-N` says why its ReplicaSet makes no pod."""
+    (top,) = [c for c in world.snapshot.controllers if c.metadata.name == f"train-{number}"]
+    top.status.conditions = [
+        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate", message=message)
+    ]
+    world.measure()
+
+
+@pytest.mark.parametrize(
+    ("message", "own"),
+    [
+        ('pods "train-0-x" is forbidden: exceeded quota: gpus, requested: pods=1', True),
+        ('pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged', True),
+        ('pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is 4', True),
+        ('Pod "x" is invalid: spec.containers[0].image: Required value', True),
+        ('admission webhook "mine.evil" denied the request: no', True),
+        ("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", True),
+        ('Internal error occurred: failed calling webhook "w": connection refused', False),
+        ('pods is forbidden: User "system:serviceaccount:kube-system:rs" cannot create', False),
+        ("the server was unable to return a response in the time allotted", False),
+    ],
+    ids=[
+        "quota",
+        "security",
+        "limitrange",
+        "invalid",
+        "webhook",
+        "policy",
+        "uncalled",
+        "rights",
+        "timeout",
+    ],
+)
+def test_what_an_owner_brings_on_itself_is_no_evidence_against_others(
+    message: str, own: bool
+) -> None:
+    """Three namespaces lack a replacement, which would hold everybody."""
+    world = tenants(4)
+    for number in (0, 1, 2):
+        lose(world, number)
+        say(world, number, message)
+    made = world.plan()
+    assert [each.code for each in made.guards] == ["GRD003"] * 3 * (not own)
+    assert moved(made) == ({"team-3"} if own else set())
+    for each in world.snapshot.controllers:
+        each.status.conditions = None
+    world.measure()
+    assert world.plan().guards, "nothing says why"
+
+
+def lack(world: World, number: int, **spec: Any) -> None:
+    """The replacement of the pod of `train-N` is there, and Pending with this in its spec."""
+    lose(world, number)
+    template = next(p for p in world.snapshot.pods if p.metadata.name == f"train-{number}-0")
+    made = pod(
+        f"train-{number}-new",
+        namespace=template.metadata.namespace,
+        labels={"app": f"train-{number}"},
+        requests={"cpu": "1"},
+    )
+    made.metadata.ownerReferences = template.metadata.ownerReferences
+    for name, value in spec.items():
+        setattr(made.spec, name, value)
+    world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, made])
+    world.measure()
+
+
+@pytest.mark.parametrize(
+    ("spec", "own"),
+    [
+        ({"schedulingGates": [Named(name="mine")]}, True),
+        ({"nodeSelector": {"no": "node"}}, True),
+        ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, False),
+        ({"schedulerName": "nobody", "nodeSelector": {"no": "node"}}, False),
+        ({}, False),
+    ],
+)
+def test_a_replacement_that_its_own_rules_keep_off_every_node_holds_nobody_else(
+    spec: dict[str, Any], own: bool
+) -> None:
+    world = tenants(4)
+    for number in (0, 1, 2):
+        lack(world, number, **spec)
+    made = world.plan()
+    assert bool([each for each in made.guards if each.code == "GRD003"]) != own
+    if own:
+        assert {"team-0", "team-1", "team-2"}.isdisjoint(moved(made))
+        lack(world, 2)  # one that nothing keeps, beside the one that is bound
+        lack(world, 1)
+        lack(world, 0)
+        assert world.plan().guards
+
+
+@pytest.mark.parametrize("lacking", [True, False])
+@pytest.mark.parametrize(("finalizers", "ready"), [(True, True), (True, False), (False, True)])
+def test_a_pod_that_its_own_finalizers_keep_holds_nobody_else(
+    finalizers: bool, ready: bool, lacking: bool
+) -> None:
+    """lacking: whether its controller waits until it is gone, or has replaced it."""
+    world = tenants(4)
+    for number in (0, 1, 2):
+        (old,) = [p for p in world.snapshot.pods if p.metadata.name == f"train-{number}-0"]
+        (top,) = [c for c in world.snapshot.controllers if c.metadata.name == f"train-{number}"]
+        lose(world, number, state="evicted", code="ACT019", podUid=old.metadata.uid, settled=None)
+        if not lacking:
+            top.status.readyReplicas = top.wanted
+            new = deepcopy(old)
+            new.metadata.name = new.metadata.uid = f"train-{number}-new"
+            world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, new])
+        old.metadata.deletionTimestamp = NOW - timedelta(minutes=55)
+        old.metadata.finalizers = ["evil.io/keep"] if finalizers else None
+    if not ready:
+        unready = next(n for n in world.snapshot.nodes if n.metadata.name == "n1")
+        unready.status.conditions = []
+    world.measure()
+    assert bool(world.plan().guards) != (finalizers and ready)
+
+
+def test_three_namespaces_of_one_tenant_hold_nobody_else() -> None:
+    world = tenants(4)
+    for number in (0, 1, 2):
+        lose(world, number)
+    assert world.plan().guards
+    for each in world.snapshot.namespaces:
+        mob = each.metadata.name in ("team-0", "team-1", "team-2")
+        each.metadata.labels = {"tenant": "mob"} if mob else {}
+    world.limits = ROOMY.model_copy(update={"tenantLabel": "tenant"})
+    world.measure()
+    made = world.plan()
+    assert made.guards == []
+    assert moved(made) == {"team-3"}
+    lose(world, 3)
+    world.limits = world.limits.model_copy(update={"protectedNamespaces": ["serve"]})
+    world.measure()
+    assert world.plan().guards, "only two tenants move, and both lack a replacement"
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_a_third_of_the_last_moves_counts_where_two_tenants_show_it(one: bool) -> None:
+    world = tenants(4)
+    for each in world.snapshot.namespaces:
+        each.metadata.labels = {"tenant": "mob" if one else each.metadata.name}
+    world.limits = ROOMY.model_copy(update={"tenantLabel": "tenant"})
+    for number in range(20):
+        done: dict[str, Any] = {"state": "ready", "readySince": NOW, "podUid": f"done-{number}"}
+        lose(world, number % 2, **({} if number >= 13 else done))
+    for each in world.snapshot.namespaces:
+        if each.metadata.name not in ("team-0", "team-1"):
+            each.metadata.labels = {}
+    world.measure()
+    assert bool(world.plan().guards) != one

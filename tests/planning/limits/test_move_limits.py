@@ -191,12 +191,12 @@ def test_limits_are_reached_as_a_plain_count_says(more: type[Limits], data: st.D
     refusal = budgets.refusal(asked)
     assert (refusal.code if refusal else "") == expected
     assert code(MoveLimits(WORLD, limits, history, NOW), asked, *plan) == expected
-    left = [int(left[of_pods[asked]]) for of_pods, left in budgets.shares()[: len(rows) - 3]]
+    left = [int(left[of_pods[asked]]) for of_pods, left in budgets.groups()[: len(rows) - 3]]
     assert (min(left) <= 0) == bool(expected)
     for number in plan:
         budgets.release(number)
-    assert [left.tolist() for _, left in budgets.shares()] == [
-        left.tolist() for _, left in Budgets(WORLD, limits, history).shares()
+    assert [left.tolist() for _, left in budgets.groups()] == [
+        left.tolist() for _, left in Budgets(WORLD, limits, history).groups()
     ]
 
 

@@ -1,0 +1,102 @@
+"""Causes of missing replacements that lie with their owner, and so tell nothing of the cluster.
+
+Everybody may write templates, quotas and finalizers into a namespace of their own. What fails by
+these holds their workload and namespace, and is no evidence against anybody else.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from rescheduler.kube.controllers import Controller
+from rescheduler.kube.pods.pod_state import waits_for_a_node
+from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.moves.past_move import PastMove
+from rescheduler.scheduler.model import SchedulerModel
+
+_REFUSED = re.compile(r"\bis (forbidden|invalid):|\bdenied (the )?request\b")
+"""What admission, a quota or validation answers to the pod that a controller makes.
+
+Source: apiserver pkg/admission/errors.go (NewForbidden), and ToStatusErr in
+pkg/admission/plugin/webhook/errors/statuserror.go.
+"""
+_OF_CLUSTER = re.compile(r"\bUser \"|failed calling webhook|[Ii]nternal error|timed? ?out")
+"""Among these: what the controller itself may not do, and what could not be asked."""
+_OWN_RULES = frozenset(
+    {
+        "NodeName",
+        "NodeAffinity",
+        "VolumeBinding",
+        "VolumeZone",
+        "VolumeRestrictions",
+        "PodTopologySpread",
+        "InterPodAffinity",
+    }
+)
+"""The filters that ask for what the pod itself says of its nodes."""
+
+
+class Causes:
+    """Whether what is missing is so by its owner's own doing, as far as the snapshot tells it."""
+
+    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
+        self._snapshot = snapshot
+        self._scheduler = scheduler
+        self._workloads = {each.uid: index for index, each in enumerate(snapshot.workloads)}
+
+    def own(self, moves: Sequence[PastMove], *controllers: Controller | None) -> bool:
+        """Whether the workload of these late moves lacks pods by what its owner did to them.
+
+        - One of its controllers says that a quota, admission or validation refuses its pods; what
+          could not be asked is not the owner's.
+        - All of its pods that are not Ready are gated, or Pending where their own rules (node
+          selector, affinity, spread, volumes) admit no node, whatever room there is.
+        - The evicted pods are there, as finalizers keep them; their nodes are Ready.
+
+        controllers: those that make its pods.
+        """
+        if any(map(_refused, controllers)) or all(self.keeps(move.podUid) for move in moves):
+            return True
+        return self._bound(moves[0].workload)
+
+    def keeps(self, uid: str) -> bool:
+        """Whether the evicted pod with this UID stays for its finalizers, and for nothing else."""
+        pod = self._snapshot.pod_index.get(uid, -1)
+        if pod < 0 or not self._snapshot.pods[pod].metadata.finalizers:
+            return False
+        node = int(self._snapshot.pod_node[pod])
+        return node < 0 or self._snapshot.nodes[node].ready
+
+    def _bound(self, workload: str) -> bool:
+        index = self._workloads.get(workload, -1)
+        every = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if index >= 0 else []
+        pods = self._snapshot.pods
+        lacking = [
+            pod
+            for pod in every
+            if not pods[pod].ready and pods[pod].metadata.deletionTimestamp is None
+        ]
+        return bool(lacking) and all(map(self._bound_pod, lacking))
+
+    def _bound_pod(self, pod: int) -> bool:
+        each = self._snapshot.pods[pod]
+        if not waits_for_a_node(each):
+            return False
+        if each.spec.schedulingGates:
+            return True
+        rejected = np.zeros(len(self._snapshot.nodes), dtype=np.bool_)
+        for verdict in self._scheduler.verdicts(pod).filters:
+            if verdict.name in _OWN_RULES:
+                rejected |= verdict.rejects
+        return bool(len(rejected)) and bool(rejected.all())
+
+
+def _refused(controller: Controller | None) -> bool:
+    conditions = controller.status.conditions if controller is not None else None
+    return any(
+        (each.type, each.status, each.reason) == ("ReplicaFailure", "True", "FailedCreate")
+        and _REFUSED.search(each.message) is not None
+        and _OF_CLUSTER.search(each.message) is None
+        for each in conditions or ()
+    )
