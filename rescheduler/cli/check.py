@@ -144,7 +144,7 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
 
     connection = connection_of(settings)
     observe = observer(settings, connection, stats=True)
-    snapshot = observe(policies.requests())
+    snapshot = observe(policies.requests(), policies.limits.own_annotations)
     found = list(answers(policies, snapshot))
     told.document["readings"] += found
     if found and told.form != "json":

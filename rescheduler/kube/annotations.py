@@ -3,6 +3,8 @@
 The labels of gangs are beside their annotations; labels are all kept.
 """
 
+from rescheduler.kube.mark_words import about_moving
+
 MIRROR = "kubernetes.io/config.mirror"
 SOURCE = "kubernetes.io/config.source"
 """Where a kubelet got the pod from; `api` is an ordinary pod, `file` and `http` are static ones."""
@@ -126,4 +128,9 @@ READ = GANGS | {
     MACHINE_CONFIG_STATE,
     FLATCAR_REBOOTING,
 }
-"""Every annotation that any part of the rescheduler reads."""
+"""Every annotation that any part of the rescheduler reads by its name."""
+
+
+def is_read(name: str) -> bool:
+    """Whether an annotation of this name is kept: it is read, or asks to leave a pod alone."""
+    return name in READ or about_moving(name)

@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import LabelKey, LabelPattern, NamespaceName, OwnerKind
+from rescheduler.documents.label_names import LabelKey, NamespaceName, OwnerKind
 from rescheduler.kube.controllers import qualified
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
@@ -18,7 +18,7 @@ from rescheduler.model.moves.calibration import MOST_WORKLOADS
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
 from rescheduler.policies.base import Policy
-from rescheduler.policies.marks import AvoidedNode, believed
+from rescheduler.policies.marks import AvoidedNode, OptOut, believed
 from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
 from rescheduler.policies.steering import Steering
@@ -99,7 +99,8 @@ class Limits(MoveLimitFields):
         default_factory=list,
         description="Nodes that no replacement is sent to, by a taint, condition, label or "
         "annotation of theirs such as `- condition: DiskSlow`, besides those with one of the known "
-        "[marks of nodes](#marks-of-nodes). `ignore: true` takes out one of these.",
+        "[marks of nodes](#marks-of-nodes). `leaving: true` says that such a node is being taken "
+        "away: no pod is moved off it either. `ignore: true` takes out one of the known marks.",
     )
     minReplicas: int = Field(2, ge=1, description="Workloads with fewer Ready pods are left alone.")
     localStorage: Literal["Refuse", "Allow"] = Field(
@@ -173,12 +174,13 @@ class Limits(MoveLimitFields):
         "others have moves worth making (BUD005), and what goes wrong in several namespaces of one "
         "tenant holds nobody else (GRD003).",
     )
-    optOutLabels: list[LabelPattern] = Field(
+    optOuts: list[OptOut] = Field(
         default_factory=list,
-        description="Labels of your own that ask to leave a pod alone: `key`, if it is not "
-        "`false`, or `key=value`; on the pod, its owners or its namespace. Besides the annotation "
-        "rescheduler.io/opt-out, those of cluster-autoscaler, Karpenter and descheduler count, and "
-        "the marks of Cast AI and Spot Ocean.",
+        description="Labels and annotations of your own that ask to leave a pod alone, such as "
+        "`- label: tier=gold`; on the pod, its owners or its namespace. Besides the annotation "
+        "rescheduler.io/opt-out, those of cluster-autoscaler, Karpenter and descheduler count, the "
+        "marks of Cast AI and Spot Ocean, and marks of a pod whose names say so, such as "
+        '`acme.test/do-not-evict: "true"` or `acme.test/evictable: "false"`.',
     )
     maxPriority: int = Field(
         1_999_999_999, description="Pods above this priority are left alone; critical ones always."
@@ -289,13 +291,21 @@ class Limits(MoveLimitFields):
     @cached_property
     def leaving_marks(self) -> NodeMarks:
         """What says that a node is being taken away, so that it is neither left nor counted on."""
-        return NodeMarks(believed(LEAVING, self.avoidNodes))
+        own = [each.mark for each in self.avoidNodes if each.leaving]
+        return NodeMarks([*believed(LEAVING, self.avoidNodes), *own])
 
     @cached_property
     def avoided_marks(self) -> NodeMarks:
         """What says that nothing should be sent to a node."""
         own = [each.mark for each in self.avoidNodes if not each.ignore]
-        return NodeMarks([*believed(AVOIDED, self.avoidNodes), *own])
+        ignored = [each.mark for each in self.avoidNodes if each.ignore]
+        return NodeMarks([*believed(AVOIDED, self.avoidNodes), *own], by_name=True, ignored=ignored)
+
+    @property
+    def own_annotations(self) -> frozenset[str]:
+        """The names of the annotations of nodes and pods that the operator's marks are about."""
+        nodes = {each.mark.name for each in self.avoidNodes if each.annotation}
+        return frozenset(nodes | {each.key for each in self.optOuts if each.annotation})
 
     @model_validator(mode="after")
     def _state_has_room(self) -> "Limits":

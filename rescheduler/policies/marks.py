@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -14,6 +15,7 @@ from rescheduler.documents.label_names import (
     TaintPattern,
 )
 from rescheduler.kube.nodes.node_marks import NodeMark, Source, node_mark
+from rescheduler.kube.objects import ObjectMeta
 
 
 class AvoidedNode(Strict):
@@ -33,15 +35,23 @@ class AvoidedNode(Strict):
         None,
         description="Nodes with this annotation: `key`, which is not `false`, or `key=value`.",
     )
+    leaving: bool = Field(
+        default=False,
+        description="The node is being taken away: besides, no pod is moved off it, as whoever "
+        "takes it away evicts its pods.",
+    )
     ignore: bool = Field(
         default=False,
-        description="The mark says nothing in this cluster: not one that is built in.",
+        description="The mark says nothing in this cluster: neither one that is built in nor the "
+        "name of a taint or condition.",
     )
 
     @model_validator(mode="after")
     def _is_one_mark(self) -> "AvoidedNode":
         if len(self._given) != 1:
             raise FieldError("must have one of taint, condition, label and annotation")
+        if self.leaving and self.ignore:
+            raise FieldError("leaving and ignore exclude each other")
         return self
 
     @property
@@ -58,6 +68,45 @@ class AvoidedNode(Strict):
     def mark(self) -> NodeMark:
         """The mark."""
         return node_mark(*self._given[0])
+
+
+class OptOut(Strict):
+    """Which pods are left alone: those that carry one mark, or whose owner or namespace does."""
+
+    label: LabelPattern | None = Field(
+        None, description="This label: `key`, which is not `false`, or `key=value`."
+    )
+    annotation: AnnotationPattern | None = Field(
+        None, description="This annotation: `key`, which is not `false`, or `key=value`."
+    )
+
+    @model_validator(mode="after")
+    def _is_one_mark(self) -> "OptOut":
+        if (self.label is None) == (self.annotation is None):
+            raise FieldError("must have either label or annotation")
+        return self
+
+    @property
+    def kind(self) -> Literal["label", "annotation"]:
+        """Which of the two it is."""
+        return "annotation" if self.label is None else "label"
+
+    @property
+    def key(self) -> str:
+        """Its name, without a value."""
+        return self._text.partition("=")[0]
+
+    def on(self, metadata: ObjectMeta) -> str | None:
+        """The value of the mark on an object, or None where it does not carry it."""
+        _, exact, wanted = self._text.partition("=")
+        marks = metadata.annotations if self.label is None else metadata.labels
+        value = (marks or {}).get(self.key, "false")
+        counts = value == wanted if exact else value.strip().lower() != "false"
+        return value if counts else None
+
+    @property
+    def _text(self) -> str:
+        return self.label or self.annotation or ""
 
 
 def believed(marks: Iterable[NodeMark], written: Iterable[AvoidedNode]) -> list[NodeMark]:

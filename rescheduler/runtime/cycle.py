@@ -183,7 +183,7 @@ def propose(
     actor: holds the lock, so that what earlier moves have brought is measured and stored first.
     """
     with parts.phase("observe"):
-        snapshot = parts.observe(policies.requests())
+        snapshot = parts.observe(policies.requests(), policies.limits.own_annotations)
     last = parts.last
     if last is not None and last.cluster.uid != snapshot.cluster.uid:
         last = None

@@ -2,9 +2,10 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Protocol
 
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.readings import ReadingRequest
@@ -18,8 +19,17 @@ from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load
 
-Observe = Callable[[Iterable[ReadingRequest]], Snapshot]
-"""Takes a snapshot with these readings."""
+
+class Observe(Protocol):
+    """Takes a snapshot with these readings, and these annotations besides those always read."""
+
+    def __call__(
+        self,
+        requests: Iterable[ReadingRequest],
+        annotations: frozenset[str] = frozenset(),
+        /,
+    ) -> Snapshot:
+        """The snapshot."""
 
 
 def observer(settings: Settings, connection: Connection | None, *, stats: bool = False) -> Observe:
@@ -29,13 +39,15 @@ def observer(settings: Settings, connection: Connection | None, *, stats: bool =
     """
     if settings.snapshot is not None:
         recording = load(settings.snapshot)
-        return lambda _requests: recording
+        return lambda *_wanted: recording
     if connection is None:
         raise ValueError("a live snapshot needs a connection")
     sources = reading_sources(settings, stats=stats)
 
-    def observe(requests: Iterable[ReadingRequest]) -> Snapshot:
-        bare = read_cluster(connection, now=lambda: datetime.now(UTC))
+    def observe(
+        requests: Iterable[ReadingRequest], annotations: frozenset[str] = frozenset(), /
+    ) -> Snapshot:
+        bare = read_cluster(connection, annotations, now=lambda: datetime.now(UTC))
         needs = dependencies_of(located(settings, bare), os.environ, socket.gethostname())
         read = replace(bare, readings=read_all(sources, requests, bare), dependencies=needs)
         return with_scheduler(settings, connection, read)

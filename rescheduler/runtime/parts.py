@@ -158,15 +158,15 @@ def _actor(
     record: Recorder,
 ) -> Callable[[PolicySet], Actor]:
     def make(policies: PolicySet) -> Actor:
-        requests = policies.requests()
+        requests, notes = policies.requests(), policies.limits.own_annotations
 
         return live_actor(
             connection.api,
             state,
-            observe=lambda: observe(requests),
+            observe=lambda: observe(requests, notes),
             recheck=lambda _snapshot, _history: _NoPlanYet(),
             pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
-            reread=lambda namespace, name: read_surroundings(connection, namespace, name),
+            reread=lambda namespace, name: read_surroundings(connection, namespace, name, notes),
             queues=lambda: read_queues(connection),
             workload=lambda *asked: read_workload(connection, *asked),
             sleep=stop.sleep,

@@ -48,7 +48,7 @@ def test_without_it_gangs_of_kueue_are_left_alone_and_it_is_said(why: str) -> No
 def test_the_cycle_says_it_and_moves_what_else_it_may() -> None:
     stage = warm(Stage())
     stage.world.kueue.may = False
-    outcome = enforced(stage, policies, lambda _: skewed())
+    outcome = enforced(stage, policies, lambda *_: skewed())
     assert "ACT022" in {each.code for each in outcome.plan.notes}
     assert outcome.plan.limits["kueue"] == "Leave", "what was planned with"
     assert outcome.plan.moves
@@ -57,6 +57,6 @@ def test_the_cycle_says_it_and_moves_what_else_it_may() -> None:
 def test_a_missing_right_is_a_fault_though_nothing_else_was_to_be_done() -> None:
     stage = warm(Stage())
     stage.world.kueue.may = False
-    outcome = enforced(stage, policies, lambda _: skewed(moved=2))
+    outcome = enforced(stage, policies, lambda *_: skewed(moved=2))
     assert outcome.verdict.code == DONE
     assert exit_code(outcome) == 1, "as where steering is not set up"

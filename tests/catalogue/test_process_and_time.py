@@ -239,7 +239,7 @@ def test_f55_a_late_cycle_is_run_once_and_missed_ones_are_counted() -> None:
     inside, most = [0], [0]
     runs: list[Report] = []
 
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         inside[0] += 1
         most[0] = max(most[0], inside[0])
         time.sleep(0.25)

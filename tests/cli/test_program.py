@@ -136,7 +136,7 @@ def test_a_dash_is_standard_output(here: Path, verb: str, monkeypatch: pytest.Mo
     explain = ("explain", "node", "n1", "--snapshot", "cluster.snapshot")
     arguments = {"plan": PLAN, "explain": explain, "record": ("record", *NOWHERE)}[verb]
     monkeypatch.setattr(
-        "rescheduler.runtime.inspecting.recorder.observer", lambda *_: lambda _: skewed()
+        "rescheduler.runtime.inspecting.recorder.observer", lambda *_: lambda *_: skewed()
     )
     done = call(*arguments, "--out", "-")
     assert done.exit_code == 0

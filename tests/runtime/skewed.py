@@ -1,12 +1,11 @@
 """A small skewed cluster: all of one Deployment's pods sit in one zone."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 
 import yaml
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Outcome
@@ -62,7 +61,7 @@ def hot() -> Policy:
 
 def parts(
     policies: Callable[[], PolicySet] = lambda: policy_set([spread()]),
-    observe: Callable[[Iterable[ReadingRequest]], Snapshot] = lambda _: skewed(),
+    observe: Callable[..., Snapshot] = lambda *_: skewed(),
     recall: Callable[[], tuple[History, list[Problem]]] = lambda: (History(), []),
 ) -> Parts:
     """The parts of an Audit cycle on that cluster."""
@@ -72,7 +71,7 @@ def parts(
 def enforced(
     stage: Stage,
     policies: Callable[[], PolicySet],
-    observe: Callable[[Iterable[ReadingRequest]], Snapshot],
+    observe: Callable[..., Snapshot],
 ) -> Outcome:
     """What became of one Enforce cycle on the stage, whose cluster is observed so."""
     process = Process(stage, "one")

@@ -75,7 +75,7 @@ class Scene:
         def actor(_: PolicySet) -> Actor:
             return replace(self.process.actor(), observe=self.observe)
 
-        made = parts(policies=self.policies, observe=lambda _: self.observe())
+        made = parts(policies=self.policies, observe=lambda *_: self.observe())
         return replace(made, actor=actor)
 
     def observe(self) -> Snapshot:

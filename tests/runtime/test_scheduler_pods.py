@@ -45,7 +45,7 @@ def test_its_name_is_known_from_the_plan(declared: tuple[Scheduler, ...], code: 
 
     policies = policy_set([spread()], schedulers=declared)
     outcome = run_cycle(
-        replace(parts(policies=lambda: policies, observe=lambda _: seen()), actor=actor)
+        replace(parts(policies=lambda: policies, observe=lambda *_: seen()), actor=actor)
     )
     assert isinstance(outcome, Outcome)
     assert [each.code for each in outcome.moves] == [code]

@@ -12,6 +12,7 @@ import pytest
 from rescheduler.kube.extensions import ServiceReference
 from rescheduler.kube.objects import ContainerStateTerminated, PodSpec
 from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.policies.limits import Limits
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.cluster import read_cluster, read_pods
 from rescheduler.sources.recording import load, save
@@ -46,6 +47,29 @@ def test_only_annotations_that_are_read_are_kept(tmp_path: Path) -> None:
         snapshot = read_cluster(connection)
     kept = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
     assert all(each.metadata.annotations == kept for each in snapshot.pods)
+
+
+def test_annotations_of_the_operators_own_marks_are_kept_and_those_that_ask_to_stay(
+    tmp_path: Path,
+) -> None:
+    api = small()
+    notes = {"acme.test/rack-7": "tonight", "acme.test/do-not-evict": "true", "else": "x"}
+    for made in (*api.lists[PODS], *api.lists[NODES]):
+        made["metadata"]["annotations"] = notes
+    limits = Limits.model_validate(
+        {
+            "avoidNodes": [{"annotation": "acme.test/rack-7=tonight"}, {"label": "else"}],
+            "optOuts": [{"annotation": "acme.test/rack-7"}, {"label": "else"}],
+        }
+    )
+    with connected(api, tmp_path) as (connection, _):
+        plain, read = read_cluster(connection), read_cluster(connection, limits.own_annotations)
+    asks = {"acme.test/do-not-evict": "true"}
+    assert plain.pods[0].metadata.annotations == plain.nodes[0].metadata.annotations == asks
+    kept = {"acme.test/rack-7": "tonight", **asks}
+    assert read.pods[0].metadata.annotations == kept
+    own = limits.avoided_marks.on(read.nodes[0])
+    assert own == "annotation acme.test/rack-7=tonight"
 
 
 def test_a_compressed_answer_is_inflated(tmp_path: Path) -> None:

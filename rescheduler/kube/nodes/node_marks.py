@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from rescheduler.kube.mark_words import condition_warns, taint_warns
 from rescheduler.kube.objects import Node
 
 Source = Literal["taint", "condition", "label", "annotation"]
@@ -139,6 +140,12 @@ KNOWN_LEAVING: dict[str, str] = {
         label nvidia.com/mig.config.state=pending
         label nvidia.com/mig.config.state=rebooting
     """,
+    "NVSentinel": """
+        label dgxc.nvidia.com/nvsentinel-state=quarantined
+        label dgxc.nvidia.com/nvsentinel-state=draining
+        label dgxc.nvidia.com/nvsentinel-state=drain-succeeded
+        label dgxc.nvidia.com/nvsentinel-state=remediating
+    """,
 }
 """Who says that somebody is taking a node away, or is about to, and by which marks."""
 
@@ -202,6 +209,10 @@ KNOWN_AVOIDED: dict[str, str] = {
         condition NebiusBootDiskIOError
         condition NebiusGPUError
     """,
+    "NVSentinel": """
+        label dgxc.nvidia.com/nvsentinel-state=drain-failed
+        label dgxc.nvidia.com/nvsentinel-state=remediation-failed
+    """,
     "OpenShift": """
         annotation machineconfiguration.openshift.io/state=Degraded
         annotation machineconfiguration.openshift.io/state=Unreconcilable
@@ -239,50 +250,68 @@ AVOIDED = _marks(KNOWN_AVOIDED)
 """Pods may leave the node, and none is sent there."""
 
 
+_LISTED = {(mark.source, mark.name) for mark in (*LEAVING, *AVOIDED)}
+"""Of which the tables say what they mean."""
+
+
 class NodeMarks:
     """Finds marks on nodes."""
 
-    def __init__(self, marks: Iterable[NodeMark]) -> None:
+    def __init__(
+        self,
+        marks: Iterable[NodeMark],
+        *,
+        by_name: bool = False,
+        ignored: Iterable[NodeMark] = (),
+    ) -> None:
+        """by_name: also taints and conditions of no list whose names warn, but the ignored."""
+        self._ignored = NodeMarks(ignored) if by_name else None
         self._values: dict[Source, dict[str, set[str]]] = {}
-        self._prefixes: list[str] = []
         for mark in marks:
-            if mark.source == "taint" and mark.name.endswith("/"):
-                self._prefixes.append(mark.name)
             self._values.setdefault(mark.source, {}).setdefault(mark.name, set()).add(mark.value)
+        taints = self._values.get("taint", {})
+        self._prefixes = tuple(key for key in taints if key.endswith("/"))
 
     def on(self, node: Node) -> str:
         """The first mark that the node carries, in words; "" where it has none."""
         return next((NodeMark(*each).text for each in self._carried(node)), "")
 
     def _carried(self, node: Node) -> Iterator[tuple[Source, str, str]]:
-        found = self._values
-        if taints := found.get("taint"):
-            for taint in node.spec.taints or ():
-                if self._counts(taints, taint.key, taint.value or "") or (
-                    self._prefixes and taint.key.startswith(tuple(self._prefixes))
-                ):
-                    yield "taint", taint.key, taint.value or ""
-        if conditions := found.get("condition"):
-            for condition in node.status.conditions or ():
-                if self._counts(conditions, condition.type, condition.status):
-                    yield "condition", condition.type, condition.status
-        if labels := found.get("label"):
-            yield from self._among("label", labels, node.metadata.labels)
-        if notes := found.get("annotation"):
-            yield from self._among("annotation", notes, node.metadata.annotations)
+        for taint in node.spec.taints or ():
+            value = taint.value or ""
+            if self.counts("taint", taint.key, value) or (
+                taint_warns(taint.key) and self._warns("taint", taint.key, value)
+            ):
+                yield "taint", taint.key, value
+        for condition in node.status.conditions or ():
+            kind, status = condition.type, condition.status
+            if self.counts("condition", kind, status) or (
+                condition_warns(kind, status) and self._warns("condition", kind, status)
+            ):
+                yield "condition", kind, status
+        if "label" in self._values:
+            yield from self._among("label", node.metadata.labels)
+        if "annotation" in self._values:
+            yield from self._among("annotation", node.metadata.annotations)
 
     def _among(
-        self, source: Source, marks: dict[str, set[str]], given: dict[str, str] | None
+        self, source: Source, given: dict[str, str] | None
     ) -> Iterator[tuple[Source, str, str]]:
-        for name in marks.keys() & (given or {}).keys():
+        for name in self._values[source].keys() & (given or {}).keys():
             value = (given or {})[name]
-            if self._counts(marks, name, value):
+            if self.counts(source, name, value):
                 yield source, name, value
 
-    @staticmethod
-    def _counts(marks: dict[str, set[str]], name: str, value: str) -> bool:
-        """Whether the mark is one that is looked for; one of any value does not count if false."""
-        values = marks.get(name)
-        if values is None:
+    def _warns(self, source: Source, name: str, value: str) -> bool:
+        """Whether a mark whose name warns counts: the tables and the operator say nothing of it."""
+        if self._ignored is None or (source, name) in _LISTED:
             return False
+        off = source == "taint" and value.lower() == "false"
+        return not off and not self._ignored.counts(source, name, value)
+
+    def counts(self, source: Source, name: str, value: str) -> bool:
+        """Whether the mark is one that is looked for; one of any value does not count if false."""
+        values = self._values.get(source, {}).get(name)
+        if values is None:
+            return source == "taint" and name.startswith(self._prefixes)
         return value in values or ("" in values and value.lower() != "false")

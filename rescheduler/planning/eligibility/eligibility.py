@@ -154,7 +154,7 @@ class Eligibility:
         yield ("ELG008", "ELG009"), refuse_rank(each, limits)
         yield ("ELG037",), refuse_responders(each)
         yield ("ELG019",), self._needed.refusal(each)
-        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
+        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOuts)
         yield self._gangs.asked(pod)
         yield ("ELG010",), self._attachments.refuse_local(each, limits)
         tied = self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each)
@@ -258,7 +258,7 @@ class Eligibility:
             or refuse_rank(each, limits)
             or refuse_responders(each)
             or self._needed.refusal(each)
-            or refuse_opt_out(each, self._above(pod), now, limits.optOutLabels)
+            or refuse_opt_out(each, self._above(pod), now, limits.optOuts)
         )
 
     def _refuse_storage(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:

@@ -5,8 +5,10 @@ from datetime import datetime
 
 from rescheduler.kube import annotations
 from rescheduler.kube.go_durations import go_seconds
+from rescheduler.kube.mark_words import asks_to_stay
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.model.problem import Problem
+from rescheduler.policies.marks import OptOut
 
 _NEEDED = frozenset(
     {
@@ -36,6 +38,8 @@ _LABELS = (
     annotations.RESTRICT_SCALE_DOWN,
 )
 """Which protect a pod as labels and as annotations."""
+_LISTED = annotations.READ
+"""Those of which their tools say what they mean."""
 
 _SHOWN = 60
 """Characters of an annotation in a message; it may have 262,144."""
@@ -53,14 +57,14 @@ def refuse_needed(pod: Pod) -> Problem | None:
 
 
 def refuse_opt_out(
-    pod: Pod, above: tuple[ObjectMeta, ...], now: datetime, own: Iterable[str] = ()
+    pod: Pod, above: tuple[ObjectMeta, ...], now: datetime, own: Iterable[OptOut] = ()
 ) -> Problem | None:
     """ELG011: whether an annotation or a label asks to leave the pod alone.
 
-    Our own annotation and the operators' own labels also count on the objects above: owners and
+    Our own annotation and the operators' own marks also count on the objects above: owners and
     namespace. A value that cannot be read protects, because somebody meant to protect the pod.
 
-    own: these labels, as `key` or `key=value`.
+    own: the operators' marks.
     """
     notes = pod.metadata.annotations or {}
     for metadata in (pod.metadata, *above):
@@ -68,8 +72,8 @@ def refuse_opt_out(
         if value is not None and _opted_out(value, now):
             where = "" if metadata is pod.metadata else f" on {metadata.name}"
             return _protected(annotations.OPT_OUT, value, where)
-    if by_label := _labelled(pod.metadata, above, own):
-        return by_label
+    if marked := _marked(pod.metadata, above, own) or _refuse_label(pod.metadata.labels or {}):
+        return marked
     if not notes:
         return None
     if notes.get(annotations.SAFE_TO_EVICT, "true").strip().lower() != "true":
@@ -77,18 +81,23 @@ def refuse_opt_out(
     return _other_tools(notes, pod, now)
 
 
-def _labelled(pod: ObjectMeta, above: tuple[ObjectMeta, ...], own: Iterable[str]) -> Problem | None:
-    for name in _LABELS:
-        value = (pod.labels or {}).get(name, _OFF)
-        if value.lower() != _OFF:
-            return _protected(name, value, kind="label")
-    for label in own:
-        key, _, wanted = label.partition("=")
+def _marked(
+    pod: ObjectMeta, above: tuple[ObjectMeta, ...], own: Iterable[OptOut]
+) -> Problem | None:
+    for mark in own:
         for metadata in (pod, *above):
-            value = (metadata.labels or {}).get(key, _OFF)
-            if value == wanted or (not wanted and value.lower() != _OFF):
+            value = mark.on(metadata)
+            if value is not None:
                 where = "" if metadata is pod else f" on {metadata.name}"
-                return _protected(key, value, where, "label")
+                return _protected(mark.key, value, where, mark.kind)
+    return None
+
+
+def _refuse_label(labels: Mapping[str, str]) -> Problem | None:
+    for name, value in labels.items():
+        listed = name in _LABELS and value.lower() != _OFF
+        if listed or (name not in _LABELS and asks_to_stay(name, value)):
+            return _protected(name, value, kind="label")
     return None
 
 
@@ -109,6 +118,9 @@ def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem |
     for name in (*_PROTECTING, *_LABELS):
         value = notes.get(name)
         if value is not None and value.strip().lower() != _OFF:
+            return _protected(name, value)
+    for name, value in notes.items():
+        if name not in _LISTED and asks_to_stay(name, value):
             return _protected(name, value)
     return None
 

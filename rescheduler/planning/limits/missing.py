@@ -256,8 +256,8 @@ class _OptedOut:
         if namespace in self._limits.protected:
             return True
         above = tuple(each for each in (owner, self._namespaces.get(namespace)) if each is not None)
-        taken, labels = self._snapshot.taken, self._limits.optOutLabels
-        return refuse_opt_out(Pod(), above, taken, labels) is not None
+        taken, own = self._snapshot.taken, self._limits.optOuts
+        return refuse_opt_out(Pod(), above, taken, own) is not None
 
 
 def tenants_that_move(snapshot: Snapshot, limits: Limits, most: int) -> int:

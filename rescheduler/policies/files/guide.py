@@ -43,8 +43,10 @@ These count unless `avoidNodes` of the [Limits](#limits) ignores one. A node tha
 neither left nor counted on (ELG020, FEA016): whoever takes it away evicts its pods. A node that is
 avoided is broken or will be down for a while: pods may leave it, and none is sent there (FEA016).
 A taint counts whatever its effect, a taint that ends in `/` for all keys that begin so; a mark
-without a value for all values but `false`. On bare metal, give kured a taint
-(`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
+without a value for all values but `false`. Taints and conditions that are not listed are avoided
+where their names warn: conditions that are True and tell of trouble (`DiskHung`), or False and
+tell of health (`StorageReady`), and taints such as `example.com/draining`. On bare metal, give
+kured a taint (`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
 `--annotate-nodes=true`: otherwise it marks a node only once it drains it."""
 
 _OF_DESCHEDULER = """\

@@ -33,7 +33,7 @@ class Explainer:
         """
         policies = policies_of(settings) if settings.policies is not None else policy_set([])
         parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
-        self._snapshot = parts.observe(policies.requests())
+        self._snapshot = parts.observe(policies.requests(), policies.limits.own_annotations)
         history, notes = parts.recall()
         finding_history, more = recalled(parts, policies)
         self.notes = [*notes, *more]

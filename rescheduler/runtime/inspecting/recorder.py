@@ -26,12 +26,14 @@ def record(
     if settings.out is None or connection is None:
         raise SettingsError("a recording needs --out and a cluster", "add --out FILE.")
     sources = reading_sources(settings)
+    notes: frozenset[str] = frozenset()
     if policies is None:
         wanted = [each for source in sources for each in source.catalog()]
     else:
-        wanted = policies.requests()
+        wanted, notes = policies.requests(), policies.limits.own_annotations
     lacking = set(unanswered(sources, wanted))
-    snapshot = observer(settings, connection)(each for each in wanted if each not in lacking)
+    answered = [each for each in wanted if each not in lacking]
+    snapshot = observer(settings, connection)(answered, notes)
     save(snapshot, settings.out)
     size = f"{counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}"
     name = "standard output" if is_stdout(settings.out) else settings.out

@@ -57,18 +57,20 @@ class _Version(msgspec.Struct):
 
 
 def read_cluster(
-    connection: Connection, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    connection: Connection,
+    annotations: frozenset[str] = frozenset(),
+    *,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Snapshot:
-    """Everything but the readings, at the API server's time.
+    """Everything but the readings, with these annotations besides those that are always read.
 
     `taken` is the server's time when the pods were listed; `now` stands in where it sends no Date.
-    Objects that cannot be decoded are in `undecodable`, kinds that pods may need and that this
-    cluster does not serve in `unread`.
+    What cannot be decoded is in `undecodable`, kinds that are not served in `unread`.
 
     Raises:
         ClusterUnavailable: a kind that the cluster serves could not be read.
     """
-    reader = _Reader(connection)
+    reader = _Reader(connection, annotations)
     with collector_off():
         pods, failed = reader.pods_and_failed()
         first = reader.first
@@ -166,10 +168,10 @@ class _Refused(ClusterUnavailable):
 class _Reader:
     """One pass over the API server, with one deadline and one table of what is shared."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, annotations: frozenset[str] = frozenset()) -> None:
         self._connection = connection
         self._until = time.monotonic() + DEADLINE
-        self._sharing = Sharing()
+        self._sharing = Sharing(annotations)
         self.undecodable: list[Undecodable] = []
         self.unread: list[str] = []
         self.served: dict[str, str] = {}

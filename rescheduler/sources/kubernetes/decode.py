@@ -147,9 +147,12 @@ def _set_aside(raw: msgspec.Raw, kind: str, message: str) -> Undecodable:
 class Sharing:
     """Keeps one copy of what is equal, so that 150,000 pods hold some thousand specs."""
 
-    def __init__(self) -> None:
+    def __init__(self, annotations: frozenset[str] = frozenset()) -> None:
+        """annotations: names of those that are kept besides the ones that are always read."""
         self._known: dict[tuple[type, bytes], Any] = {}
         self._texts: dict[str, str] = {}
+        self._annotations = annotations
+        self._kept: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._encode = msgspec.msgpack.Encoder().encode
 
     def share(self, value: T | list[Any] | Labels) -> Any:
@@ -206,10 +209,14 @@ class Sharing:
 
     def kept(self, notes: Labels | None) -> Labels | None:
         """Only the annotations that the rescheduler reads."""
-        if not notes or annotations.READ.isdisjoint(notes):
+        if not notes:
             return None
-        kept = {key: value for key, value in notes.items() if key in annotations.READ}
-        return self.share(kept)  # type: ignore[no-any-return]
+        keys = tuple(notes)
+        kept = self._kept.get(keys)
+        if kept is None:
+            read = [key for key in keys if key in self._annotations or annotations.is_read(key)]
+            self._kept[keys] = kept = tuple(read)
+        return self.share({key: notes[key] for key in kept}) if kept else None
 
     def node(self, node: Node) -> str | None:
         """Share the images of one node, in place. Returns what is wrong with the node, or None."""

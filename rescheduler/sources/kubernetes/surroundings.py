@@ -52,8 +52,12 @@ _NAMESPACES, _NODES = "/api/v1/namespaces", "/api/v1/nodes"
 _KUEUE = tuple(f"/apis/{KUEUE}/{version}" for version in KUEUE_VERSIONS)
 
 
-def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapshot:
+def read_surroundings(
+    connection: Fetches, namespace: str, name: str, annotations: frozenset[str] = frozenset()
+) -> Snapshot:
     """A snapshot of a pod, all pods of its controller, and what they hang on, and of no more.
+
+    annotations: the names of those of pods that are kept besides the ones that are always read.
 
     That is: its node, its owners up to the first of a kind that we do not read, its namespace, and
     the PodDisruptionBudgets and HorizontalPodAutoscalers there. What does not exist is left out,
@@ -64,7 +68,7 @@ def read_surroundings(connection: Fetches, namespace: str, name: str) -> Snapsho
             large; others may be. ObjectLate: nor in time, though the API server answers.
         ClusterUnavailable: it does not answer, or refuses everybody.
     """
-    reading = _Reading(connection, namespace)
+    reading = _Reading(connection, namespace, annotations)
     pod = reading.pod(name)
     if pod is None:
         return reading.snapshot([], [], [])
@@ -121,12 +125,14 @@ def read_workload(connection: Fetches, namespace: str, name: str, nodes: Iterabl
 class _Reading:
     """The reads around one pod, with one deadline and one limit of bytes."""
 
-    def __init__(self, connection: Fetches, namespace: str) -> None:
+    def __init__(
+        self, connection: Fetches, namespace: str, annotations: frozenset[str] = frozenset()
+    ) -> None:
         self._connection = connection
         self._namespace = namespace
         self._until = time.monotonic() + SECONDS
         self._left = MOST
-        self._sharing = Sharing()
+        self._sharing = Sharing(annotations)
         self._undecodable: list[Undecodable] = []
         self._taken: datetime | None = None
 

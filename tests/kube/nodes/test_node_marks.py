@@ -85,10 +85,108 @@ def test_other_marks_say_nothing(mark: tuple[str, ...]) -> None:
     assert Limits().avoided_marks.on(marked(*mark)) == ""
 
 
+WARNS = [
+    # What providers and node-problem-detector's own plugins call their conditions.
+    *(
+        ("condition", kind)
+        for kind in (
+            "DiskHung",
+            "NTPProblem",
+            "RuntimeOffline",
+            "InodesPressure",
+            "ScheduledEvent",
+            "SpotPriceNodeReclaimNotification",
+            "KUBELETProblem",
+            "CRIProblem",
+            "InstanceExpired",
+            "NvidiaXidError",
+            "RDMALinkDown",
+            "GpuThermalWatch",
+            "SysLogsXIDError",
+            "RebootRequired",
+            "MaintenanceScheduled",
+            "ImpendingTermination",
+            "HostNotReady",
+            "PCIeSlow",
+            "PacketLoss",
+            "gpu-ecc-uncorrectable",
+            "ReadOnlyRootFailure",
+        )
+    ),
+    *(
+        ("condition", kind, "False")
+        for kind in ("StorageHealthy", "CNIReady", "GPUOperational", "NVLinkUp", "SriovAvailable")
+    ),
+    *(
+        ("taint", key)
+        for key in (
+            "acme.test/reboot-pending",
+            "maintenance",
+            "node.acme.test/drain",
+            "NodeUpgradeInProgress",
+            "acme.test/spot-interruption",
+            "acme.test/decommissioned",
+            "storage.acme.test/unhealthy",
+            "acme.test/agent-not-ready",
+            "quarantine",
+        )
+    ),
+]
+SAYS_NOTHING = [
+    *(
+        ("condition", kind)
+        for kind in (
+            "EtcdIsVoter",
+            "CNIReady",
+            "GPUHealthy",
+            "NoDiskProblem",
+            "RunningLatestImage",
+            "CiliumIsUp",
+        )
+    ),
+    *(("condition", kind, "False") for kind in ("DiskHung", "EtcdIsVoter", "RebootRequired")),
+    ("condition", "CNIReady", "Unknown"),
+    *(
+        ("taint", key)
+        for key in (
+            "dedicated",
+            "spot",
+            "cloud.google.com/gke-spot",
+            "cloud.google.com/gke-preemptible",
+            "cloud.google.com/gke-quick-remove",
+            "qos.coreweave.cloud/interruptable",
+            "node-role.kubernetes.io/control-plane",
+            "CriticalAddonsOnly",
+            "eks.amazonaws.com/compute-type",
+            "sandbox.gke.io/runtime",
+            "slow-disk",
+            "low-priority",
+            "maintenance.acme.test/gpu",
+        )
+    ),
+    ("taint", "acme.test/draining", "false"),
+]
+
+
+@pytest.mark.parametrize("mark", WARNS, ids=" ".join)
+def test_a_mark_that_nobody_has_listed_counts_where_its_name_warns(mark: tuple[str, ...]) -> None:
+    kind, name, *_ = mark
+    assert Limits().leaving_marks.on(marked(*mark)) == ""
+    assert Limits().avoided_marks.on(marked(*mark)).startswith(f"{kind} {name}")
+    text = "=".join(mark[1:]) if kind == "condition" else name
+    limits = Limits.model_validate({"avoidNodes": [{kind: text, "ignore": True}]})
+    assert limits.avoided_marks.on(marked(*mark)) == ""
+
+
+@pytest.mark.parametrize("mark", SAYS_NOTHING, ids=" ".join)
+def test_other_names_say_nothing(mark: tuple[str, ...]) -> None:
+    assert Limits().avoided_marks.on(marked(*mark)) == ""
+
+
 OWN = [
-    ({"taint": "example.com/"}, marked("taint", "example.com/reboot")),
-    ({"taint": "reboot=soon"}, marked("taint", "reboot", "soon")),
-    ({"condition": "DiskSlow"}, marked("condition", "DiskSlow")),
+    ({"taint": "example.com/"}, marked("taint", "example.com/rack-7")),
+    ({"taint": "rack=soon"}, marked("taint", "rack", "soon")),
+    ({"condition": "Rack7"}, marked("condition", "Rack7")),
     ({"condition": "DiskFast=Unknown"}, marked("condition", "DiskFast", "Unknown")),
     ({"label": "rack-move"}, marked("label", "rack-move", "tonight")),
     ({"label": "state=old"}, marked("label", "state", "old")),
@@ -106,7 +204,11 @@ OWN = [
 @pytest.mark.parametrize(("own", "on"), OWN)
 def test_operators_name_marks_of_their_own(own: dict[str, str], on: Node) -> None:
     assert Limits().avoided_marks.on(on) == ""
-    assert Limits.model_validate({"avoidNodes": [own]}).avoided_marks.on(on) != ""
+    avoided = Limits.model_validate({"avoidNodes": [own]})
+    assert avoided.avoided_marks.on(on) != ""
+    assert avoided.leaving_marks.on(on) == ""
+    leaving = Limits.model_validate({"avoidNodes": [{**own, "leaving": True}]})
+    assert leaving.leaving_marks.on(on) != ""
 
 
 @pytest.mark.parametrize(
@@ -126,9 +228,17 @@ def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
     assert limits.leaving_marks.on(marked(*mark)) == limits.avoided_marks.on(marked(*mark)) == ""
 
 
-@pytest.mark.parametrize("written", [{}, {"taint": "a", "label": "b"}, {"condition": "A=Maybe"}])
-def test_a_mark_that_cannot_be_one_is_refused(written: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"taint|type"):
+@pytest.mark.parametrize(
+    "written",
+    [
+        {},
+        {"taint": "a", "label": "b"},
+        {"condition": "A=Maybe"},
+        {"taint": "a", "leaving": True, "ignore": True},
+    ],
+)
+def test_a_mark_that_cannot_be_one_is_refused(written: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"taint|type|leaving"):
         Limits.model_validate({"avoidNodes": [written]})
 
 

@@ -175,22 +175,6 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG011", label(names.REMOVAL_DISABLED)),
     ("ELG011", label(names.EVICTION_DISABLED)),
     ("ELG011", label(names.RESTRICT_SCALE_DOWN)),
-    ("ELG011", both(label("pinned", ""), lambda c: c.limit(optOutLabels=["pinned"]))),
-    ("ELG011", both(label("tier", "gold"), lambda c: c.limit(optOutLabels=["a/b", "tier=gold"]))),
-    (
-        "ELG011",
-        both(
-            change("top.metadata.labels", {"pinned": "yes"}),
-            lambda c: c.limit(optOutLabels=["pinned"]),
-        ),
-    ),
-    (
-        "ELG011",
-        both(
-            lambda c: setattr(namespace(c), "labels", {"pinned": "yes"}),
-            lambda c: c.limit(optOutLabels=["pinned"]),
-        ),
-    ),
     ("ELG012", lambda c: c.limit(minReplicas=4)),
     ("ELG024", change("top.status.readyReplicas", 2)),
     ("ELG024", change("top.status.readyReplicas", 0)),
@@ -276,8 +260,6 @@ ALLOWED: list[Change] = [
     annotate(names.EVICTABLE, "true"),
     label(names.REMOVAL_DISABLED, "false"),
     label(names.RESTRICT_SCALE_DOWN, "False"),
-    both(label("pinned", "false"), lambda c: c.limit(optOutLabels=["pinned"])),
-    both(label("tier", "silver"), lambda c: c.limit(optOutLabels=["tier=gold"])),
     job(**failure_policy("Ignore")),
     both(lambda c: c.limit(jobs="Allow"), lambda c: c.own("Job")),
     lambda c: c.own("StatefulSet"),
@@ -346,8 +328,8 @@ def test_an_owner_that_cannot_make_pods_is_refused() -> None:
 def test_a_node_that_would_evict_the_replacement_is_not_counted_on() -> None:
     case = settled(lambda c: c.node.spec.__setattr__("taints", None))
     maintained = case.snapshot.nodes[3]
-    maintained.spec.taints = [Taint(key="maintenance", effect="NoExecute")]
-    brief = Toleration(key="maintenance", operator="Exists", tolerationSeconds=300)
+    maintained.spec.taints = [Taint(key="rack-7", effect="NoExecute")]
+    brief = Toleration(key="rack-7", operator="Exists", tolerationSeconds=300)
     for number, tolerations in enumerate([[brief], [Toleration(operator="Exists")], None]):
         case.snapshot.pods[number].spec.tolerations = tolerations
     asked = Eligibility(case.snapshot, case.limits, case.history)

@@ -59,7 +59,7 @@ def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     assert found['rescheduler_refused{reason="PAC002"}'] == plan.totals.refused["PAC002"]
     moves = 'rescheduler_moves_total{outcome="evicted",policy="zones"}'
     assert found[moves] == 0, "a dry run moves nothing"
-    telemetry.observe(run_cycle(parts(observe=lambda _: skewed(moved=2))))
+    telemetry.observe(run_cycle(parts(observe=lambda *_: skewed(moved=2))))
     found = lines(telemetry)
     assert found['rescheduler_policy_cost{kind="Spread",policy="zones",policy_mode="Enforce"}'] == 0
     assert found["rescheduler_score"] == 100
