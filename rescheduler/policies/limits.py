@@ -87,8 +87,8 @@ class Limits(MoveLimitFields):
     gainShare: float = Field(
         0.5,
         ge=0,
-        description="A move's share of all cost it can remove, divided by its share of all "
-        "disruption, must reach this; of a swap or chain the average of its moves counts.",
+        description="A move must be worth its restart: 0.5 accepts moves down to half the average "
+        "gain per disruption. Of a swap or chain the average of its moves counts.",
     )
     minPodAge: Duration = Field(timedelta(minutes=10), description="Younger pods are left alone.")
     minReadyTime: Duration = Field(timedelta(seconds=60), description="Ready at least this long.")
@@ -247,8 +247,8 @@ class Limits(MoveLimitFields):
         ge=1,
         le=MOST_PAIRS,
         description="Measured moves of a policy before `minMeasuredShare` counts; a third of them "
-        "after a demotion. Moves that share nodes are measured together and count as one trial, "
-        "of which it takes four, or as many as this says. The last so many are also judged by "
+        "after a demotion. Moves on the same nodes count as one, and at least four (or as many "
+        "as this says, if fewer) must be of different nodes. The last so many are also judged by "
         "themselves, so that earlier success does not hide that a policy has stopped helping.",
     )
 

@@ -41,19 +41,22 @@ class Window:
 
 
 CYCLE = Window(
-    "cycle", None, "in one cycle", "This plan and the moves of the last `cyclePeriod` reach"
+    "cycle",
+    None,
+    "in one cycle",
+    "Limit reached: moves in the last `cyclePeriod` and in this plan",
 )
 HOUR = Window(
     "hour",
     timedelta(hours=1),
     "in one hour, across cycles",
-    "The moves of the last hour have reached",
+    "Limit reached: moves in the last hour",
 )
 DAY = Window(
     "day",
     timedelta(hours=24),
     "in 24 hours, across cycles",
-    "The moves of the last 24 hours have reached",
+    "Limit reached: moves in the last 24 hours",
 )
 WINDOWS = (CYCLE, HOUR, DAY)
 """From the shortest to the longest."""
@@ -86,8 +89,8 @@ class MoveLimit:
         """The reason code in the catalogue."""
         return Reason(
             self.code,
-            f"{self.within.reached} `{self.field}`.",
-            f"A later cycle continues; or raise `{self.field}`.",
+            f"{self.within.reached} (`{self.field}`).",
+            f"A later cycle goes on; or raise `{self.field}`.",
             check=re.sub("[A-Z]", lambda letter: f" {letter[0].lower()}", self.field),
         )
 

@@ -170,7 +170,7 @@ class Evacuation(Protocol):
 
 @runtime_checkable
 class KeepsCharges(Protocol):
-    """A term of which a pod keeps its own charge while it runs, whatever comes free beside it."""
+    """A term whose charge for a pod does not change while the pod runs."""
 
     def charge(self, pod: int) -> float:
         """The pod's own charge where the snapshot has it, or the least that it can be."""
@@ -197,7 +197,7 @@ class Freeing(Protocol):
     """A term that frees whole nodes."""
 
     def leave(self, evacuation: Evacuation) -> None:
-        """Leave the nodes alone that would not be free in the end; called before the first move."""
+        """Ignore nodes that the plan could not empty; called before the first move."""
         ...
 
     def freed(self) -> BoolArray:

@@ -225,7 +225,7 @@ def _problem(reading: Reading) -> Problem | None:
     return Problem(
         "RDG003",
         f"{reading.name}: {reading.coverage:.0%} of the {reading.request.subject}s have a value, "
-        f"wanted are {reading.request.min_coverage:.0%}",
+        f"needed are {reading.request.min_coverage:.0%}",
     )
 
 

@@ -26,7 +26,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "recorded": "Whether it was made from a recorded snapshot.",
         "seed": "Seed of the search; the same seed gives the same plan.",
         "totals": "How much was evaluated.",
-        "score": "0 to 100, before and after; 100 where no policy finds fault, null where a policy "
+        "score": "0 to 100, before and after; 100: no policy has a complaint; null: a policy "
         "with a weight could not be evaluated.",
         "policies": "What each policy says of the placement.",
         "found": "What all policies find that can be counted; what two find is one.",
@@ -113,7 +113,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "kind": "Kind of the policy.",
         "mode": "Audit: evaluated and shown, never acted on.",
         "weight": "What one unit of its cost counts.",
-        "cost": "Unweighted cost; 1.0 is one pod placed as badly as the policy can charge.",
+        "cost": "Unweighted cost; 27.8 is about 28 pods in the worst place.",
         "scope": "How many pods or nodes it evaluates.",
         "subject": "Whether it evaluates pods or nodes.",
         "worst": "The highest cost that it could have here.",

@@ -150,11 +150,11 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
 
 
 def _steered(move: PlannedMove) -> str:
-    """`told to go to n3, n7 (Require by NAME), else n1 50 %, n2 50 %`; "" unsteered."""
+    """`steered to n3, n7 (Require by NAME), else n1 50 %, n2 50 %`; "" unsteered."""
     told = move.steered
     if told is None:
         return ""
-    where = f"told to go to {named(told.nodes)} ({told.strength} by {told.by})"
+    where = f"steered to {named(told.nodes)} ({told.strength} by {told.by})"
     if told.shunned:
         where = f"kept off {named(told.shunned)} ({told.by})"
     if not move.unsteered:

@@ -206,7 +206,7 @@ class View:
     @property
     def _score(self) -> Fact:
         before, after = self.plan.score.before, self.plan.score.after
-        detail = "of 100, where no policy finds fault"
+        detail = "of 100 (100: no policy has a complaint)"
         silent = [each.name for each in self.plan.policies if each.problem and each.weight > 0]
         if silent:
             more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
@@ -234,7 +234,7 @@ class View:
         return Fact(
             "Moves",
             f"{len(self.moves)}",
-            f"of {counted(total.candidates, 'candidate')}{only}; "
+            f"of {counted(total.candidates, 'pod')} that could move{only}; "
             f"{counted(total.pods, 'pod')} on {counted(total.nodes, 'node')}{self._returns}",
         )
 
@@ -245,7 +245,7 @@ class View:
             return ""
         most = max(row.returns for row in self.moves)
         if most < NEGLIGIBLE:
-            return "; none would come back"
+            return ""
         return f"; each at most {percent(most)} likely to come back"
 
     @property

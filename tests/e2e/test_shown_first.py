@@ -43,7 +43,7 @@ def test_a_selector_that_is_edited_evicts_nothing_until_people_let_it(
     assert {each["mode"] for each in report["moves"]} == {"Audit"}, "it shows what it would do"
     assert len(loop.evicted()) == moved
     (note,) = demotions(cluster)
-    assert note.startswith("SEL001 Policy zones counts as Audit in a run until")
+    assert note.startswith("SEL001 Policy zones was changed: seen at")
 
     done, planned = plan(program, loop.policies)
     assert done.code == 0

@@ -59,8 +59,8 @@ def demoting(policies: list[PolicyResult], at: datetime) -> list[PolicyResult]:
 def changed(at: datetime) -> SelectionResult:
     """What a policy selects that was edited ten minutes ago."""
     message = (
-        "Policy zone-spread counts as Audit in a run until 2026-11-21 14:52 UTC: it has changed; "
-        "it selects 431 pods and 60 nodes, known are 96 pods and 60 nodes (auditFirst is 1h)"
+        "Policy zone-spread was changed: seen at 13:52 UTC. It only reports until 2026-11-21 14:52 "
+        "UTC (auditFirst is 1h). It selects 431 pods and 60 nodes (96 pods and 60 nodes before)"
     )
     return SelectionResult(
         pods=431,

@@ -32,7 +32,7 @@ def flat(text: str) -> str:
 def test_a_steered_move_says_where_it_is_told_to_go_and_where_it_would_land_else(
     width: int,
 ) -> None:
-    text = "told to go to n7, n8, n9 and 1 more (Require by Webhook), else n1 75 %, n2 25 %"
+    text = "steered to n7, n8, n9 and 1 more (Require by Webhook), else n1 75 %, n2 25 %"
     assert text in flat(render_table(told(), width=width, color=False))
     assert text in flat(render_page(told()))
 

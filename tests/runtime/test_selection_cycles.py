@@ -85,7 +85,7 @@ def test_a_policy_that_was_edited_is_shown_first_and_says_so(stage: Stage) -> No
     assert [each.code for each in runs.warned] == ["SEL001"]
     found = selection(outcome)
     assert found.problem == runs.warned[0]
-    assert "it has changed" in found.problem.message
+    assert " was changed: seen at " in found.problem.message
     assert "until 2026-11-21 13:05 UTC" in found.problem.message
     assert found.demotedUntil == START + timedelta(minutes=65)
     assert plan_in(outcome).policies[0].document["spec"]["mode"] == "Enforce"
@@ -120,8 +120,8 @@ def test_a_policy_that_is_new_beside_others_is_shown_first(stage: Stage) -> None
     problem = selection(outcome, "fresh").problem
     assert problem is not None
     assert problem.code == "SEL001"
-    assert "it is new" in problem.message
-    assert "known are" not in problem.message
+    assert " is new: seen at " in problem.message
+    assert "before" not in problem.message
     assert selection(outcome).problem is None
 
 

@@ -47,8 +47,8 @@ def _alike(one: Landing, other: Landing) -> bool:
 class Chooser:
     """Chooses the destinations of replacements on one working copy.
 
-    planned: pod to the nodes that a plan has chosen for it, None: to leave it unsteered. Of these
-    the ones that still are acceptable are kept; where too few are, it is chosen anew.
+    planned: pod to the nodes that a plan has chosen for it; None: do not steer. Nodes that are
+    still acceptable are kept; if too few are left, new ones are chosen.
     proposed: pod to the node that comes first where it is acceptable, before better ones. astray:
     pods and nodes proposed for them where they fit, and would not land.
     """

@@ -56,7 +56,7 @@ class WorkingCopy:
 
     unroomed: gangs to why our own limits never let room be made for them.
     version: a number of its state; no two states have the same.
-    told: (nodes,) how many replacements of this plan are told that they may go to each node.
+    told: (nodes,) replacements of this plan that are steered to each node.
     """
 
     def __init__(  # noqa: PLR0913 - what a plan hangs on

@@ -74,7 +74,7 @@ class Fates:
         told = ", ".join(nodes[each].metadata.name for each in choice.nodes[:3].tolist())
         more = f" and {len(choice.nodes) - 3} more" if len(choice.nodes) > 3 else ""
         otherwise = describe(self._copy.snapshot, choice.unsteered)
-        return f"; told to go to {told}{more} ({choice.strength} by {choice.by}), else {otherwise}"
+        return f"; steered to {told}{more} ({choice.strength} by {choice.by}), else {otherwise}"
 
     def _no_candidate(self, pod: int) -> Verdict:
         refusal = self._copy.eligibility.refusal(pod)

@@ -6,10 +6,10 @@ from rescheduler.model.cluster.readings import BoolArray, IntArray
 
 
 class Allotted:
-    """Of each share no more pods are away from home than it allows.
+    """Lets no more pods of one budget be away from home than the budget allows.
 
-    share: (pods,) whose each pod spends, by number. left: (k,) how many more may go than are away
-    already. home, where: (pods,) nodes.
+    share: (pods,) index of the budget each pod spends. left: (k,) how many more may go than are
+    away already. home, where: (pods,) nodes.
     """
 
     def __init__(self, share: IntArray, left: IntArray, home: IntArray, where: IntArray) -> None:

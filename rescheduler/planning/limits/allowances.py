@@ -60,7 +60,7 @@ class Allowances:
     """What the Limits allow, in moves.
 
     A percentage is of the pods that run: on a node, Running, not being deleted, and with an owner
-    that replaces them elsewhere. What may not count makes it smaller, and never greater.
+    that replaces them elsewhere. If unsure whether a pod counts, it does not.
     """
 
     def __init__(self, snapshot: Snapshot, limits: Limits) -> None:

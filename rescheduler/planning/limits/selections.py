@@ -109,16 +109,16 @@ def demotion(record: SelectionRecord, found: Selection, limits: Limits) -> Probl
         return None
     until = f"{trial.since + limits.auditFirst:%Y-%m-%d %H:%M} UTC"
     grown = trial.meaning == record.meaning
-    why = "selects far more than it was known to" if grown else "has changed"
-    known = f", known are {_amounts(record.known)}"
+    why = "selects far more than before" if grown else "was changed"
+    before = f" ({_amounts(record.known)} before"
     if not record.meaning:
-        why, known = "is new", ""
-    most = f", and up to {GROWTH} times as many would be usual" if grown else ""
+        why, before = "is new", ""
+    most = f"; up to {GROWTH} times as many would be usual" if grown else ""
     return Problem(
         code="SEL002" if grown else "SEL001",
-        message=f"Policy {record.policy} counts as Audit in a run until {until}: it {why}; "
-        f"it selects {_amounts(found)}{known}{most} (auditFirst is "
-        f"{duration_text(limits.auditFirst)})",
+        message=f"Policy {record.policy} {why}: seen at {trial.since:%H:%M} UTC. It only reports "
+        f"until {until} (auditFirst is {duration_text(limits.auditFirst)}). It selects "
+        f"{_amounts(found)}{before}{most}{')' if before else ''}",
     )
 
 

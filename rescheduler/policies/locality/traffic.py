@@ -40,7 +40,7 @@ def measured_traffic(
     if reading.coverage < request.min_coverage:
         return Problem(
             "RDG003",
-            f"{reading.coverage:.0%} of the pairs have a value, wanted are "
+            f"{reading.coverage:.0%} of the pairs have a value; needed are "
             f"{request.min_coverage:.0%}",
         )
     to_domains = request.columns[5:] == ("Domain",)

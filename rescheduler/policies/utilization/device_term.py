@@ -11,9 +11,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted, named
+from rescheduler.model.wording import named
 from rescheduler.policies.shared.loads.average_pod import average_part
-from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not
+from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not, too_many
 from rescheduler.policies.utilization.device_target import DeviceTarget
 from rescheduler.policies.utilization.shared_gpus import SharedGpus
 
@@ -216,7 +216,7 @@ class DeviceTerm:
                 code=code,
                 subject=f"node {self._names[node]}",
                 cost=float(costs[device]),
-                message=self._sentence(device, float(costs[device])),
+                message=self._sentence(device),
                 pods=tuple(sorted(pods & candidates)),
                 aspect=self._called(device),
                 thing=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
@@ -372,7 +372,7 @@ class DeviceTerm:
         amounts, _ = self._layout(node, adding, without)
         return float(self._costs(amounts, self._devices[node]).sum())
 
-    def _sentence(self, device: int, cost: float) -> str:
+    def _sentence(self, device: int) -> str:
         gpus, target, node = self._gpus, self._target, int(self._gpus.node[device])
         if not gpus.known[device]:
             return f"{gpus.reading} of its shared GPUs is not known, and load would be moved here"
@@ -386,14 +386,14 @@ class DeviceTerm:
             begun = self._begun.get(device)
             hot = hot_or_not(target.high[node], begun, hot=bool(self._hot[device]))
         many = int(self._count[device])
-        text = (
-            f"{gpus.reading} of {called} is {load:.1%}, target {target.low[node]:.0%}{hot}: about "
-            f"{cost:.2g} average pods too many; {counted(many, 'pod')} "
-            f"{agreed(many, 'has', 'have')} it"
-        )
-        if many > 1 and not gpus.told[device]:
-            part = "a part in proportion to its claim" if gpus.claimed[device] else "an equal part"
-            text += f", each counted with {part}, as no reading tells them apart"
+        low = target.low[node]
+        text = f"{gpus.reading} of {called} is {load:.1%}, target {low:.0%}{hot}"
+        if many == 1:
+            return f"{text}; one pod has it"
+        text += too_many(load - low, load, many, "the", "that share it")
+        if not gpus.told[device]:
+            part = "in proportion to their claims" if gpus.claimed[device] else "in equal parts"
+            text += f"; its load is counted for them {part}, as no metric tells them apart"
         return text
 
     def _listed(self, nodes: BoolArray) -> str:

@@ -148,7 +148,7 @@ class Telemetry:
         )
         self.gain_measured = Counter(
             "rescheduler_measured_gain",
-            "Weighted gain that settled moves have brought, of those that brought any.",
+            "Weighted gain measured so far, over all moves that helped.",
             ["policy"],
             registry=registry,
         )

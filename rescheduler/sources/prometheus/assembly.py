@@ -198,7 +198,7 @@ class Assembly:
         codes = Counter(problems.codes.get(int(each), "RDG003") for each in absent)
         code = max(codes, key=lambda each: (codes[each], each))
         why = "; ".join(problems.notes())
-        return Problem(code, f"{have}, wanted are {self._request.min_coverage:.0%}. {why}".strip())
+        return Problem(code, f"{have}; needed are {self._request.min_coverage:.0%}. {why}".strip())
 
 
 def _sections(definitions: tuple[OwnReading, ...], context: Context) -> list[Section]:

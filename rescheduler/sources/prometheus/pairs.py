@@ -142,7 +142,7 @@ def _reading(
         problem = Problem("RDG009", f"{text}. {'; '.join(notes)}".strip())
     elif problem is None and (share := float((~np.isnan(values)).mean())) < request.min_coverage:
         code = next((c for c in ("RDG004", "RDG006") if any(n.startswith(c) for n in notes)), "")
-        text = f"{share:.0%} of {len(pairs)} pairs have a value, wanted are"
+        text = f"{share:.0%} of {len(pairs)} pairs have a value; needed are"
         said = f"{text} {request.min_coverage:.0%}. {'; '.join(notes)}".strip()
         problem = Problem(code or "RDG003", said)
     return Reading(

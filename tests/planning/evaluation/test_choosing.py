@@ -312,7 +312,7 @@ def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -
     copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
     verdict = Fates(copy).of(world.snapshot.pod_index[move.pod.uid])
     told = ", ".join(move.steered.nodes[:3])
-    assert f"told to go to {told} and 1 more (Require by AdmissionPolicy)" in verdict.message
+    assert f"steered to {told} and 1 more (Require by AdmissionPolicy)" in verdict.message
     assert "else expected on n" in verdict.message
 
 

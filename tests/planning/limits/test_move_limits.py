@@ -300,6 +300,6 @@ def test_windows_grow_and_rows_with_one_scope_are_compared() -> None:
     row = MoveLimit(PerNodeLabel("rack"), DAY, "PAC903", "movesPerRackAndDay")
     assert row != MoveLimit(PerNodeLabel("zone"), DAY, "PAC903", "movesPerRackAndDay")
     assert row.reason.sentence == (
-        "The moves of the last 24 hours have reached `movesPerRackAndDay`."
+        "Limit reached: moves in the last 24 hours (`movesPerRackAndDay`)."
     )
     assert HOUR != DAY

@@ -189,7 +189,7 @@ def test_explain_names_it(more: type[Limits]) -> None:
     assert (results["PAC004"], results[RACK], results[TEAM]) == ("passed", "failed", "not asked")
     text = " ".join(render_explanation(explained, width=200, color=False).split())
     assert "PAC901 moves per rack and hour: nodes with rack=a: 1 move since" in text
-    assert "A later cycle continues; or raise `movesPerRackAndHour`." in text
+    assert "A later cycle goes on; or raise `movesPerRackAndHour`." in text
     assert "PAC902 moves per team" in text
 
 
@@ -205,7 +205,6 @@ def test_schema_and_documentation_have_it(more: type[Limits]) -> None:
     assert (
         f"| `movesPerRackAndHour` | whole number from 0 or percentage | `1000` | {text} |" in page
     )
-    assert "- `PAC901` The moves of the last hour have reached `movesPerRackAndHour`." in page
-    assert "- `PAC902` This plan and the moves of the last `cyclePeriod` reach `movesPerTeam`." in (
-        page
-    )
+    assert "- `PAC901` Limit reached: moves in the last hour (`movesPerRackAndHour`)." in page
+    reached = "Limit reached: moves in the last `cyclePeriod` and in this plan"
+    assert f"- `PAC902` {reached} (`movesPerTeam`)." in page

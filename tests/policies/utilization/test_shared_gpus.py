@@ -25,8 +25,8 @@ def test_one_hot_gpu_of_eight_is_found_and_named() -> None:
     assert n1.code == "UTL003"
     assert n1.subject == "node n1"
     assert n1.message == (
-        "node.gpu of GPU 1 (GPU-1) is 90.0%, target 70% (hot above 80%): about 0.5 average pods "
-        "too many; 2 pods have it"
+        "node.gpu of GPU 1 (GPU-1) is 90.0%, target 70% (hot above 80%): about 1 of the 2 pods "
+        "that share it should leave"
     )
     assert n1.pods == (0, 1)
     assert n3.message.startswith("node.gpu of GPU 1 (GPU-d) is 75.0%")
@@ -40,7 +40,7 @@ def test_equal_parts_are_said_to_be_so() -> None:
     bound = term(fleet(loads))
     (hot,) = (each for each in bound.findings() if each.subject == "node n1")
     assert hot.message.endswith(
-        "2 pods have it, each counted with an equal part, as no reading tells them apart"
+        "its load is counted for them in equal parts, as no metric tells them apart"
     )
     assert bound.usage(0) == {"pod.gpu": pytest.approx(0.45)}
 
@@ -294,7 +294,7 @@ def test_claims_on_one_device_share_it() -> None:
     before = claimed({}, {}, {})
     (hot,) = term(before).findings()
     assert (hot.code, hot.pods) == ("UTL003", (0, 1))
-    assert "an equal part" in hot.message
+    assert "in equal parts" in hot.message
     assert parts_of(before) == [0.45, 0.45]
 
 
@@ -304,7 +304,7 @@ def test_load_goes_by_what_claims_consume_of_a_device() -> None:
     assert parts_of(memory) == [0.3, 0.6]
     (hot,) = term(memory).findings()
     assert hot.pods == (0, 1)
-    assert "a part in proportion to its claim, as no reading tells them apart" in hot.message
+    assert "in proportion to their claims, as no metric tells them apart" in hot.message
     sizes = {"memory": "80Gi", "cores": "100"}
     mixed = claimed(sizes, {"memory": "8Gi", "cores": "60"}, {"memory": "24Gi", "cores": "0"})
     assert parts_of(mixed) == [0.6, 0.3]

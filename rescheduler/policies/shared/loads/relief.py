@@ -1,5 +1,6 @@
-"""What was hot, is not any more, and is relieved further: to `low`."""
+"""What was hot and is relieved further, to `low`; and what a finding says of it."""
 
+import math
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -28,3 +29,18 @@ def heat_with_relief(
     answer = heat.copy()
     answer[:, begun] = past[:, begun] > low[begun]
     return answer
+
+
+def too_many(above: float, load: float, pods: int, whose: str, which: str = "") -> str:
+    """How many pods should leave, `: about 4 of its 8 pods should leave`; "" without pods.
+
+    above: the load above the target. load: what the pods cause together, in the same unit; each
+    counts as an average one. whose, which: before and after `pods`.
+    """
+    if not pods or not (above > 0 and load > 0):
+        return ""
+    if pods == 1:
+        return f": {whose} only pod should leave"
+    leaving = min(pods, math.ceil(above / (load / pods) - 1e-6))
+    named = f"{whose} {pods} pods {which}".strip()
+    return f": about {leaving} of {named} should leave"

@@ -14,7 +14,7 @@ from rescheduler.model.wording import named
 from rescheduler.policies.shared.hinges import Hinges
 from rescheduler.policies.shared.loads.average_pod import average_pods
 from rescheduler.policies.shared.loads.estimate import hinges_of, room_of
-from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not
+from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not, too_many
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.of_nodes import OfNodes
 from rescheduler.policies.terms import JointBound
@@ -353,10 +353,15 @@ class UtilizationTerm:
                 resource_target.high[node], self._begun.get((row, node)), hot=self._hot[row, node]
             )
         return (
-            f"{resource_target.load.name} is {load:.1%}, target {limit:.0%}{hot}: "
-            f"about {self._excess(self._amounts[:, node], self._limits[:, :, node])[row]:.2g} "
-            f"average pods too many"
+            f"{resource_target.load.name} is {load:.1%}, target {limit:.0%}{hot}"
+            f"{self._too_many(row, node)}"
         )
+
+    def _too_many(self, row: int, node: int) -> str:
+        """How many of the node's pods would have to leave until it is at its target."""
+        uses = self._used[row, (self._node == node) & (self._used[row] > 0)]
+        above = self._amounts[row, node] - self._limits[0, row, node]
+        return too_many(above, uses.sum(), len(uses), "its")
 
     def _leaving(self, pods: IntArray) -> FloatArray:
         """(resource targets, k) what each pod frees when it leaves the node where it is now."""
