@@ -56,7 +56,7 @@ def test_what_ends_a_run_is_looked_at_before_every_request() -> None:
     assert all(gate.halts for gate in gates_at("any time", "move"))
 
 
-def test_what_is_looked_at_for_all_evictions_ends_the_run_and_is_for_all_of_them() -> None:
+def test_what_holds_all_evictions_ends_the_run() -> None:
     """Nobody asks these about one move, so a refusal that did not end the run would be lost."""
     for gate in GATES:
         if gate.moment in ("any time", "run", "batch", "next"):

@@ -87,7 +87,7 @@ def test_the_time_for_which_it_must_stay_ready_begins_anew_after_a_break(
     assert second > first
 
 
-def test_where_the_pods_cannot_be_read_until_the_time_is_up_that_is_an_error(stage: Stage) -> None:
+def test_pods_that_cannot_be_read_in_time_are_an_error(stage: Stage) -> None:
     def fail(*_: str) -> list[Pod]:
         raise SourceError("no answer")
 

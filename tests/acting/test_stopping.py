@@ -244,7 +244,7 @@ def test_a_gang_that_takes_too_long_to_read_is_left_alone_by_itself(stage: Stage
     assert not any(past.charged for past in history(stage))
 
 
-def test_many_workloads_may_be_listed_slowly_and_only_its_own_is_read_again(stage: Stage) -> None:
+def test_of_many_workloads_only_its_own_is_read_again(stage: Stage) -> None:
     """Kueue keeps those that have finished; it is what follows the intents that must be new."""
     moves = gang(stage)
     process = Process(stage, "a", limits=ROOM)
@@ -273,7 +273,7 @@ def test_intents_are_withdrawn_where_its_pods_cannot_be_read(stage: Stage) -> No
     assert {past.state for past in history(stage)} == {"refused"}
 
 
-def test_a_workload_that_changes_between_its_reading_and_the_request_is_left_alone(
+def test_a_workload_that_changes_before_the_request_is_left_alone(
     stage: Stage,
 ) -> None:
     moves = gang(stage)

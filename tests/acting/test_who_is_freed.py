@@ -253,7 +253,7 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
     ], "its intent is kept until it is known"
 
 
-def test_one_that_the_scheduler_has_tried_again_since_it_was_listed_is_freed(stage: Stage) -> None:
+def test_a_pod_that_was_tried_again_since_it_was_listed_is_released(stage: Stage) -> None:
     """It is meant as it was read last: that it was listed in an earlier version is no matter."""
     process = Process(stage, "a")
     reads: list[str] = []

@@ -124,7 +124,7 @@ def test_one_that_cannot_be_decoded_is_an_error(server: FakeServer) -> None:
 
 
 @pytest.mark.parametrize(("status", "sure"), [(404, True), (403, False), (500, False)])
-def test_a_kind_that_is_not_served_is_told_from_an_api_server_that_does_not_answer(
+def test_a_kind_that_is_not_served_is_no_api_server_without_an_answer(
     server: FakeServer, status: int, sure: bool
 ) -> None:
     server.faults.append(Fault("GET", "/workloads", status))

@@ -97,7 +97,7 @@ def test_a_released_lock_is_free_at_once() -> None:
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_a_lock_that_nobody_holds_and_nobody_can_write_is_a_fault_and_said_soon(
+def test_a_free_lock_that_nobody_can_write_is_a_fault(
     there: bool,
 ) -> None:
     """409 for ever, as from a server that restored its store: it is no other instance's doing."""
@@ -162,7 +162,7 @@ def test_a_deployment_that_is_asked_to_stop_waits_no_longer() -> None:
         b.lease.acquire(forever=True)
 
 
-def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the_lock() -> None:
+def test_a_paused_holder_stops_before_anybody_can_take_the_lock() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -177,7 +177,7 @@ def test_a_paused_holder_knows_that_its_time_is_over_before_anybody_can_take_the
     assert spec(stage)["holderIdentity"] == "b"
 
 
-def test_a_paused_holder_does_not_take_back_a_lock_that_another_one_had_meanwhile() -> None:
+def test_a_paused_holder_takes_back_no_lock_that_another_one_had() -> None:
     stage = Stage()
     a, b = Process(stage, "a"), Process(stage, "b")
     a.lease.acquire()
@@ -189,7 +189,7 @@ def test_a_paused_holder_does_not_take_back_a_lock_that_another_one_had_meanwhil
     assert "holderIdentity" not in spec(stage)
 
 
-def test_the_lock_counts_from_before_the_request_since_the_server_stamps_it_after() -> None:
+def test_the_lock_counts_from_before_its_request() -> None:
     stage = Stage()
     a = Process(stage, "a")
 

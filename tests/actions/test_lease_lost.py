@@ -56,7 +56,7 @@ def test_a_lock_that_another_one_had_is_not_renewed() -> None:
     assert a.lease.held, "it is acquired anew"
 
 
-def test_a_lease_that_was_deleted_is_not_made_anew_once_the_lock_has_expired() -> None:
+def test_a_deleted_lease_is_not_made_again_once_the_lock_has_expired() -> None:
     stage = Stage()
     a = begun(stage)
     stands_still(a, lambda: stage.world.objects.pop(LEASE))

@@ -52,7 +52,7 @@ def test_a_state_that_does_not_follow_from_the_noted_one_is_not_believed() -> No
         taken_over(stage, "f").ledger.open()
 
 
-def test_states_that_follow_from_the_noted_one_are_believed_however_many_notes_failed() -> None:
+def test_states_after_the_noted_one_are_believed_where_notes_failed() -> None:
     stage = Stage()
     a = begun(stage)
     a.ledger.write(History([past("u1")]))
@@ -63,7 +63,7 @@ def test_states_that_follow_from_the_noted_one_are_believed_however_many_notes_f
 
 
 @pytest.mark.parametrize("opens", [True, False])
-def test_a_state_follows_from_one_whose_note_may_be_there_without_an_answer(opens: bool) -> None:
+def test_a_state_follows_from_one_whose_note_had_no_answer(opens: bool) -> None:
     stage = Stage()
     begun(stage).lease.release()
     b = taken_over(stage)

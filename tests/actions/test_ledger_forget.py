@@ -80,7 +80,7 @@ def test_a_request_to_forget_does_not_wait_for_a_later_damage() -> None:
         taken_over(stage).ledger.open()
 
 
-def test_a_reset_is_obeyed_once_though_another_one_comes_before_it_is_taken_out() -> None:
+def test_a_reset_is_obeyed_once_though_another_one_follows_soon() -> None:
     """A later loss must not be forgiven by what was asked for an earlier one."""
     stage = Stage()
     a = begun(stage)

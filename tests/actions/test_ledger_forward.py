@@ -96,7 +96,7 @@ def test_manifests_that_were_applied_again_empty_are_noticed() -> None:
         taken_over(stage).ledger.open()
 
 
-def test_a_state_that_is_restored_while_it_is_ours_ends_the_lease_transition() -> None:
+def test_a_state_restored_while_it_is_ours_ends_the_lease_transition() -> None:
     stage = Stage()
     a = begun(stage)
     older = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))
@@ -109,7 +109,7 @@ def test_a_state_that_is_restored_while_it_is_ours_ends_the_lease_transition() -
 
 
 @pytest.mark.parametrize("lost", ["older", "gone", "damaged", "no lease", "newer"])
-def test_a_person_forgets_the_budgets_on_purpose_where_they_cannot_be_believed(lost: str) -> None:
+def test_a_person_may_forget_budgets_that_cannot_be_believed(lost: str) -> None:
     stage = Stage()
     a = begun(stage)
     older = msgspec.json.decode(msgspec.json.encode(stage.world.objects[KEY]))

@@ -268,7 +268,7 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
     )
 
 
-def test_what_broke_off_runs_is_kept_as_long_as_it_counts_and_bounded_in_number() -> None:
+def test_what_broke_off_runs_is_kept_while_it_counts_and_bounded() -> None:
     moves = [aged(i / 10, state="refused", brokeOff=True, known=["s"]) for i in range(500)]
     refused = [aged(i / 10 + 0.05, state="refused") for i in range(500)]
     kept = pruned(History([*moves, *refused]), START, 2 * DAY).moves

@@ -125,7 +125,7 @@ def test_f16_a_partial_answer_is_no_answer() -> None:
 
 @virtual
 @pytest.mark.parametrize("silent", range(6))
-def test_f17_a_node_without_metrics_is_neither_idle_nor_does_it_stop_everything(
+def test_f17_a_node_without_metrics_is_not_idle_and_stops_only_itself(
     silent: int,
 ) -> None:
     """Of ten nodes one may be missing; more than that, and nothing is known well enough."""

@@ -41,7 +41,7 @@ def test_runs_leave_a_trail_that_history_reads(here: Path, trail: str) -> None:
     assert Path("h.html").read_text().startswith("<!doctype html>")
 
 
-def test_a_trail_on_standard_output_is_read_back_from_a_log_with_other_lines(here: Path) -> None:
+def test_a_trail_on_standard_output_is_read_from_a_mixed_log(here: Path) -> None:
     logged = call(*RUN, "--audit-trail", "-")
     assert logged.exit_code == 0
     assert "Spread" in logged.stdout

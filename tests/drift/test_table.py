@@ -85,7 +85,7 @@ def test_changes_that_were_not_looked_at_are_named_and_fail(
     assert "v1.38.0: 3 of 4 imitated functions are not as in v1.37.0; 3 of these" in said
 
 
-def test_changes_that_were_looked_at_are_named_and_pass_until_they_change_again(
+def test_reviewed_changes_pass_until_they_change_again(
     recorded: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record("v1.38.0-beta.0", {"kubernetes/pkg/a": NEW})

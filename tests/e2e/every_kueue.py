@@ -253,7 +253,7 @@ def allowed(cluster: Cluster) -> int:
     return int(found.get("status", {}).get("disruptionsAllowed", -1))
 
 
-def test_a_workload_that_is_deleted_while_kueue_is_down_is_stopped_by_it_later(
+def test_a_workload_deleted_while_kueue_is_down_is_stopped_later(
     cluster: Cluster, running: Process
 ) -> None:
     """The finalizer holds it, so that nothing is lost whoever is killed."""

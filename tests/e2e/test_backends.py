@@ -33,7 +33,7 @@ def engines(metrics: Metrics, tmp_path: Path) -> Iterator[tuple[Prometheus, Than
         newest.stop()
 
 
-def test_prometheus_2_and_3_and_thanos_give_the_same_plan_and_no_half_of_one(
+def test_prometheus_2_and_3_and_thanos_give_the_same_whole_plan(
     cluster: Cluster, metrics: Metrics, engines: Any, actor: Program, tmp_path: Path
 ) -> None:
     newest, thanos = engines

@@ -81,7 +81,7 @@ def about_everybody(kind: str, **labels: str) -> dict[str, Any]:
     return {kind: {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
 
 
-def test_what_a_tenant_writes_neither_ends_a_cycle_nor_moves_the_pods_of_others(
+def test_what_a_tenant_writes_ends_no_cycle_and_moves_only_its_pods(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(4, cpu=16, zones=["a", "b"]))

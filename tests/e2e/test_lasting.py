@@ -41,7 +41,7 @@ def stored(cluster: Cluster) -> str:
     return str((made.get("binaryData") or {}).get("finding_history", ""))
 
 
-def test_a_skew_is_repaired_by_the_first_process_that_knows_it_to_have_lasted(
+def test_a_skew_is_repaired_by_the_first_process_that_saw_it_last(
     cluster: Cluster, binary: Path, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(4, cpu=16, memory="64Gi", zones=["a", "b"]))

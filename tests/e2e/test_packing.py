@@ -76,7 +76,7 @@ def test_an_overflow_pool_is_freed_when_the_main_pool_has_room_again(
     only_evictions_and_own_state(records)
 
 
-def test_a_freed_node_has_brought_what_was_promised_unless_it_is_filled_again(
+def test_an_emptied_node_gained_what_was_promised_unless_refilled(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     """One is removed, as an autoscaler does it, one gets another pod, and one stays empty."""

@@ -167,7 +167,7 @@ def no_eviction_in(namespace: str) -> dict[str, Any]:
     }
 
 
-def test_a_workload_whose_evictions_answer_500_does_not_stand_before_all_others_for_ever(
+def test_a_workload_whose_evictions_answer_500_holds_up_no_others(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     """It ends the run, as an API server in trouble does, and then rests."""

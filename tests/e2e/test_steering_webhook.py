@@ -159,7 +159,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     webhook.stop()
 
 
-def test_a_webhook_that_is_down_or_slow_or_not_to_be_trusted_holds_up_no_pod(
+def test_a_webhook_that_is_down_slow_or_untrusted_holds_up_no_pod(
     cluster: Cluster, webhook: Webhook
 ) -> None:
     webhook.start()
@@ -186,7 +186,7 @@ def test_a_webhook_that_is_down_or_slow_or_not_to_be_trusted_holds_up_no_pod(
     assert made_within(cluster, "untrusted") < 0.5
 
 
-def test_its_own_certificate_is_kept_in_the_cluster_and_told_to_the_api_server(
+def test_its_certificate_is_in_the_cluster_and_known_to_the_api_server(
     cluster: Cluster, webhook: Webhook, tmp_path: Path
 ) -> None:
     apply_manifests(cluster.api, [FOLDER / "configuration.yaml"])

@@ -234,7 +234,7 @@ def scene(
         between.stop()
 
 
-def test_a_lost_eviction_is_found_out_by_a_list_where_its_pod_alone_may_not_be_read(
+def test_a_lost_eviction_is_settled_by_a_list_of_pods(
     scene: Scene,
 ) -> None:
     done, planned = plan(scene.program, scene.team)
@@ -273,7 +273,7 @@ def test_a_lost_eviction_is_found_out_by_a_list_where_its_pod_alone_may_not_be_r
     assert scene.history()["readySeconds"] is not None
 
 
-def test_a_lost_request_is_found_out_by_a_list_of_all_pods_of_the_controller(
+def test_a_lost_request_is_settled_by_a_list_of_the_controllers_pods(
     scene: Scene,
 ) -> None:
     """What names the pod is refused, a list by the field metadata.name too."""
@@ -288,7 +288,7 @@ def test_a_lost_request_is_found_out_by_a_list_of_all_pods_of_the_controller(
     assert "cannot be read" not in scene.logs[-1]
 
 
-def test_an_eviction_that_nobody_can_see_stays_charged_until_its_pod_may_be_read(
+def test_an_eviction_stays_charged_until_its_pod_may_be_read(
     scene: Scene,
 ) -> None:
     pod = f"{TEAM}/{scene.unanswered(lost, GET, LIST)}"
@@ -335,7 +335,7 @@ def test_an_eviction_that_nobody_can_see_stays_charged_until_its_pod_may_be_read
     assert [each.name for each in scene.evictions()] == [pod], "and evicted once"
 
 
-def test_pods_of_a_namespace_that_may_not_be_listed_hold_the_run_and_charge_nothing(
+def test_pods_that_may_not_be_listed_hold_the_run_and_charge_nothing(
     scene: Scene,
 ) -> None:
     """Nobody can see what becomes of moves there; what is missing is named."""

@@ -142,7 +142,7 @@ def test_a_class_serves_what_it_names_and_what_is_called_after_it() -> None:
     assert served_by_class(asking(**{"example.com/other": "1"}), named) == ""
 
 
-def test_the_scheduler_model_knows_that_a_class_serves_what_is_called_after_it() -> None:
+def test_the_model_knows_the_resource_that_a_class_is_named_after() -> None:
     implicit = "deviceclass.resource.kubernetes.io/big"
     by = controller("ReplicaSet", "o")
     made = pod("p", "a", owner=by, requests={implicit: "1"})

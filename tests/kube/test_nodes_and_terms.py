@@ -67,7 +67,7 @@ def spreading(name: str, on: str, version: str) -> Pod:
     return made
 
 
-def test_a_label_key_and_a_selector_that_contradict_each_other_select_nobody() -> None:
+def test_a_label_key_that_contradicts_its_selector_selects_nobody() -> None:
     nodes = [node("a", labels={"zone": "a"}), node("b", labels={"zone": "b"})]
     made = snapshot(nodes, [spreading("p", "a", "1"), spreading("q", "a", "1")])
     assert SchedulerModel(made).feasible(0).tolist() == [False, True]

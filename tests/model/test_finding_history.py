@@ -120,7 +120,7 @@ def test_it_is_the_time_of_the_first_of_the_cycles_that_all_found_it(
 
 
 @given(HISTORY)
-def test_to_run_more_often_never_makes_a_finding_younger_and_a_pause_never_older(
+def test_runs_make_no_finding_younger_and_pauses_none_older(
     observations: list[tuple[int, frozenset[int]]],
 ) -> None:
     """Monotone in time: what is known in a cycle is known at the next, or is gone."""

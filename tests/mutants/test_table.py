@@ -24,7 +24,7 @@ def test_no_two_of_them_make_the_same_change() -> None:
     assert [ids for ids in changed.values() if len(ids) > 1] == []
 
 
-def test_the_list_names_a_test_that_is_there_for_every_fault_and_for_no_other() -> None:
+def test_the_list_names_an_existing_test_for_each_fault_alone() -> None:
     listed = killers()
     assert set(listed) == {fault.id for fault in EVERY}
     for fault, test in listed.items():

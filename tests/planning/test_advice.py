@@ -16,7 +16,7 @@ CROWDED = """
 """
 
 
-def test_the_emptiest_zone_is_best_and_others_than_the_policies_are_not_told_of() -> None:
+def test_the_emptiest_zone_is_best_and_other_zones_are_not_named() -> None:
     before = picture(CROWDED, policies=[EVEN])
     found = advise(before, [EVEN])
     web = next(each for each in before.pods if "web" in each.metadata.name)

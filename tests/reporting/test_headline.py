@@ -129,9 +129,7 @@ WELL: Became = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
          "Moved 1 of 2 pods, evicted 1 more that has no Ready replacement on another node."),
     ],
 )  # fmt: skip
-def test_an_outcome_says_what_was_done_and_apart_from_it_what_is_only_predicted(
-    second: Any, told: str
-) -> None:
+def test_an_outcome_keeps_what_was_done_apart_from_predictions(second: Any, told: str) -> None:
     assert headline(outcome(WELL, second)) == told
 
 

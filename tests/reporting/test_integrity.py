@@ -257,7 +257,7 @@ def test_whatever_is_edited_the_file_is_refused_and_the_part_named(
         assert all("\n  Maybe " in each for each in refused)
 
 
-def test_the_digest_covers_all_that_decides_even_where_the_checksums_are_made_anew() -> None:
+def test_the_digest_covers_all_that_decides_despite_new_checksums() -> None:
     document = document_of(rich())
     missed, refused = set(), set()
     for path in leaves(document):

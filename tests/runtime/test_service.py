@@ -309,7 +309,7 @@ def test_the_lock_is_not_asked_for_in_audit(stop: Stop) -> None:
     assert running.run() == 0
 
 
-def test_acting_that_broke_off_has_failed_also_where_a_policy_is_not_evaluated() -> None:
+def test_acting_that_broke_off_failed_beside_an_unevaluated_policy() -> None:
     made = run_cycle(parts(lambda: policy_set([spread(), hot()])))
     assert isinstance(made, Plan)
     why = Problem(code="ACT016", message="the API server answered 500 to every eviction")

@@ -93,7 +93,7 @@ def test_what_is_missing_is_told_with_what_to_apply(
     assert "Apply the component of deploy/" in message
 
 
-def test_a_declared_weight_that_is_not_predicted_with_is_told_as_in_enforce(
+def test_a_declared_weight_that_is_not_used_is_reported_as_in_enforce(
     server: FakeServer,
 ) -> None:
     url = "http://extender:8888"

@@ -109,7 +109,7 @@ def test_windows_answer_as_slices_do(data: Any) -> None:
     assert windows.distinct(codes, flags).tolist() == distinct
 
 
-def test_circumstances_are_distinguished_however_far_they_lie_from_each_other() -> None:
+def test_circumstances_differ_however_far_apart_they_are() -> None:
     """Their numbers side by side do not fit into 64 bits."""
     one = np.array([0, 2**32] * 50, dtype=np.int64)
     other = np.array([0] * 99 + [2**32 - 1], dtype=np.int64)

@@ -70,7 +70,7 @@ def test_what_should_be_balanced_can_be_said() -> None:
     assert where(nodes, [asking], balanced_resources=("cpu", GPU), **only) == "b"
 
 
-def test_a_disabled_filter_rejects_nothing_and_a_disabled_score_says_nothing() -> None:
+def test_a_disabled_filter_rejects_nothing_and_a_score_counts_nothing() -> None:
     nodes, pods = full_and_empty()
     nodes[1] = node("empty", unschedulable=True)
     assert where(nodes, pods) == "full"

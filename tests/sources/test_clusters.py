@@ -147,7 +147,7 @@ def test_an_answer_that_is_not_whole_leaves_open_whose_series_there_are() -> Non
     assert told(vector([])).startswith("RDG002 whether the source has series of several clusters")
 
 
-def test_no_reading_is_believed_once_the_question_of_the_clusters_has_failed() -> None:
+def test_no_reading_is_believed_once_the_clusters_query_has_failed() -> None:
     made = stub().series("node.memory.peak", [(N1, 0.5)])
     question = fill(QUESTION, 0, "")
     made.fail = lambda request: Reply(b"{}", 422) if request.query["query"] == question else None
@@ -162,9 +162,7 @@ def test_no_reading_is_believed_once_the_question_of_the_clusters_has_failed() -
         assert "answered 422" in each.problem.message
 
 
-def test_a_reading_that_has_too_few_values_is_not_evaluated_where_the_clusters_are_in_doubt() -> (
-    None
-):
+def test_too_few_values_are_not_evaluated_where_clusters_are_in_doubt() -> None:
     two = cluster.snapshot([cluster.node("n1"), cluster.node("n2")], [])
     made = stub()
     assert read(made, "node.memory", two).low_coverage

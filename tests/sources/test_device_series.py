@@ -33,7 +33,7 @@ def fleet(gpus: int, **asked: int) -> Snapshot:
 
 
 @pytest.mark.parametrize("ago", [25.0, 100.0])
-def test_what_a_newer_scrape_lacks_has_ended_though_the_source_still_answers_with_it(
+def test_what_a_newer_scrape_lacks_has_ended(
     ago: float,
 ) -> None:
     """VictoriaMetrics answers with the last sample of a series that has ended, for minutes."""
@@ -91,7 +91,7 @@ def test_a_pod_is_none_of_a_devices_holders_once_it_is_idle() -> None:
     assert read(stub, "pod.gpu", fleet(2, train=1)).values.tolist() == [0.4]
 
 
-def test_a_device_is_as_busy_as_its_own_series_says_and_not_as_its_pods_on_average() -> None:
+def test_a_device_is_as_busy_as_its_own_series_says() -> None:
     """With virtual GPUs, newer exporters add a series for each pod's processes to the device's."""
     rows = [
         (device(0, **EXPORTER), 95.0),
@@ -104,7 +104,7 @@ def test_a_device_is_as_busy_as_its_own_series_says_and_not_as_its_pods_on_avera
     assert reading.values.tolist() == [pytest.approx(0.95)]
 
 
-def test_a_device_of_which_only_copies_are_reported_is_as_busy_as_they_agree() -> None:
+def test_a_device_with_only_copies_is_as_busy_as_they_agree() -> None:
     """With virtual GPUs, older exporters copy the device's value for each of its pods."""
     copies = [(held(0, pod, vgpu=n), 95.0) for n, pod in (("0", "one"), ("1", "other"))]
     reading = read(Stub().series("node.gpu", copies, source=1), "node.gpu", fleet(1))
@@ -127,7 +127,7 @@ def test_a_device_of_which_only_copies_are_reported_is_as_busy_as_they_agree() -
         {"pod": "dcgm-x", "exported_pod": "train", "namespace": "default"},
     ],
 )
-def test_the_pod_of_a_device_is_found_under_each_name_that_its_labels_may_have(
+def test_the_pod_of_a_device_is_found_under_each_name_of_its_labels(
     workload: dict[str, str],
 ) -> None:
     idle = {**device(1), **{key: EXPORTER[key] for key in EXPORTER if key in workload}}

@@ -203,7 +203,7 @@ def amd(reading: str) -> OwnReading:
     return own(**spec)
 
 
-def test_an_own_definition_for_some_devices_leaves_all_others_to_the_built_in_reading() -> None:
+def test_an_own_definition_for_some_devices_leaves_others_built_in() -> None:
     nodes = [
         cluster.node("a", allocatable=AMD),
         cluster.node("n", allocatable={"nvidia.com/gpu": "1"}),

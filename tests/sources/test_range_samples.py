@@ -84,7 +84,7 @@ def samples_of(reading: Reading) -> list[list[float]]:
     return [[round(float(each), 3) for each in row] for row in reading.range_samples.T]
 
 
-def test_a_range_of_minutes_is_one_query_for_each_template_and_ends_with_the_reading() -> None:
+def test_a_range_of_minutes_is_one_query_for_each_template() -> None:
     reading, served = read(history({"n1": lambda ago: 0.9 - ago / 1000}), span=180.0)
     assert samples_of(reading) == [[0.72, 0.78, 0.84, 0.9]]
     assert reading.values.tolist() == [0.9]

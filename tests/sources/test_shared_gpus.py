@@ -35,7 +35,7 @@ def loads(reading: Reading) -> list[tuple[str, float, tuple[int, ...], tuple[flo
     return [(each.device, each.value, each.pods, each.used) for each in reading.devices]
 
 
-def test_a_pool_of_shared_gpus_counts_by_its_devices_and_not_by_their_shares() -> None:
+def test_a_pool_of_shared_gpus_counts_devices_and_not_shares() -> None:
     rows = [(device(0, "a"), 0.9), (device(1, "b"), 0.1)]
     reading = read(Stub().series("node.gpu", rows), "node.gpu", pool("a", "b"))
     assert reading.problem is None
@@ -78,7 +78,7 @@ def test_pods_series_that_differ_without_the_devices_own_are_no_load() -> None:
     assert reading.problem.code == "RDG005"
 
 
-def test_a_pool_whose_pods_nobody_reports_does_not_silence_the_pods_of_others() -> None:
+def test_a_pool_without_reported_pods_silences_no_other_pods() -> None:
     whole = cluster.node("n2", allocatable={"nvidia.com/gpu": "1"})
     shared = pool("a", "b", "c")
     train = cluster.pod("train", "n2", requests={"nvidia.com/gpu": "1"})
@@ -92,7 +92,7 @@ def test_a_pool_whose_pods_nobody_reports_does_not_silence_the_pods_of_others() 
 
 
 @pytest.mark.parametrize(("number", "code"), [(6, None), (8, None), (9, "RDG015"), (5, "RDG003")])
-def test_withdrawn_gpus_still_report_and_those_of_another_cluster_are_refused(
+def test_withdrawn_gpus_report_and_those_of_other_clusters_are_refused(
     number: int, code: str | None
 ) -> None:
     node = cluster.node("n1", allocatable={"nvidia.com/gpu": "6"})

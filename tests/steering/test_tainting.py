@@ -178,7 +178,7 @@ def test_after_a_long_wait_the_guards_are_asked_anew(
     assert tainted(stage) == []
 
 
-def test_after_a_long_wait_moves_are_checked_beside_those_of_the_batch_all_the_same(
+def test_after_a_long_wait_moves_are_checked_beside_their_batch(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by: list[object] = []

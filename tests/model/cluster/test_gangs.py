@@ -39,7 +39,7 @@ def member(name: str, labels: dict[str, str], **more: Any) -> Pod:
     return pod(name, "n1", labels=labels, **more)
 
 
-def test_the_members_of_a_gang_are_found_over_workloads_and_not_over_namespaces() -> None:
+def test_a_gang_has_members_of_several_workloads_of_one_namespace() -> None:
     made = cluster(
         member("driver", {JOBSET: "t"}),
         member("other", {"app": "web"}),
@@ -71,7 +71,7 @@ def test_each_replica_of_a_leader_worker_set_is_a_gang() -> None:
     assert (facts(made, 2).members.tolist(), facts(made, 2).minimum) == ([2, 3], 2)
 
 
-def test_the_minimum_is_that_of_the_pod_group_of_its_namespace_and_api_group() -> None:
+def test_the_minimum_is_of_the_pod_group_of_its_namespace_and_group() -> None:
     ring = [member(f"r{n}", {GROUP: "ring"}) for n in range(3)]
     assert facts(cluster(*ring)).minimum is None
     assert facts(cluster(*ring, objects=[described("ring", minMember=2)])).minimum == 2

@@ -113,7 +113,7 @@ def test_a_whole_sample_that_helps_ends_the_probation() -> None:
     assert made.promised == pytest.approx(10.0)
 
 
-def test_a_policy_that_has_stopped_helping_does_not_use_up_what_it_brought_before() -> None:
+def test_a_policy_that_stopped_helping_does_not_live_on_past_gains() -> None:
     made = record(*[(1.0, 1.0)] * 50)
     bad = 1
     while not fail(made, NOW, count=1):
@@ -132,7 +132,7 @@ def test_chance_that_has_many_tries_demotes_no_policy_that_brings_enough() -> No
     assert demoted <= 1
 
 
-def test_the_last_moves_may_fall_short_without_demoting_a_policy_that_does_well() -> None:
+def test_a_few_last_moves_that_fall_short_demote_no_good_policy() -> None:
     made = record(*[(1.0, 1.0)] * 50, *[(1.0, 0.0), (1.0, 0.8)] * 5)
     limits = Limits()
     assert not decide_mode(made, limits, NOW)
@@ -160,7 +160,7 @@ def test_the_reason_holds_the_sums_that_decided() -> None:
     assert made.pairs == []
 
 
-def test_records_of_policies_that_are_gone_do_not_pile_up_and_demotions_are_kept() -> None:
+def test_records_of_gone_policies_go_and_demotions_are_kept() -> None:
     history = History()
     history.gains_of("demoted").demote(NOW, "it brought nothing")
     for number in range(2 * MOST_POLICIES):

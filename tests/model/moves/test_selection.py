@@ -198,7 +198,7 @@ def test_what_stays_as_it_is_acts_after_the_whole_time(
     assert not record.demoted
 
 
-def test_policies_that_no_run_has_any_more_are_kept_for_a_while_and_bounded() -> None:
+def test_policies_that_no_run_has_are_kept_for_a_while_and_bounded() -> None:
     def one(name: str, seen: datetime) -> SelectionRecord:
         return SelectionRecord.accepted(name, "a", Selection(1), seen)
 

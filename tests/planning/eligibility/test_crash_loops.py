@@ -234,7 +234,7 @@ def test_a_move_that_did_not_help_is_the_last_one() -> None:
     assert len(planned(before, moved(before, uids[0], workload="x")).moves) == 1
 
 
-def test_one_that_is_no_worse_off_holds_nobody_and_one_that_was_not_placed_does() -> None:
+def test_a_pod_that_was_not_placed_holds_and_one_no_worse_off_does_not() -> None:
     before = picture(ON_ONE_NODE)
     uid = before.pods[0].metadata.uid
     assert planned(before, moved(before, uid)).guards == []

@@ -86,7 +86,7 @@ def refusals(before: Snapshot) -> list[str]:
         (garbled, "'two' is not a Kubernetes quantity"),
     ],
 )
-def test_a_strict_kubelet_whose_zones_are_not_known_gets_no_pod_that_wants_one(
+def test_a_strict_kubelet_of_unknown_zones_gets_no_pod_that_wants_one(
     policy: str, there: Any, why: str
 ) -> None:
     for message in refusals(cluster(there(policy))):
@@ -119,9 +119,7 @@ def test_a_kubelet_that_refuses_nothing_is_no_obstacle(policy: str, there: Any) 
 
 
 @pytest.mark.parametrize(("plain", "held"), [(False, True), (True, False)])
-def test_zones_that_could_not_be_read_hold_the_pods_that_a_kubelet_may_refuse(
-    plain: bool, held: bool
-) -> None:
+def test_unread_zones_hold_the_pods_that_a_kubelet_may_refuse(plain: bool, held: bool) -> None:
     kind = "NodeResourceTopology"
     before = replace(
         cluster(late("none"), plain=plain),

@@ -106,7 +106,7 @@ def test_only_a_whole_workload_gives_a_pod(wanted: int, data: st.DataObject) -> 
     assert free == (list(range(wanted)) if ready == wanted else [])
 
 
-def test_only_our_own_awaited_moves_are_forgiven_and_no_more_than_may_be_awaited() -> None:
+def test_only_our_own_pending_moves_are_forgiven_within_their_limit() -> None:
     before = cluster(5, ready=4, seen=4)
     assert verdict(before, moved(before)) == "ELG022"
     two: dict[str, Any] = {"inFlightPerWorkload": 2, "coolDown": "0s"}

@@ -129,7 +129,7 @@ def term(key: str, value: str) -> dict[str, object]:
     return {"podAntiAffinity": {required: [own]}}
 
 
-def test_no_pod_is_moved_that_others_select_where_one_is_selected_by_two_labels() -> None:
+def test_no_pod_moves_that_others_select_by_two_labels() -> None:
     nodes = [node(f"n{number}") for number in range(3)]
     top, owner = deployment("web", replicas=4)
     labels = [{"app": "web"}, {"tier": "db"}, {"app": "web", "tier": "db"}, {"plain": "yes"}]

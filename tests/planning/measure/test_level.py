@@ -263,7 +263,7 @@ def test_nodes_that_a_pod_may_land_on_show_how_others_changed() -> None:
     assert found.peaks[KEY]["n0"] == pytest.approx(7.2 / 8.2, abs=0.015)
 
 
-def test_where_one_policy_knows_no_past_none_is_taken_and_of_two_the_shorter() -> None:
+def test_the_shorter_past_of_two_policies_counts_and_none_beside_none() -> None:
     longer = STABLE.model_copy(update={"name": "long", "stableFor": timedelta(hours=24)})
     plain = EVEN.model_copy(update={"name": "plain"})
     for others, expected in (([longer], {KEY: {"n0": 0.75}}), ([longer, plain], {})):

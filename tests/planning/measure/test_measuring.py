@@ -91,7 +91,7 @@ def test_truth_is_met_for_moves_that_share_nodes() -> None:
     assert sum(map(brought, moves)) == pytest.approx(truth, rel=0.02)
 
 
-def test_a_pod_that_goes_back_to_its_node_has_brought_nothing_of_what_was_promised() -> None:
+def test_a_pod_that_goes_back_to_its_node_has_gained_nothing() -> None:
     lab = Laboratory()
     move = lab.move("pod-default-p0-0", "n0", expected={"n12": 0.9, "n0": 0.1})
     lab.wait()

@@ -52,7 +52,7 @@ def test_requests_beyond_every_machine_end_no_cycle(
     "value",
     ["99999999999999h", f"{'9' * 400}h", "\N{FULLWIDTH DIGIT ONE}h"],
 )
-def test_a_duration_that_cannot_be_read_or_never_ends_protects_its_pod_alone(value: str) -> None:
+def test_a_duration_that_is_unreadable_or_endless_protects_its_pod(value: str) -> None:
     before = skewed()
     first = before.pods[0]
     marked = structs.replace(

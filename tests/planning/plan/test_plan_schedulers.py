@@ -51,7 +51,7 @@ def test_a_planned_move_is_made_only_under_the_profile_of_its_plan() -> None:
     assert "no route" in moved({}, gone)
 
 
-def test_the_plans_digest_hangs_on_the_profile_and_the_guard_leaves_no_move() -> None:
+def test_the_profile_changes_the_digest_and_the_guard_leaves_no_move() -> None:
     world = hot_gpus()
     policies = policy_set(world.policies, world.limits)
     heavier = policy_set(world.policies, world.limits, (declared(weights={"ImageLocality": 9}),))

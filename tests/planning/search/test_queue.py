@@ -53,7 +53,7 @@ def test_the_best_comes_first(
     assert among == [each[3] for each in sorted(known) if each[3] in {(100, 101), (101, 102)}]
 
 
-def test_the_place_among_equals_is_worked_out_only_for_those_that_may_be_first() -> None:
+def test_ties_are_broken_only_among_nodes_that_may_be_first() -> None:
     asked: list[Pods] = []
 
     def counted(pods: Pods) -> bytes:

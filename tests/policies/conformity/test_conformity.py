@@ -99,7 +99,7 @@ def test_a_taint_that_kubernetes_sets_counts_only_where_it_is_named(
     assert bound(before, nodeTaints=rule).cost() == cost
 
 
-def test_a_disliked_taint_costs_at_most_half_and_only_where_it_can_be_avoided() -> None:
+def test_a_disliked_taint_costs_at_most_half_where_it_can_be_avoided() -> None:
     shy = [{"key": "busy", "effect": "PreferNoSchedule"}]
     rule = {"effects": ["PreferNoSchedule"]}
     before = snapshot([node("n1", taints=shy), node("n2")], [pod("p", "n1")])
@@ -306,7 +306,7 @@ def test_a_policy_must_have_a_rule() -> None:
         conformity()
 
 
-def test_one_workload_that_breaks_a_rule_on_hosts_and_in_zones_has_two_findings() -> None:
+def test_a_rule_broken_on_hosts_and_in_zones_has_two_findings() -> None:
     """The identity of a finding must differ, or one inherits the other's age."""
     both = wanting("podAntiAffinity", about("web", HOST), about("web", ZONE))
     term = bound(

@@ -44,7 +44,7 @@ def subjects(*pods: Pod, **rule: Any) -> list[str]:
     return [each.subject for each in bound(*pods, **rule).findings()]
 
 
-def test_they_are_reported_by_workload_with_what_they_failed_of_and_cost_nothing() -> None:
+def test_failed_pods_are_reported_by_workload_and_cost_nothing() -> None:
     job = controller("Job", "train")
     pods = [failed(f"train-{n}", job, containerStatuses=[KILLED]) for n in range(2)]
     term = bound(*pods, failed("lone", reason="Evicted"), failed("train-2", job))

@@ -132,7 +132,7 @@ def test_a_broken_gpu_that_nobody_has_is_reported_and_moves_nobody() -> None:
     assert proposed(before, policy) == []
 
 
-def test_a_pod_of_another_node_has_no_device_here_whatever_an_older_series_has() -> None:
+def test_a_pod_of_another_node_has_no_device_here_by_an_older_series() -> None:
     """A StatefulSet's pod keeps its name where it goes; for minutes its old series is fresh."""
     policy = health(unattributed="Drain")
     before = four(policy, {**VALUES, "GPU-b": [79, "train-2"]})

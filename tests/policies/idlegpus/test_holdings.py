@@ -26,7 +26,7 @@ def test_partitions_count_by_their_slices(devices: list[str], gpus: float) -> No
     assert held(devices) == pytest.approx(gpus)
 
 
-def test_a_partition_of_unknown_size_is_not_counted_and_hides_all_that_the_pod_has() -> None:
+def test_a_partition_of_unknown_size_hides_all_that_the_pod_has() -> None:
     assert held(["gpu-0", "part-3"]) == 0.0
 
 

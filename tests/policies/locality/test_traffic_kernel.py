@@ -53,7 +53,7 @@ def test_it_costs_what_the_formula_says_wherever_pods_are_and_go() -> None:
         assert kernel.cost() == pytest.approx(by_formula(PAIRS, where))
 
 
-def test_a_side_of_several_pairs_is_counted_once_and_its_pairs_follow_each_other() -> None:
+def test_a_side_of_several_pairs_is_counted_once() -> None:
     found, sides, members = by_sides(PAIRS)
     assert [each.amount for each in found] == [3.0, 2.0, 5.0, 1.0]
     assert sides.tolist() == [[0, 1], [2, 0], [2, 3], [4, 5]]

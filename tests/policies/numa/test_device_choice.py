@@ -36,7 +36,7 @@ def allocations(needs: Sequence[Need], taken: frozenset[int]) -> Iterator[list[i
     counts=st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 2)),
     busy=st.sets(st.integers(0, 9), max_size=5),
 )
-def test_the_first_the_widest_and_the_narrowest_are_those_of_all_allocations(
+def test_first_widest_and_narrowest_are_those_of_all_allocations(
     gpus: list[int], nics: list[int], counts: tuple[int, int, int], busy: set[int]
 ) -> None:
     slices = [

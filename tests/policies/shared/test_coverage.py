@@ -129,7 +129,7 @@ def hot_memory(before: Snapshot) -> tuple[Utilization, dict[str, ReadingRequest]
 
 
 @pytest.mark.parametrize("code", ["RDG005", "RDG016"])
-def test_a_contradiction_is_a_finding_of_each_policy_that_looks_at_the_node(code: str) -> None:
+def test_each_policy_that_sees_the_node_has_the_contradiction(code: str) -> None:
     before = cluster.snapshot(
         [cluster.node(f"n{n}", labels={"out": "1"} if n == 1 else {}) for n in range(12)], []
     )

@@ -150,7 +150,7 @@ def test_how_many_it_selects() -> None:
     assert selection_of(near, cluster()) == Selection(2)
 
 
-def test_the_meaning_of_a_policy_changes_with_what_it_finds_and_with_nothing_else() -> None:
+def test_only_what_a_policy_finds_changes_its_meaning() -> None:
     policy = Spread(name="zones", match=Match(namespaces=["ml"]), topologyKey="zone")
     same = {"mode": "Audit", "weight": 2.0, "maxPriority": 7, "onlyIfSteered": True}
     assert policy.model_copy(update=same).meaning == policy.meaning

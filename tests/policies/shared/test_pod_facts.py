@@ -92,7 +92,7 @@ def test_it_selects(match: dict[str, Any], pods: list[str]) -> None:
     assert selected(**match) == pods
 
 
-def test_an_ephemeral_volume_without_a_class_has_that_of_the_claim_that_was_made() -> None:
+def test_an_ephemeral_volume_without_a_class_has_that_of_its_claim() -> None:
     """Which is the default one."""
     template: dict[str, Any] = {"spec": {}}
     owner = controller("StatefulSet", "db")

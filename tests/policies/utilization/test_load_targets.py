@@ -78,7 +78,7 @@ def planned_guards(before: Snapshot, policy: Utilization) -> list[str]:
     return [each.code for each in made.guards]
 
 
-def test_the_mean_of_large_and_small_nodes_stays_where_pods_move_among_them() -> None:
+def test_moves_between_large_and_small_nodes_keep_their_mean() -> None:
     even = packing(strategy="Balance", targets={"cpu": {"high": "90%"}}, tolerance="5%")
     text = "zone a | n1 cpu 16 | web web web\nzone a | n2 cpu 4 | web"
     loads = {"node.cpu": {"n1": "60%", "n2": "40%"}, "pod.cpu": {"web": 3.2}}
@@ -124,7 +124,7 @@ def test_room_is_what_the_peaks_leave() -> None:
     assert term.unknown().tolist() == [False, False, False, True]
 
 
-def test_young_pods_count_by_their_requests_where_they_go_and_cast_a_shadow() -> None:
+def test_young_pods_count_by_their_requests_where_they_go() -> None:
     policy = packing(strategy="Relieve", targets={"cpu": {"high": "40%"}})
     before, _ = packed(policy)
     for each in before.pods[:2]:
@@ -160,7 +160,7 @@ def test_a_hot_spot_that_fits_nowhere_stays() -> None:
     assert proposed(before, policy, limits=Limits(maxHotShare=1.0)) == []
 
 
-def test_the_load_between_low_and_high_is_charged_wherever_it_is_and_makes_nobody_leave() -> None:
+def test_load_between_low_and_high_costs_and_makes_nobody_leave() -> None:
     policy = packing(**BAND)
     loads = {"node.cpu": {"n1": "76%", "n2": "10%", "n3": 0, "n4": 0}, "pod.cpu": {"web": 2.0}}
     _, term = packed(policy, loads)
@@ -236,9 +236,7 @@ def test_balance_keeps_the_load_on_the_selected_nodes() -> None:
     assert bound(before, policy).overfills(0, EVERYWHERE[:3]).tolist() == [False, False, True]
 
 
-def test_what_another_policy_puts_on_a_node_that_is_not_selected_is_charged_beyond_its_size() -> (
-    None
-):
+def test_what_another_policy_overfills_is_charged_on_unselected_nodes() -> None:
     policy = packing(strategy="Relieve", nodes=ZONED, targets={"cpu": {"high": "99%"}})
     before = picture(
         TWO_POOLS,

@@ -36,7 +36,7 @@ def test_the_fields_that_other_tools_rely_on_are_there() -> None:
     assert {"pod", "owner", "gain", "disruption", "batch", "reasons"} <= set(move)
 
 
-def test_an_outcome_holds_the_plan_as_it_was_and_a_result_for_each_of_its_moves() -> None:
+def test_an_outcome_holds_its_plan_and_a_result_for_each_move() -> None:
     document = json.loads(to_json(SAMPLES["outcome"]()))
     assert (document["kind"], document["schemaVersion"]) == ("Outcome", "2")
     assert {"started", "finished", "verdict", "calibration"} <= set(document)

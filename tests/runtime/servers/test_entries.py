@@ -35,7 +35,7 @@ def test_who_asks_again_gets_the_same() -> None:
     assert take(some, metadata("c")) == "old-2"
 
 
-def test_an_entry_that_is_gone_steers_nobody_and_one_that_comes_again_is_new() -> None:
+def test_a_gone_entry_steers_nobody_and_one_that_returns_is_new() -> None:
     some = table(entry("old-1"))
     assert take(some, metadata("a")) == "old-1"
     some.replace([])

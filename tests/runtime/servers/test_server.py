@@ -216,7 +216,7 @@ def test_who_shows_the_token_is_told_all(guarded: tuple[str, Path], shown: str) 
     assert [get(f"{url}{path}", shown=shown)[0] for path in DATA] == [200, 200, 200, 404, 404]
 
 
-def test_a_token_that_rotates_counts_at_once_and_one_that_is_gone_lets_nobody_in(
+def test_a_rotated_token_counts_at_once_and_a_gone_one_lets_nobody_in(
     guarded: tuple[str, Path], capfd: pytest.CaptureFixture[str]
 ) -> None:
     url, file = guarded

@@ -218,7 +218,7 @@ def args(plugin: str, text: str) -> str:
         ),
     ],
 )
-def test_mistakes_in_arguments_have_their_place_and_no_words_of_the_library(
+def test_mistakes_in_arguments_have_a_place_and_our_own_words(
     tmp_path: Path, text: str, place: str, words: str
 ) -> None:
     [found] = refused(tmp_path, text)

@@ -90,7 +90,7 @@ def test_preemption_cannot_help_where_kubernetes_calls_it_unresolvable() -> None
     assert fixed | {DEVICES} == UNRESOLVABLE
 
 
-def test_a_plugin_that_is_on_at_some_points_only_is_a_problem_where_these_work_together() -> None:
+def test_a_plugin_on_at_some_of_its_joint_points_is_a_problem() -> None:
     alone = {"NodeUnschedulable", "NodeName", "TaintToleration"}
     assert {each.name for each in PLUGINS if each.filters() and not each.needs_pre_filter} == alone
     assert {each.name for each in PLUGINS if each.weight and each.needs_pre_score} == {
@@ -159,7 +159,7 @@ def test_every_plugin_filters_or_scores_as_its_class_says() -> None:
                 assert isinstance(getattr(default_profile("v1.36.3"), gate.field), bool), gate.name
 
 
-def test_operators_may_name_every_plugin_that_filters_or_scores_and_no_other() -> None:
+def test_operators_may_name_each_plugin_that_filters_or_scores_only() -> None:
     written = Scheduler.model_json_schema()["properties"]
     assert set(written["disabledFilters"]["items"]["enum"]) == FILTERS
     assert set(written["disabledScores"]["items"]["enum"]) == set(WEIGHTS)

@@ -23,7 +23,7 @@ def repelling(name: str, on: str, without: str, key: str = HOST) -> Pod:
     return pod(name, on, namespace="tenant", affinity={"podAntiAffinity": required})
 
 
-def test_terms_that_select_the_same_pods_are_one_and_repel_from_where_each_is() -> None:
+def test_terms_that_select_the_same_pods_are_one() -> None:
     nodes = [node("n1"), node("n2"), node("n3")]
     pods = [repelling("a", "n1", "x1"), repelling("b", "n2", "x2"), pod("web", "n3")]
     pods.append(repelling("c", "n3", "x3", key="tenant.example/none"))

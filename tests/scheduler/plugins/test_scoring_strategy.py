@@ -128,7 +128,7 @@ def test_every_node_is_scored_as_the_source_scores_it(
 
 
 @given(used=amounts, room=amounts, more=st.integers(0, 10**12))
-def test_a_fuller_node_is_never_less_liked_by_most_allocated_nor_more_by_least(
+def test_most_allocated_prefers_fuller_nodes_and_least_emptier_ones(
     used: Any, room: Any, more: int
 ) -> None:
     fuller = [used[0] + more, *used[1:]]

@@ -84,7 +84,7 @@ def test_another_pod_of_the_controller_is_not_kept_from_anything() -> None:
     assert some.filter(args(uid="second")).FailedAndUnresolvableNodes == {}
 
 
-def test_without_data_or_where_none_of_them_is_there_no_node_is_kept_from_the_scheduler() -> None:
+def test_without_data_no_node_is_kept_from_the_scheduler() -> None:
     asked = entry(strength="Require", hostnames=("h2", "h4"))
     assert answers(asked).filter(args()).FailedAndUnresolvableNodes == {}
     assert (

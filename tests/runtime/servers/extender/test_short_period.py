@@ -20,7 +20,7 @@ def slowly(_settings: Settings) -> tuple[Advice, dict[str, str]]:
     return advise(skewed(), [spread()]), {}
 
 
-def test_a_period_that_is_shorter_than_a_reading_gets_its_readings_all_the_same() -> None:
+def test_a_period_shorter_than_a_reading_gets_its_readings() -> None:
     stop = Stop()
     told: list[Known | None] = []
 
