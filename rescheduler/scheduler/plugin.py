@@ -92,6 +92,8 @@ class Plugin:
     """As the scheduler's configuration has it."""
     weight: ClassVar[int] = 0
     """What its score counts in the default profile; 0: it does not score."""
+    scores_since: ClassVar[int] = 0
+    """The minor version of Kubernetes 1 in which it began to score."""
     gate: ClassVar[Gate | None] = None
     """The feature gate that it comes with; None: it is in every default profile."""
     gates: ClassVar[tuple[Gate, ...]] = ()

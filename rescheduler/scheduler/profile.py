@@ -52,7 +52,6 @@ class Profile:
     consumable_capacity: DRAConsumableCapacity is on: claims consume parts of devices (since 1.36).
     partitions: DRAPartitionableDevices is on: claims get partitions of devices (since 1.36).
     device_taint_rules: DRADeviceTaintRules is on: administrators taint devices (since 1.37).
-    alternatives_scored: DynamicResources scores which alternative of a claim a node has (1.35).
     capacity_scoring: StorageCapacityScoring is on: VolumeBinding scores (since 1.37).
     drivers_required: VolumeLimitScaling is on: a CSI driver may insist on being there (1.37).
     hears_late: it may place a replacement before it hears that the old pod goes, or is gone (before
@@ -87,7 +86,6 @@ class Profile:
     consumable_capacity: bool = True
     partitions: bool = True
     device_taint_rules: bool = False
-    alternatives_scored: bool = True
     capacity_scoring: bool = False
     drivers_required: bool = False
     hears_late: bool = False

@@ -29,11 +29,12 @@ def profile_of(version: str) -> Profile | None:
     if minor is None:
         return None
     present = {each.name for each in PLUGINS if each.by_default(minor)}
+    scoring = {each.name for each in PLUGINS if each.scores_since <= minor}
     gates: dict[str, Any] = {each.field: each.by_default(minor) for each in GATES if each.field}
     made = Profile(
         version=f"1.{minor}",
         filters=FILTERS & present,
-        weights={name: weight for name, weight in WEIGHTS.items() if name in present},
+        weights={name: weight for name, weight in WEIGHTS.items() if name in present & scoring},
         pod_level_resources=minor >= 34,
         resizes_by_sum=minor >= 37,
         balanced_difference=minor >= 36,
@@ -41,7 +42,6 @@ def profile_of(version: str) -> Profile | None:
         image_volumes_in_threshold=minor >= 37,
         empty_spread_selector=minor >= 38,
         stamps_topology=minor >= 35,
-        alternatives_scored=minor >= 35,
         hears_late=minor < 35,
         pod_groups="v1beta1" if minor >= 37 else "v1alpha2" if minor == 36 else "",
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-COMPARED: Mapping[int, str] = {35: "v1.35.4", 36: "v1.36.3", 37: "v1.37.2"}
+COMPARED: Mapping[int, str] = {34: "v1.34.4", 35: "v1.35.4", 36: "v1.36.3", 37: "v1.37.2"}
 """Minor version of Kubernetes 1 to the release whose real kube-scheduler placed pods beside the
 model in the e2e suite. Another patch of the same minor version counts as compared."""
 

@@ -220,6 +220,7 @@ class DynamicResources(Plugin):
 
     name: ClassVar[str] = "DynamicResources"
     weight: ClassVar[int] = 2
+    scores_since: ClassVar[int] = 35
     gate: ClassVar[Gate | None] = Gate("DynamicResourceAllocation", 34)
     gates: ClassVar[tuple[Gate, ...]] = (
         Gate("DRAExtendedResource", 36, "extended_devices"),
@@ -259,7 +260,7 @@ class DynamicResources(Plugin):
     def score(self, pod: Replacement) -> Score | None:
         """An earlier alternative that can be had is better."""
         choices = self._choices(pod)
-        if not self._profile.alternatives_scored or not any(each.points for each in choices):
+        if not any(each.points for each in choices):
             return None
         served = [(each.points, self._served(each)) for each in choices]
 

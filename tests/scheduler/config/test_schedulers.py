@@ -224,6 +224,20 @@ def test_a_document_and_configz_that_agree_are_both_named() -> None:
     assert found.profiles[USUAL].problem == ""
 
 
+def test_a_weight_of_what_does_not_score_yet_is_no_disagreement() -> None:
+    """Up to 1.34 /configz gives DynamicResources, which does not score, the weight of all: 1."""
+    usual = default_profiles("v1.34.4")[USUAL]
+    every = {**dict.fromkeys(sorted(usual.filters), 0), **usual.weights}
+    assert every["DynamicResources"] == 0
+    reported = {
+        "schedulerName": USUAL,
+        **plugins(multiPoint={"on": every | {"DynamicResources": 1}}),
+    }
+    found = agreed(observed(reported, version="v1.34.4", gates={}), declared(version="1.34"))
+    assert found.profiles[USUAL].problem == ""
+    assert found.profiles[USUAL] == usual
+
+
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
