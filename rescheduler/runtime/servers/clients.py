@@ -1,8 +1,9 @@
 """Who may ask a server: clients of an authority, or whoever is on this very host."""
 
 import ssl
-from ipaddress import ip_address
 from pathlib import Path
+
+from rescheduler.wire.hosts import is_loopback
 
 
 def admit_clients(context: ssl.SSLContext, authority: Path) -> None:
@@ -19,8 +20,4 @@ def admit_clients(context: ssl.SSLContext, authority: Path) -> None:
 
 def is_local(listen: str) -> bool:
     """Whether an address to listen on, `host:port`, is reached from this host alone."""
-    host = listen.rpartition(":")[0].strip("[]")
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback(listen.rpartition(":")[0].strip("[]"))
