@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from rescheduler.documents.field_problems import FieldError
 
@@ -154,3 +154,30 @@ SeriesSelector = Annotated[
 Query = Annotated[
     str, AfterValidator(_query), WithJsonSchema({"type": "string", "pattern": QUERY_PATTERN})
 ]
+PrometheusLabel = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+
+
+def matched(query: str) -> str:
+    """A query of which each selector takes the matchers of one cluster."""
+    found = selectors(query)
+    if not found:
+        raise FieldError("selects no series")
+    wide = unmatched(query)
+    if wide:
+        name, brace, rest = wide.partition("{")
+        hint = f"`{name.strip()}{{$match {rest.lstrip()}`" if brace else f"`{name}{{$match}}`"
+        raise FieldError(
+            f"`{wide}` has no $match, so it would read every cluster of the metric source",
+            hint=hint,
+        )
+    return query
+
+
+OwnQuery = Annotated[
+    Query,
+    AfterValidator(matched),
+    WithJsonSchema(
+        {"type": "string", "allOf": [{"pattern": QUERY_PATTERN}, {"pattern": r"\$match"}]}
+    ),
+]
+"""PromQL in which every selector has `$match`."""

@@ -7,7 +7,7 @@ from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.explanation import Header, Load, NodeExplanation, PodOnNode, Room
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.fate import Fates, view
-from rescheduler.planning.plan.views import ZONE
+from rescheduler.planning.plan.views import ZONE, number_or_none
 from rescheduler.planning.references import owner_ref, pod_ref
 
 _MILLI = 1000.0
@@ -106,13 +106,13 @@ def _loads(copy: WorkingCopy, node: int) -> list[Load]:
         if reading.request.subject != "node":
             continue
         problem = None if reading.low_coverage else reading.problem
-        capacity = None if reading.capacity is None else _known(reading.capacity[node])
+        capacity = None if reading.capacity is None else number_or_none(reading.capacity[node])
         answer.append(
             Load(
                 reading=reading.name,
-                value=_known(reading.values[node]),
+                value=number_or_none(reading.values[node]),
                 unit=reading.unit,
-                ageSeconds=_known(reading.ages[node]),
+                ageSeconds=number_or_none(reading.ages[node]),
                 windowSeconds=reading.request.window,
                 capacity=capacity,
                 problem=None if problem is None else problem,
@@ -128,7 +128,3 @@ def _usage(copy: WorkingCopy, pod: int) -> dict[str, float]:
         for reading in copy.snapshot.readings.entries
         if reading.request.subject == "pod" and not np.isnan(reading.values[pod])
     }
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -218,7 +218,9 @@ def node_views(
             zone=(node.metadata.labels or {}).get(ZONE, ""),
             pods=Change(before=counts[index], after=counts[index] + change[index]),
             load={
-                name: Change(before=_known(values[index]), after=_known(after[name][index]))
+                name: Change(
+                    before=number_or_none(values[index]), after=number_or_none(after[name][index])
+                )
                 for name, values in before.items()
             },
         )
@@ -309,7 +311,8 @@ def _spared(binding: Binding, copy: WorkingCopy) -> list[Problem]:
     return [Problem(code="ELG016", message=f"{binding.policy.name}: {text}")]
 
 
-def _known(value: float) -> float | None:
+def number_or_none(value: float) -> float | None:
+    """The value, None if nobody knows it."""
     return None if np.isnan(value) else float(value)
 
 

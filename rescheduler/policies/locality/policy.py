@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, field_validator, model_validator
 from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.label_names import LabelKeyTemplate
-from rescheduler.documents.promql import Query, SeriesSelector
+from rescheduler.documents.promql import PrometheusLabel, Query, SeriesSelector
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
@@ -19,7 +19,7 @@ from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm
 from rescheduler.policies.locality.traffic_fields import Traffic
 from rescheduler.policies.match import Match
-from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
+from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.shared.absent import absent_labels
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")

@@ -7,7 +7,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
-from rescheduler.documents.promql import Query, SeriesSelector
+from rescheduler.documents.promql import PrometheusLabel, Query, SeriesSelector
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.policies.own_readings.pairs import (
     DOMAIN,
@@ -16,7 +16,6 @@ from rescheduler.policies.own_readings.pairs import (
     SERIES,
     End,
     PairReading,
-    PrometheusLabel,
 )
 
 _ABSENT: dict[str, Any] = {"type": "null"}

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict, Yes, exactly_one_of
 from rescheduler.documents.label_names import LabelKey
-from rescheduler.documents.promql import QUERY_PATTERN, Query, selectors, unmatched
+from rescheduler.documents.promql import OwnQuery, PrometheusLabel, selectors
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.match import Match
 
@@ -39,35 +39,8 @@ fabrics name them; never those of pods, such as the `eni...` of Amazon's CNI."""
 _NAME = r"(node|pod)(\.[a-zA-Z][a-zA-Z0-9]*)+"
 _MOVES_LABELS = re.compile(r"\blabel_(replace|join)\s*\(")
 _QUANTILE = re.compile(r"quantile_over_time\s*\([^(]*\{")
-_LABEL = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 _AT_MOST_ONE = ("device", "zone", "link")
 _CAPACITIES = ("fixed", "query", "allocatable", "node")
-
-
-def _matched(query: str) -> str:
-    """A query of which each selector takes the matchers of one cluster."""
-    found = selectors(query)
-    if not found:
-        raise FieldError("selects no series")
-    wide = unmatched(query)
-    if wide:
-        name, brace, rest = wide.partition("{")
-        hint = f"`{name.strip()}{{$match {rest.lstrip()}`" if brace else f"`{name}{{$match}}`"
-        raise FieldError(
-            f"`{wide}` has no $match, so it would read every cluster of the metric source",
-            hint=hint,
-        )
-    return query
-
-
-OwnQuery = Annotated[
-    Query,
-    AfterValidator(_matched),
-    WithJsonSchema(
-        {"type": "string", "allOf": [{"pattern": QUERY_PATTERN}, {"pattern": r"\$match"}]}
-    ),
-]
-"""PromQL in which every selector has `$match`."""
 
 
 def _name(value: str) -> str:
@@ -88,7 +61,7 @@ ReadingName = Annotated[
 class ReadingLabels(Strict):
     """The labels of a reading's series that say what each is about."""
 
-    node: _LABEL | None = Field(
+    node: PrometheusLabel | None = Field(
         None,
         description="The label with the name or an address of the node. Unless given, the first "
         f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
@@ -97,20 +70,20 @@ class ReadingLabels(Strict):
         "the name of a node. Short and full host names match. `by ($node)` keeps all of these "
         "labels, `by ($node,$pod)` also those that name the pod.",
     )
-    namespace: _LABEL | None = Field(
+    namespace: PrometheusLabel | None = Field(
         None, description="The label with the pod's namespace; `pod` must be given too."
     )
-    pod: _LABEL | None = Field(
+    pod: PrometheusLabel | None = Field(
         None,
         description="The label with the pod's name. Unless given, `exported_namespace` and "
         "`exported_pod` where they are there, else `namespace` and `pod`. With a `device` of a "
         "node: the pod that has the device, which is asked for here alone.",
     )
-    device: _LABEL | None = Field(
+    device: PrometheusLabel | None = Field(
         None, description="The label that tells the devices of one node or pod apart."
     )
-    zone: _LABEL | None = Field(None, description="The same for its NUMA zones.")
-    link: _LABEL | None = Field(None, description="The same for its links.")
+    zone: PrometheusLabel | None = Field(None, description="The same for its NUMA zones.")
+    link: PrometheusLabel | None = Field(None, description="The same for its links.")
 
     @model_validator(mode="after")
     def _has_one_part(self) -> "ReadingLabels":
@@ -204,7 +177,7 @@ class Series(Strict):
 class WholeOnly(Strict):
     """A node has no value if a series of its GPUs has this label with another value."""
 
-    label: _LABEL = Field(description="A label that the queries keep.")
+    label: PrometheusLabel = Field(description="A label that the queries keep.")
     value: str = Field(description="Its value for a GPU that is not in partitions.")
 
 

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -10,37 +11,33 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import NO_OTHERS, Strict, at_least_one_of
+from rescheduler.documents.promql import PrometheusLabel
 from rescheduler.policies.own_readings.definition import LINKS, OwnReading, ReadingName, RejectRule
-from rescheduler.policies.own_readings.pairs import PairReading, PrometheusLabel
+from rescheduler.policies.own_readings.pairs import PairReading
 from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS, shipped
 
 
-def _preset(value: str) -> str:
-    if value not in PRESETS:
-        raise FieldError(f"must be one of {', '.join(PRESETS)}", known=PRESETS)
-    return value
+def _one_of(names: Iterable[str]) -> tuple[AfterValidator, WithJsonSchema]:
+    """A name among these, with what was meant instead of another one."""
+    known = tuple(names)
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise FieldError(f"must be one of {', '.join(known)}", known=known)
+        return value
+
+    return AfterValidator(check), WithJsonSchema({"type": "string", "enum": list(known)})
 
 
-Preset = Annotated[
-    str, AfterValidator(_preset), WithJsonSchema({"type": "string", "enum": list(PRESETS)})
-]
 _SHIPPED = {**dict.fromkeys(PRESETS, "presets"), **dict.fromkeys(BUILT_IN, "builtin")}
-
-
-def _document(value: str) -> str:
-    if value not in _SHIPPED:
-        raise FieldError(f"must be one of {', '.join(_SHIPPED)}", known=_SHIPPED)
-    return value
 
 
 class Exporter(Strict):
     """A document that ships with the program, as the exporter runs in your cluster."""
 
-    name: Annotated[
-        str,
-        AfterValidator(_document),
-        WithJsonSchema({"type": "string", "enum": list(_SHIPPED)}),
-    ] = Field(description="The document's name, such as node-exporter.")
+    name: Annotated[str, *_one_of(_SHIPPED)] = Field(
+        description="The document's name, such as node-exporter."
+    )
     matchers: dict[PrometheusLabel, str] = Field(
         default_factory=dict,
         description="Labels that its series must have, such as `job: dcgm-exporter`: whoever else "
@@ -103,7 +100,7 @@ class Readings(Document):
 
     kind: Literal["Readings"] = "Readings"
     about: str = Field("", description="What it reads, and from which exporter: for people.")
-    presets: list[Preset] = Field(
+    presets: list[Annotated[str, *_one_of(PRESETS)]] = Field(
         default_factory=list,
         description="Ready definitions for an exporter, see [Presets](#presets). Where two have a "
         "reading of the same name, each counts for the devices that it is about.",

@@ -4,11 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
-from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict, exactly_one_of
-from rescheduler.documents.promql import Query, SeriesSelector, unmatched
-
-PrometheusLabel = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
+from rescheduler.documents.promql import OwnQuery, PrometheusLabel, SeriesSelector, matched
 
 PAIR_FIELDS = ("series", "query", "source", "destination", "destinationDomain")
 """What defines a reading of pairs, here and in a policy that defines its own."""
@@ -37,22 +34,13 @@ class End(Strict):
     )
 
 
-def _matched(query: str) -> str:
-    wide = unmatched(query)
-    if wide:
-        raise FieldError(
-            f"`{wide}` has no $match, so it would read every cluster of the metric source"
-        )
-    return query
-
-
 class PairReading(Strict):
     """Traffic of workloads, for the `traffic` of Locality."""
 
     model_config = ConfigDict(json_schema_extra=exactly_one_of("destination", "destinationDomain"))
 
-    series: Annotated[SeriesSelector, AfterValidator(_matched)] = Field(description=SERIES)
-    query: Annotated[Query, AfterValidator(_matched)] | None = Field(None, description=QUERY)
+    series: Annotated[SeriesSelector, AfterValidator(matched)] = Field(description=SERIES)
+    query: OwnQuery | None = Field(None, description=QUERY)
     source: End = Field(description="The workload or pod at one end of the traffic.")
     destination: End | None = Field(None, description="The one at the other end.")
     destinationDomain: PrometheusLabel | None = Field(None, description=DOMAIN)

@@ -1,12 +1,12 @@
 """TLS of a server: the certificate that files hold, and whose clients may ask."""
 
 import ssl
-from ipaddress import ip_address
 from pathlib import Path
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.servers.webhook.certificates import Pair
 from rescheduler.runtime.settings import Settings
+from rescheduler.wire.hosts import is_loopback
 
 
 class FromFiles:
@@ -77,8 +77,4 @@ def context_of(pair: Pair, settings: Settings) -> ssl.SSLContext:
 
 def _is_local(listen: str) -> bool:
     """Whether an address to listen on, `host:port`, is reached from this host alone."""
-    host = listen.rpartition(":")[0].strip("[]")
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    return is_loopback(listen.rpartition(":")[0].strip("[]"))

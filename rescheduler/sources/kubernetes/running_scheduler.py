@@ -8,7 +8,6 @@ cluster's own addresses alone, so that who may change our settings cannot have t
 import copy
 import warnings
 from collections.abc import Iterable
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -26,6 +25,7 @@ from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.problem import Problem
 from rescheduler.sources.kubernetes.internal_configuration import as_written
 from rescheduler.sources.kubernetes.transport import Connection
+from rescheduler.wire.hosts import is_loopback
 
 PORT = 10259
 """Where kube-scheduler listens unless it is told otherwise."""
@@ -57,7 +57,7 @@ def foreign_address(url: str, snapshot: Snapshot, server: str, *, proven: bool =
             f"{host} of --scheduler-url is neither a node's address, nor a Service of kube-system, "
             "nor the API server's host; our credentials are sent to those alone"
         )
-    if proven or (not nodes and (port == PORT or _is_loopback(host))):
+    if proven or (not nodes and (port == PORT or is_loopback(host))):
         return ""
     if nodes and _is_schedulers(port, [pod for pod in snapshot.pods if pod.node in nodes]):
         return ""
@@ -70,13 +70,6 @@ def foreign_address(url: str, snapshot: Snapshot, server: str, *, proven: bool =
 
 def _hosts(node: Node) -> set[str]:
     return {node.metadata.name, *(each.address for each in node.status.addresses or ())}
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _is_schedulers(port: int, pods: Iterable[Pod]) -> bool:

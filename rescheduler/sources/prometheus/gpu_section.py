@@ -19,7 +19,8 @@ from rescheduler.sources.prometheus.devices.gpu_devices import (
     with_parts,
 )
 from rescheduler.sources.prometheus.http.http_api import Sample
-from rescheduler.sources.prometheus.identity import Holder, device_values, workload_of
+from rescheduler.sources.prometheus.identity import Holder, PodFound, device_values, workload_of
+from rescheduler.sources.prometheus.labels import read_once
 from rescheduler.sources.prometheus.measuring import (
     FUTURE,
     Key,
@@ -236,25 +237,32 @@ class GpuSection(Section):
         return going_on(samples, device_of)
 
     def _key(self, labels: Labels) -> Key | None:
-        node = self._context.cluster.identity.node(labels)
-        if node < 0:
+        key = read_once(labels, "key", self._find_key)
+        if key[0] < 0:
             self._context.problems.note("series that name no node of this cluster", show(labels))
             return None
-        return node, device_of(labels)
+        return key
+
+    def _find_key(self, labels: Labels) -> Key:
+        return self._context.cluster.identity.node(labels), device_of(labels)
 
     def _pod_of(self, labels: Mapping[str, str]) -> int:
         """The pod that has the device by its series; DEVICE: none, STRANGER: one that is gone."""
+        found = read_once(labels, "owner", self._find_owner)
+        if found.number == STRANGER:
+            self._context.problems.note(f"series of {found.reason}", show(labels))
+        elif found.number == DEVICE:
+            self.unowned.append(labels)
+        return found.number
+
+    def _find_owner(self, labels: Labels) -> PodFound:
         found = self._context.cluster.identity.pod(labels)
         if workload_of(labels)[1]:
-            if found.number < 0:
-                self._context.problems.note(f"series of {found.reason}", show(labels))
-                return STRANGER
-            return found.number
+            return found if found.number >= 0 else found._replace(number=STRANGER)
         # Without such labels of its own the row carries the exporter's pod, or honors the labels.
         if found.number >= 0 and self._may_hold(found.number, labels):
-            return found.number
-        self.unowned.append(labels)
-        return DEVICE
+            return found
+        return PodFound(DEVICE)
 
     def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
         """What is behind the values of the nodes that are not at 0."""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 from rescheduler.kube.objects import Node
@@ -159,29 +160,34 @@ def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
     return own, bool(name)
 
 
-def _addresses(snapshot: Snapshot) -> dict[str, int]:
-    """Address to node, without the addresses that two nodes claim."""
+def _nodes_by(names: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Name or address to node, -1 where several nodes have it."""
     answer: dict[str, int] = {}
-    for index, node in enumerate(snapshot.nodes):
-        for address in node.status.addresses or ():
-            known = answer.setdefault(address.address, index)
-            if known != index:
-                answer[address.address] = -1
-    answer.pop("", None)
+    for name, node in names:
+        if name:
+            answer[name] = node if answer.get(name, node) == node else -1
     return answer
+
+
+def _addresses(snapshot: Snapshot) -> dict[str, int]:
+    return _nodes_by(
+        (address.address, index)
+        for index, node in enumerate(snapshot.nodes)
+        for address in node.status.addresses or ()
+    )
 
 
 def _targets(snapshot: Snapshot, addresses: Mapping[str, int]) -> dict[str, int]:
-    """Address of a node or pod to its node, -1 where two nodes have it.
+    """Address of a node or pod to its node.
 
     Pods in the host's network have their node's; those that have ended may have another's by now.
     """
-    answer = dict(addresses)
-    for pod, node in zip(snapshot.pods, snapshot.pod_node.tolist(), strict=True):
-        address = pod.status.podIP
-        if address and node >= 0 and pod.status.phase not in ("Succeeded", "Failed"):
-            answer[address] = node if answer.get(address, node) == node else -1
-    return answer
+    pods = (
+        (pod.status.podIP or "", node)
+        for pod, node in zip(snapshot.pods, snapshot.pod_node.tolist(), strict=True)
+        if node >= 0 and pod.status.phase not in ("Succeeded", "Failed")
+    )
+    return _nodes_by(chain(addresses.items(), pods))
 
 
 def _names(node: Node) -> set[str]:
@@ -191,26 +197,22 @@ def _names(node: Node) -> set[str]:
 
 
 def _hosts(snapshot: Snapshot) -> dict[str, int]:
-    """Host name to node, also without its domain, without the names that several nodes have."""
-    answer: dict[str, int] = {}
+    """Host name to node, also without its domain."""
+    names = []
     for index, node in enumerate(snapshot.nodes):
         full = _names(node)
         short = {each.partition(".")[0] for each in full if not _ADDRESS.fullmatch(each)}
-        for name in full | short:
-            answer[name] = -1 if answer.get(name, index) != index else index
-    return answer
+        names += [(name, index) for name in full | short]
+    return _nodes_by(names)
 
 
 def _daemons(snapshot: Snapshot) -> dict[str, int]:
-    """Name of a DaemonSet's pod to its node, without the names that two namespaces use."""
-    answer: dict[str, int] = {}
-    nodes = snapshot.pod_node.tolist()
-    for index, pod in enumerate(snapshot.pods):
-        owner = pod.controller
-        if owner is not None and owner.kind == "DaemonSet":
-            name = pod.metadata.name
-            answer[name] = -1 if name in answer else nodes[index]
-    return answer
+    """Name of a DaemonSet's pod to its node."""
+    return _nodes_by(
+        (pod.metadata.name, node)
+        for pod, node in zip(snapshot.pods, snapshot.pod_node.tolist(), strict=True)
+        if pod.controller is not None and pod.controller.kind == "DaemonSet"
+    )
 
 
 def _host(instance: str) -> str:

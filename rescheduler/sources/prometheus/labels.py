@@ -26,9 +26,9 @@ def read_once(
     """What `find` makes of the labels, looked up once where they are kept."""
     if not isinstance(labels, Labels):
         return find(labels)
-    if name not in labels.known:
-        labels.known[name] = find(labels)
-    found: _Found = labels.known[name]
+    found: _Found | None = labels.known.get(name)
+    if found is None:
+        labels.known[name] = found = find(labels)
     return found
 
 

@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 import requests
 
 from rescheduler.model.errors import SettingsError
+from rescheduler.wire.hosts import is_loopback
 
-_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _OURS = frozenset(
     {"accept", "accept-encoding", "connection", "content-length", "content-type", "host",
@@ -96,7 +96,7 @@ class Access:
         headers = [each for each in self.header_files if not _TENANT.fullmatch(each)]
         files = (self.token_file, self.basic_auth_file, self.client_cert_file)
         secret = any(files) or headers or self.cloud
-        if secret and parts.scheme == "http" and not _LOOPBACK.fullmatch(parts.hostname or ""):
+        if secret and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             raise SettingsError(
                 f"a credential would travel to {url} in the clear",
                 "use https, or leave the credential out.",
@@ -139,7 +139,7 @@ def proxy_for(url: str) -> str:
     Raises:
         SettingsError: it cannot be used.
     """
-    if _LOOPBACK.fullmatch(urlsplit(url).hostname or ""):
+    if is_loopback(urlsplit(url).hostname or ""):
         return ""
     found = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url))
     if not found:
