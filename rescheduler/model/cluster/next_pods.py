@@ -88,11 +88,12 @@ class NextPods:
     def replacement(self, number: int) -> Pod:
         """The pod as its replacement will be: it, with the requests and limits of the next pod.
 
-        The pod itself where it asks for that already; what else differs is a matter of ELG041.
+        The pod itself where it asks for that already, and where it still waits for a node: it is
+        placed as it is. What else differs is a matter of ELG041.
         """
         pod = self._pods[number]
         owner = pod.controller
-        if owner is None or owner.uid not in self._uneven:
+        if not pod.node or owner is None or owner.uid not in self._uneven:
             return pod
         key = (id(pod.spec), owner.uid)
         if key not in self._replaced:

@@ -7,10 +7,10 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.annotations import REQUEST_TARGETS
-from rescheduler.kube.objects import Node
+from rescheduler.kube.objects import Node, PodSpec
 from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.model.cluster.readings import BoolArray, FloatArray
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import named
@@ -37,11 +37,13 @@ class Hinge:
 class Amounts:
     """hinges; parts: (pods, hinges) and slack: (nodes, hinges), in cores, bytes and pieces.
 
+    away: (pods, hinges) the parts of the pods' replacements, which they have on other nodes.
     full: (nodes, hinges) the most that each hinge could be above its slack. readable: (nodes,).
     """
 
     hinges: tuple[Hinge, ...]
     parts: FloatArray
+    away: FloatArray
     slack: FloatArray
     full: FloatArray
     readable: BoolArray
@@ -60,11 +62,11 @@ def made(
     target that is higher counts for nothing then.
     """
     names = [each[0] for each in targets]
-    requests, room = requested(
-        snapshot, [*names, *(name for each in balances for name in each[:2])]
-    )
+    wanted = [*names, *(name for each in balances for name in each[:2])]
+    requests, room = requested(snapshot, wanted)
+    then = next_requested(snapshot, wanted)
     readable, annotated = annotated_targets(snapshot.nodes)
-    hinges, parts, slack, full = [], [], [], []
+    hinges, parts, away, slack, full = [], [], [], [], []
     bound = snapshot.pod_node >= 0
     for name, share, weight in targets:
         own = np.array([each.get(name, np.nan) for each in annotated], dtype=np.float64)
@@ -78,16 +80,19 @@ def made(
                 than = f"the mean of {mean:.0%} and the tolerance of {tolerance:.0%}"
         hinges.append(Hinge(name, "", weight, _average(requests[name][bound]), than))
         parts.append(requests[name])
+        away.append(then[name])
         slack.append(most)
         full.append(np.maximum(room[name] - slack[-1], 0.0))
     for name, other, ratio, weight in balances:
         hinges.append(Hinge(name, other, weight, _average(requests[other][bound])))
         parts.append(requests[other] - ratio * requests[name])
+        away.append(then[other] - ratio * then[name])
         slack.append(room[other] - ratio * room[name])
         full.append(ratio * room[name])
     return Amounts(
         tuple(hinges),
         np.stack(parts, axis=1),
+        np.stack(away, axis=1),
         np.stack(slack, axis=1),
         np.stack(full, axis=1),
         readable,
@@ -98,15 +103,25 @@ def requested(
     snapshot: Snapshot, names: Sequence[str]
 ) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """By resource, (pods,) what each requests, and (nodes,) what is allocatable."""
-    specs, of_pod = snapshot.pod_asking
-    asked = [pod_requests(each) for each in specs]
+    room = {name: np.array([_allocatable(each, name) for each in snapshot.nodes]) for name in names}
+    return _requests(snapshot.pod_asking, names), room
+
+
+def next_requested(snapshot: Snapshot, names: Sequence[str]) -> dict[str, FloatArray]:
+    """By resource, (pods,) what the replacement of each requests."""
+    return _requests(snapshot.next_pods.asking(snapshot.pod_asking), names)
+
+
+def _requests(
+    asking: tuple[Sequence[PodSpec], IntArray], names: Sequence[str]
+) -> dict[str, FloatArray]:
+    """asking: different specs, and (pods,) the place of each pod's."""
+    asked = [pod_requests(each) for each in asking[0]]
     requests: dict[str, FloatArray] = {}
-    room: dict[str, FloatArray] = {}
     for name in dict.fromkeys(names):
         of_spec = np.array([_requested(each, name) for each in asked], dtype=np.float64)
-        requests[name] = of_spec[of_pod]
-        room[name] = np.array([_allocatable(each, name) for each in snapshot.nodes])
-    return requests, room
+        requests[name] = of_spec[asking[1]]
+    return requests
 
 
 def mean_requested(

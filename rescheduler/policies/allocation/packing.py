@@ -9,7 +9,12 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.problem import Problem
-from rescheduler.policies.allocation.amounts import annotated_targets, requested, unreadable
+from rescheduler.policies.allocation.amounts import (
+    annotated_targets,
+    next_requested,
+    requested,
+    unreadable,
+)
 from rescheduler.policies.shared.loads.load import Load, sum_by_node
 from rescheduler.policies.shared.loads.packing import PackingTerm
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
@@ -66,19 +71,23 @@ def requested_loads(
     """
     nodes = len(snapshot.nodes)
     _, annotated = annotated_targets(snapshot.nodes)
-    requests, room = requested(snapshot, [name for name, _ in targets])
+    names = [name for name, _ in targets]
+    requests, room = requested(snapshot, names)
+    then = next_requested(snapshot, names)
     loads = []
     for name, share in targets:
         offered, used = room[name] > 0, requests[name]
         capacity = np.where(offered, room[name], np.nan)
         sums = sum_by_node(used, snapshot.pod_node, nodes)
+        coming = then[name]
         load = Load(
             name=f"node.requests.{name}",
             pod_name=f"pod.requests.{name}",
             measured=np.where(offered, sums, np.nan),
             capacity=capacity,
             expected=offered,
-            used=used,
+            used=coming,
+            freed=used,
             known=np.ones(len(used), dtype=np.bool_),
             missing=np.zeros(len(used), dtype=np.bool_),
             trusted=np.ones(nodes, dtype=np.bool_),

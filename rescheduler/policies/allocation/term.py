@@ -28,13 +28,13 @@ class AllocationTerm:
         self._warnings = unreadable(snapshot, selected & ~amounts.readable)
         scale = np.array([each.weight / each.unit for each in amounts.hinges])
         self._scale = scale * self._selected[:, None]
-        self._node = snapshot.pod_node.copy()
+        self._home, self._node = snapshot.pod_node, snapshot.pod_node.copy()
         self._movable = movable & (self._node >= 0)
-        self._parts = amounts.parts * scale
+        self._parts, self._away = amounts.parts * scale, amounts.away * scale
         slack = np.where(self._selected[:, None], amounts.slack * scale, np.inf)
         self._slack = slack
-        self._hinges = Hinges(self._parts, slack, self._node, self._movable)
-        self._relief = np.maximum(-self._parts, 0.0).sum(axis=1)  # by coming, where out of balance
+        self._hinges = self.kernel()
+        self._relief = np.maximum(-self._away, 0.0).sum(axis=1)  # by coming, where out of balance
         self._start = self._hinges.cost()
 
     def cost(self) -> float:
@@ -79,7 +79,8 @@ class AllocationTerm:
 
     def kernel(self) -> Hinges:
         """The hinges as they are now, of their own."""
-        return Hinges(self._parts, self._slack, self._node, self._movable)
+        away = None if np.array_equal(self._parts, self._away) else self._away
+        return Hinges(self._parts, self._slack, self._node, self._movable, away, self._home)
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each node and each thing that costs there."""

@@ -41,8 +41,19 @@ class Devices(NamedTuple):
 
 def demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArray]:
     """The different demands, and for each pod the number of its own."""
+    return _demands(snapshot.pod_asking, devices)
+
+
+def next_demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArray]:
+    """As `demands`, of what each pod's replacement asks for."""
+    return _demands(snapshot.next_pods.asking(snapshot.pod_asking), devices)
+
+
+def _demands(
+    asking: tuple[list[PodSpec], IntArray], devices: Devices
+) -> tuple[list[Demand], IntArray]:
     numbers: dict[Demand, int] = {}
-    specs, of_pod = snapshot.pod_asking
+    specs, of_pod = asking
     places = [numbers.setdefault(demand(spec, devices), len(numbers)) for spec in specs]
     return list(numbers), np.array(places, dtype=np.int32)[of_pod]
 

@@ -154,6 +154,7 @@ def test_pods_of_an_older_revision_pending_and_terminating_ones_show_nothing() -
         assert cpus(cluster(owner, old, odd)) == 7
         if hide == "node":
             odd.node = ""
+            assert cpus(cluster(owner, old, odd), 1) == 7, "it is placed as it is"
         elif hide == "labels":
             odd.metadata.labels = {}
         else:

@@ -66,6 +66,7 @@ class Load:
     range_samples: (instants, nodes) the shares that `measured` was of the capacity in the
     requested past, NaN where not known; None where that past is not known.
     shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
+    freed: (pods,) what leaves with each, where another amount comes; None: `used`.
     trusted: (nodes,) whether node and pods agree well enough to know what leaving would free.
     """
 
@@ -80,6 +81,7 @@ class Load:
     trusted: BoolArray
     shadow: FloatArray
     range_samples: FloatArray | None = None
+    freed: FloatArray | None = None
 
 
 def read_load(

@@ -11,7 +11,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted
-from rescheduler.policies.shared.demand import Devices, demands
+from rescheduler.policies.shared.demand import Demand, Devices, demands, next_demands
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.terms import Evacuation
@@ -240,9 +240,8 @@ class PackingTerm(UtilizationTerm):
 
         room = np.maximum(self._most - self._amounts, 0.0)
         carried = [by_node(used) for used in self._used]
-        found, of_pod = demands(snapshot, Devices(_GPU))
-        table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)
-        asked = table.reshape(-1, 4)[of_pod].T if len(found) else np.zeros((4, len(of_pod)))
+        asked = _asked(demands(snapshot, Devices(_GPU)))
+        then = _asked(next_demands(snapshot, Devices(_GPU)))
         everyone = self._node >= 0
         held = np.stack(
             [
@@ -254,9 +253,16 @@ class PackingTerm(UtilizationTerm):
         spare = np.maximum(offered.reshape(-1, 4).T - held, 0.0)
         everything = np.concatenate([room, spare])
         return (
-            np.stack([*carried, *(by_node(row) for row in asked)]),
+            np.stack([*carried, *(by_node(row) for row in then)]),
             np.where(taking, everything, 0.0),
         )
+
+
+def _asked(asking: tuple[list[Demand], IntArray]) -> FloatArray:
+    """(4, pods) CPU, memory, GPUs and pods. asking: demands, and (pods,) the place of each's."""
+    found, of_pod = asking
+    table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)
+    return table.reshape(-1, 4)[of_pod].T if len(found) else np.zeros((4, len(of_pod)))
 
 
 def _offered(resources: dict[str, str | int | float]) -> tuple[float, float, float, float]:

@@ -108,11 +108,12 @@ class UtilizationTerm:
         self._distrusted = in_scope & known & ~trusted
         bound = self._home >= 0
         leaves = bound & self._known & self._at(trusted, self._home)
-        self._freed = np.where(leaves, self._used, 0.0)
+        freed = np.stack([load.used if load.freed is None else load.freed for load in loads])
+        self._freed = np.where(leaves, freed, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
         self._movable = movable & bound & ~missing
         self._unit = average_pods(
-            self._used, self._capacity, bound, self._movable & ~snapshot.on_own_node
+            freed, self._capacity, bound, self._movable & ~snapshot.on_own_node
         )
         self._start = self.cost()
 
