@@ -38,7 +38,7 @@ class Evaluator:
     def __init__(self, copy: WorkingCopy) -> None:
         self.copy = copy
         self.stability = Stability(copy.bindings, copy.snapshot, copy.finding_history)
-        self._waiting = Waiting(copy.snapshot, copy.scheduler)
+        self._waiting = Waiting(copy.snapshot, copy.scheduler, copy.limits)
         self.chooser = Chooser(copy, self._waiting)
         self._permanent: dict[int, Problem | None] = {}
         self._bounds: tuple[int, Bounds] | None = None

@@ -11,11 +11,14 @@ from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing
 from rescheduler.model.problem import Problem
+from rescheduler.planning.limits.tenants import Tenants
+from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 
 PASSED_OVER = timedelta(minutes=15)
-"""A pod that its scheduler has left Pending for so long, for reasons that cannot be read, takes no
-room: kube-scheduler tries each pod again after 5 minutes at the latest.
+"""A pod that its scheduler has left Pending for so long takes no room: for reasons that cannot be
+read, or though it found no node where the model finds some (other plugins wait for more of them).
+kube-scheduler tries each pod again after 5 minutes at the latest.
 
 Source: pkg/scheduler/backend/queue/scheduling_queue.go,
 DefaultPodMaxInUnschedulablePodsDuration.
@@ -30,13 +33,16 @@ class Waiting:
     be predicted. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and
     real clusters always have one. One whose landing cannot be predicted may go wherever it has the
     resources, as far as its own rules admit, until it has been passed over for long; one that may
-    preempt, where that would help it. Pods that are gated or being deleted do not wait for room,
-    nor does one that nobody tries to place: anybody may name a scheduler that is not there.
+    preempt, where that would help it. One that fits, and of which its scheduler says that it found
+    no node, is passed over as long: it takes no room that is there. Pods that are gated or being
+    deleted do not wait for room, nor does one that nobody tries to place: anybody may name a
+    scheduler that is not there.
     """
 
-    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel) -> None:
+    def __init__(self, snapshot: Snapshot, scheduler: SchedulerModel, limits: Limits) -> None:
         self._snapshot = snapshot
         self._scheduler = scheduler
+        self._tenants = Tenants(snapshot, limits)
 
     @cached_property
     def _groups(self) -> list[tuple[int, int, BoolArray]]:
@@ -61,13 +67,15 @@ class Waiting:
     def _feasible(self, pod: int) -> BoolArray:
         """(nodes,) where the Pending pod could be placed, as far as that is known."""
         feasible = self._scheduler.feasible(pod)
+        nothing = np.zeros(len(feasible), dtype=np.bool_)
+        passed_over = self._passed_over(pod) and self._unschedulable(pod)
         if feasible.any():
-            return feasible
+            return nothing if passed_over else feasible
         refusal = self._scheduler.landing(pod).refusal
         if refusal is None:
             return feasible
         if refusal.code == "FEA009":
-            return self._scheduler.preemptible(pod)
+            return nothing if passed_over else self._scheduler.preemptible(pod)
         unknown = self._snapshot.pods[pod].spec.schedulerName not in self._scheduler.profiles
         if self._passed_over(pod) or (unknown and not self._tried(pod)):
             return feasible
@@ -80,23 +88,28 @@ class Waiting:
     def _tried(self, pod: int) -> bool:
         """Whether a scheduler that is not declared tries to place the pod, or others like it.
 
-        A scheduler says so in the pod's status. Pods that were placed in other namespaces show
-        that it is there; one's own may have named their node themselves.
+        A scheduler says so in the pod's status. Pods of other tenants that were placed show that
+        it is there; one's own may have named their node themselves.
         """
         each = self._snapshot.pods[pod]
-        said = each.condition("PodScheduled")
-        if each.status.nominatedNodeName or (said is not None and said.status == "False"):
+        if each.status.nominatedNodeName or self._unschedulable(pod):
             return True
-        return bool(self._serving[each.spec.schedulerName] - {each.metadata.namespace})
+        tenant = self._tenants.of(each.metadata.namespace)
+        return bool(self._serving[each.spec.schedulerName] - {tenant})
+
+    def _unschedulable(self, pod: int) -> bool:
+        """Whether a scheduler says that it found no node for it."""
+        said = self._snapshot.pods[pod].condition("PodScheduled")
+        return said is not None and said.status == "False"
 
     @cached_property
     def _serving(self) -> defaultdict[str, set[str]]:
-        """The namespaces in which pods of each undeclared scheduler have a node."""
+        """The tenants of whom pods of each undeclared scheduler have a node."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         known = self._scheduler.profiles
         for each in self._snapshot.pods:
             if each.node and each.spec.schedulerName not in known:
-                found[each.spec.schedulerName].add(each.metadata.namespace)
+                found[each.spec.schedulerName].add(self._tenants.of(each.metadata.namespace))
         return found
 
     def wanted(self, pod: int) -> BoolArray:

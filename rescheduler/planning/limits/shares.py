@@ -69,11 +69,11 @@ class Shares:
             row.level = self._filled(row, self._wanting)
 
     def share_out(self, pods: Iterable[int]) -> bool:
-        """Nobody else has a move worth making: share what is left among the tenants of these pods.
+        """Nobody else has a move worth making: share what is left among who has its share.
 
-        Answers whether one of them may take more now.
+        pods: of their tenants. Answers whether one may take more now that might not before.
         """
-        wanting = frozenset(map(self._of, pods))
+        wanting = frozenset(each for each in map(self._of, pods) if not self._below(each))
         if not wanting:
             return False
         self._wanting = wanting

@@ -1,12 +1,16 @@
 """Pending pods that want the same room hold a move; others do not."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from rescheduler.kube.controllers import Namespace
+from rescheduler.kube.managed_fields import NamespaceMeta
 from rescheduler.runtime.exit_codes import exit_code
 from tests.cluster import pod
 from tests.planning.evaluation.pending import codes, outcome, waiting
+from tests.planning.scenarios import hot_gpus
 
 AWAY = {
     "nodeAffinity": {
@@ -56,6 +60,9 @@ def test_a_pending_pod_whose_landing_cannot_be_predicted_holds_moves(
         {"schedulerName": "another", "tried": True, "affinity": AWAY},
         {"schedulerName": "another", "tried": True, "age": 3600.0},
         {"gpus": "8", "priority": 10, "nodeSelector": {"pool": "none"}},
+        {"tried": True, "age": 3600.0},
+        {"tried": True, "age": 3600.0, "priority": 10},
+        {"gpus": "8", "priority": 10, "tried": True, "age": 3600.0},
     ],
 )
 def test_lower_impossible_and_gated_pods_hold_nothing(case: dict[str, Any]) -> None:
@@ -70,6 +77,37 @@ def test_pods_that_another_namespace_got_placed_show_that_a_scheduler_is_there(
     served = pod("there", "n50", namespace=namespace, labels={"app": "x"}, schedulerName="another")
     made = outcome(waiting(schedulerName="another"), served)
     assert ("GRD008" in made.totals.refused) == held
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"age": 3600.0},
+        {"tried": True, "age": 600.0},
+        {"gpus": "8", "priority": 10, "age": 3600.0},
+        {"gpus": "8", "priority": 10, "tried": True, "age": 600.0},
+    ],
+)
+def test_a_pod_that_fits_waits_until_its_scheduler_has_passed_it_over(
+    case: dict[str, Any],
+) -> None:
+    """Where no scheduler says a word of it, that may be down, and place it later."""
+    assert "GRD008" in codes(**case)
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_another_namespace_of_the_same_tenant_shows_no_scheduler(held: bool) -> None:
+    served = pod("there", "n50", namespace="batch", labels={"app": "x"}, schedulerName="another")
+    world = hot_gpus()
+    pods = [*world.snapshot.pods, served, waiting(schedulerName="another")]
+    spaces = [
+        Namespace(metadata=NamespaceMeta(name=name, labels={"of": name if held else "mob"}))
+        for name in ("default", "batch")
+    ]
+    world.snapshot = replace(world.snapshot, pods=pods, namespaces=spaces)
+    world.limits = world.limits.model_copy(update={"tenantLabel": "of"})
+    world.measure()
+    assert ("GRD008" in world.plan().totals.refused) == held
 
 
 def test_where_pending_pods_hold_every_move_the_plan_says_so_and_somebody_must_look() -> None:

@@ -142,6 +142,27 @@ def test_a_second_who_wants_the_rest_gets_half_of_it() -> None:
     assert moved(tried.plan()) == {"evil": 2, "ads": 2}
 
 
+def test_who_has_not_reached_its_share_is_not_asked_again() -> None:
+    """Else a gang of two tenants, of which one has its share, would be tried for ever."""
+    tried = world(**CYCLE)
+    copy = WorkingCopy(tried.snapshot, tried.policies, tried.limits, tried.history)
+    shares, pods = copy.budgets.shares, copy.snapshot.pods
+    of = {
+        name: [i for i, each in enumerate(pods) if each.metadata.namespace == name]
+        for name in ("evil", "ads")
+    }
+    shares.begin([*of["evil"], *of["ads"]])
+    assert not shares.share_out([*of["evil"], *of["ads"]])
+    for pod in of["evil"][:3]:
+        assert shares.refusal([pod]) is None
+        copy.budgets.spend(pod)
+    assert shares.refusal(of["evil"]) is not None
+    assert shares.refusal(of["ads"]) is None
+    assert shares.share_out([*of["evil"], *of["ads"]])
+    assert shares.refusal(of["evil"]) is None
+    assert not shares.share_out([*of["evil"], *of["ads"]])
+
+
 def test_a_pass_begins_with_shares_of_its_own() -> None:
     """What a plan has taken back does not count to the shares of the next search."""
     tried = world(**CYCLE)
