@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.job_failures import ignores_eviction
+from rescheduler.kube.objects import Condition
+from tests.cluster import pod
 
 
-def exits(action: str, operator: str, *codes: int) -> dict[str, Any]:
-    return {"action": action, "onExitCodes": {"operator": operator, "values": list(codes)}}
+def exits(action: str, operator: str, *codes: int, container: str = "") -> dict[str, Any]:
+    named = {"containerName": container} if container else {}
+    return {"action": action, "onExitCodes": {**named, "operator": operator, "values": list(codes)}}
 
 
 def on(action: str, kind: str = "DisruptionTarget", status: str | None = "True") -> dict[str, Any]:
@@ -24,6 +27,8 @@ IGNORED = [
     [exits("Ignore", "In", 137, 143), on("FailJob")],
     [exits("Ignore", "NotIn", 42)],
     [exits("FailJob", "NotIn", 137, 143), on("Ignore")],
+    [exits("Ignore", "In", 137, 143, container="main")],
+    [on("FailJob", "Ready"), on("Initialized", "False"), on("Ignore")],
     [on("FailJob", status="False"), on("Ignore")],
     [
         {
@@ -43,6 +48,12 @@ COUNTED = [
     [exits("FailJob", "NotIn", 42), on("Ignore")],
     [exits("Ignore", "In", 143)],
     [on("FailJob", "Ready", "False"), on("Ignore")],
+    [on("FailJob", "ContainersReady", "False"), on("Ignore")],
+    [on("FailJob", "PodScheduled"), on("Ignore")],
+    [on("FailJob", "Initialized"), on("Ignore")],
+    [on("FailJob", "PodReadyToStartContainers", "False"), on("Ignore")],
+    [on("FailJob", "PodReadyToStartContainers"), on("Ignore")],
+    [on("Ignore", "PodReadyToStartContainers", "False")],
     [{"action": "FailJob", "onSomethingNew": {}}, on("Ignore")],
     [{"action": "Ignore", "onSomethingNew": {}}],
 ]
@@ -50,13 +61,30 @@ COUNTED = [
 
 @pytest.mark.parametrize("rules", IGNORED)
 def test_the_first_rule_that_matches_ignores_the_eviction(rules: list[dict[str, Any]]) -> None:
-    assert ignores_eviction({"rules": rules})
+    assert ignores_eviction({"rules": rules}, pod("a", "n1"))
 
 
 @pytest.mark.parametrize("rules", COUNTED)
 def test_another_eviction_counts_as_a_failure(rules: list[dict[str, Any]]) -> None:
-    assert not ignores_eviction({"rules": rules})
+    assert not ignores_eviction({"rules": rules}, pod("a", "n1"))
 
 
 def test_without_a_policy_every_pod_that_fails_counts() -> None:
-    assert not ignores_eviction(None)
+    assert not ignores_eviction(None, pod("a", "n1"))
+
+
+def test_a_condition_that_the_pod_has_already_decides() -> None:
+    rules = {"rules": [on("FailJob", "acme.test/Broken"), on("Ignore")]}
+    broken, fine = pod("a", "n1"), pod("b", "n1")
+    for each, status in ((broken, "True"), (fine, "False")):
+        each.status.conditions = [Condition(type="acme.test/Broken", status=status)]
+    assert not ignores_eviction(rules, broken)
+    assert ignores_eviction(rules, fine)
+
+
+def test_of_several_containers_one_may_end_well() -> None:
+    several = pod("a", "n1", containers=[{"name": "main"}, {"name": "proxy"}])
+    rules = {"rules": [exits("Ignore", "In", 137, 143, container="proxy")]}
+    assert not ignores_eviction(rules, several)
+    named = {"rules": [exits("FailJob", "In", 143, container="proxy"), on("Ignore")]}
+    assert not ignores_eviction(named, several)

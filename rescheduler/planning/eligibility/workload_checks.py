@@ -104,7 +104,7 @@ class Surroundings:
     ) -> Problem | None:
         return (
             self._owners.refusal(workload)
-            or (None if suspended else self._refuse_job(workload))
+            or (None if suspended else self._refuse_job(index, workload))
             or self._refuse_moving(workload)
             or self._refuse_awaited(workload)
             or (None if crash_looping else self._refuse_missing(index, workload))
@@ -112,10 +112,12 @@ class Surroundings:
             or self._back_off.refuse_workload(workload)
         )
 
-    def _refuse_job(self, workload: Workload) -> Problem | None:
+    def _refuse_job(self, index: int, workload: Workload) -> Problem | None:
         if workload.controller_kind != "Job" or self._limits.jobs == "Allow":
             return None
-        if ignores_eviction(self._controllers[workload.controller_uid].spec.podFailurePolicy):
+        policy = self._controllers[workload.controller_uid].spec.podFailurePolicy
+        pods = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if policy else []
+        if pods and all(ignores_eviction(policy, self._snapshot.pods[each]) for each in pods):
             return None
         return Problem(
             code="ELG014", message=f"Job {workload.name} would count the eviction as a failure"

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from rescheduler.documents.fields import Strict
+from rescheduler.kube.objects import PodSpec
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.conformity.failed_pods import Failed
@@ -18,10 +19,11 @@ from rescheduler.policies.conformity.rules import (
     Restarts,
     Rules,
 )
-from rescheduler.policies.conformity.states import never_in
+from rescheduler.policies.conformity.states import never_failed, never_in
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
+from rescheduler.policies.shared.absent import absent_in_pods
 
 _CRASHING = frozenset({"CrashLoopBackOff", "RunContainerError"})
 """What containers wait for that have run before; their pods are not Ready."""
@@ -97,9 +99,29 @@ class Conformity(Policy):
                 why = never_in(state)
                 if why:
                     yield f"{name}.states.{number}: {why}"
+        for number, reason in enumerate((self.failed.reasons if self.failed else None) or ()):
+            why = never_failed(reason)
+            if why:
+                yield f"failed.reasons.{number}: {why}"
         taints = self.nodeTaints
         if taints is not None and taints.only and all(map(taints.ignores, taints.only)):
             yield "nodeTaints.only: every taint that it names is ignored, so none counts"
+
+    def absent(self, snapshot: Snapshot) -> Iterator[str]:
+        """Required inter-pod terms that no pod has, where there is no other rule."""
+        rules = (self.nodeTaints, self.nodeAffinity, self.restarts, self.lifetime, self.failed)
+        if any(each is not None for each in rules):
+            return
+        kinds = [name for name in ("podAntiAffinity", "podAffinity") if getattr(self, name)]
+
+        def has(spec: PodSpec) -> bool:
+            terms = [getattr(spec.affinity, kind) for kind in kinds] if spec.affinity else []
+            return any(
+                each and each.requiredDuringSchedulingIgnoredDuringExecution for each in terms
+            )
+
+        what = f"required {' or '.join(kinds)}"
+        yield from absent_in_pods(kinds[0], what, self.match, snapshot, has)
 
     def conflicts(self, other: Strict) -> Iterator[str]:
         """Besides, rules of which every pod crash-loops, where the limits let such pods stay."""

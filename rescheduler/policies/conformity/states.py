@@ -1,5 +1,7 @@
 """The states that a rule of Conformity may name, and those in which no evaluated pod ever is."""
 
+from rescheduler.documents.validation import near
+
 _UNPLACED = frozenset({"Pending", "Unschedulable", "SchedulingGated"})
 _ENDED = frozenset(
     {
@@ -24,6 +26,8 @@ _ENDED = frozenset(
         "UnexpectedAdmissionError",
     }
 )
+_OUT_OF = "OutOf"
+"""With any resource: why a kubelet refuses a pod."""
 _POSSIBLE = frozenset(
     {
         "ContainerCreating",
@@ -57,7 +61,12 @@ def never_in(state: str) -> str:
     if state in _ENDED:
         text = f"pods that have ended are never evaluated ({state})"
         return f"{text}; Maybe `failed` is meant, which reports them"
-    spelled = {each.lower(): each for each in (*_POSSIBLE, *_UNPLACED, *_ENDED)}
-    if state not in _POSSIBLE and state.lower() in spelled:
-        return f"no pod is ever in state {state}; Maybe `{spelled[state.lower()]}` is meant"
-    return ""
+    meant = "" if state in _POSSIBLE else near(state, (*_POSSIBLE, *_UNPLACED, *_ENDED))
+    return f"no pod is ever in state {state}; Maybe {meant} is meant" if meant else ""
+
+
+def never_failed(reason: str) -> str:
+    """Why no pod ever fails with this reason, or ""; a controller may give one of its own."""
+    known = reason in _ENDED | _POSSIBLE or reason.startswith(_OUT_OF)
+    meant = "" if known else near(reason, _ENDED)
+    return f"no pod ever fails with reason {reason}; Maybe {meant} is meant" if meant else ""

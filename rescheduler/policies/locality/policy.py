@@ -20,7 +20,7 @@ from rescheduler.policies.locality.term import LocalityTerm
 from rescheduler.policies.locality.traffic_fields import Traffic
 from rescheduler.policies.match import Match
 from rescheduler.policies.own_readings.pairs import PairReading
-from rescheduler.policies.shared.absent import absent_labels
+from rescheduler.policies.shared.absent import absent_in_pods, absent_labels
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
 
@@ -266,7 +266,15 @@ class Locality(Policy):
                 yield "groups", number, "by"
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """The levels of which no node carries a label."""
+        """Levels of which no node carries a label, and podAffinity that no pod has."""
+        if self.podAffinity and not (self.pairs or self.groups or self.traffic or self.datasets):
+            yield from absent_in_pods(
+                "podAffinity",
+                "podAffinity",
+                self.match,
+                snapshot,
+                lambda spec: bool(spec.affinity and spec.affinity.podAffinity),
+            )
         if "levels" in self.model_fields_set:
             for number, each in enumerate(self.levels):
                 yield from absent_labels(f"levels.{number}.labels", each.labels, snapshot)

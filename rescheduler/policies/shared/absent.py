@@ -1,15 +1,16 @@
 """What a policy names that a cluster does not have, with what was probably meant."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from rescheduler.documents.label_selector import Selector
 from rescheduler.documents.validation import near
-from rescheduler.kube.objects import Labels
+from rescheduler.kube.objects import Labels, PodSpec
 from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.match import NO_OWNER, Exclude, Match
 from rescheduler.policies.shared import pod_facts
+from rescheduler.policies.shared.matching import select_pods
 
 _MOST = 3
 """How many values of a label are shown."""
@@ -34,6 +35,17 @@ def absent_labels(at: str, keys: Sequence[str], snapshot: Snapshot) -> Iterator[
     which = keys[0] if len(keys) == 1 else f"one of the labels {', '.join(keys)}"
     text = f"{at}: no node has {'the label ' if len(keys) == 1 else ''}{which}"
     yield _meant(text, near(keys[0], known))
+
+
+def absent_in_pods(
+    at: str, what: str, match: Match, snapshot: Snapshot, has: Callable[[PodSpec], bool]
+) -> Iterator[str]:
+    """Why a rule that pods bring themselves has nothing to go by. has: whether a pod brings it."""
+    chosen = select_pods(match, snapshot)
+    representatives, of_pod = snapshot.pod_template
+    selected = set(of_pod[chosen].tolist())
+    if selected and not any(has(snapshot.pods[representatives[each]].spec) for each in selected):
+        yield f"{at}: no pod that it selects has {what}"
 
 
 def why_no_pod(at: str, match: Match | Exclude, snapshot: Snapshot) -> str:

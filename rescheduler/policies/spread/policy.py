@@ -3,15 +3,18 @@
 from collections.abc import Iterator
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.cluster.snapshot import Snapshot
+from rescheduler.model.wording import counted
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import absent_labels
+from rescheduler.policies.shared.absent import absent_in_pods, absent_labels
+from rescheduler.policies.shared.matching import select_pods
 from rescheduler.policies.spread.examples import EXAMPLES
 from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
 from rescheduler.policies.spread.term import SpreadTerm
@@ -212,7 +215,23 @@ class Spread(Policy):
             yield ("groupBy",)
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """The topology keys that no node has."""
+        """Topology keys that no node has, constraints that no pod has, and skews above all pods."""
+        if isinstance(self.constraints, str):
+            what = "topologySpreadConstraints"
+            yield from absent_in_pods(
+                "constraints", what, self.match, snapshot, lambda spec: bool(getattr(spec, what))
+            )
+        most = self._most_pods(snapshot)
+        for number, tier in enumerate(self.tiers()):
+            at = "" if self.constraints is None else f"constraints.{number}."
+            name, bound = "maxSkew", tier.maxSkew
+            if tier.maxPerDomain is not None:
+                name, bound = "maxPerDomain", tier.maxPerDomain
+            if tier.follow is None and 0 < most <= bound:
+                yield (
+                    f"{at}{name}: it is {bound}, and the largest workload that it selects has "
+                    f"{counted(most, 'pod')}, so no domain ever holds too many"
+                )
         if self.topologyKey is not None:
             yield from absent_labels("topologyKey", [self.topologyKey], snapshot)
         tiers = self.constraints if isinstance(self.constraints, list) else ()
@@ -221,6 +240,14 @@ class Spread(Policy):
             yield from absent_labels(f"{at}.topologyKey", [each.topologyKey], snapshot)
             if each.within is not None:
                 yield from absent_labels(f"{at}.within", [each.within], snapshot)
+
+    def _most_pods(self, snapshot: Snapshot) -> int:
+        """The pods of the largest group that the match selects; 0 where groups are no workloads."""
+        if self.groupBy != "Workload":
+            return 0
+        workloads = snapshot.pod_workload[select_pods(self.match, snapshot)]
+        counts = np.bincount(workloads[workloads >= 0])
+        return int(counts.max()) if len(counts) else 0
 
     def compile(self, snapshot: Snapshot) -> SpreadTerm:
         """The term for this snapshot; spreading needs no readings, so it is always evaluated."""

@@ -10,7 +10,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import Policy
 from rescheduler.policies.registry import KINDS
 from rescheduler.policies.shared.inert import inert
-from tests.cluster import node, pod, snapshot
+from tests.cluster import deployment, node, pod, snapshot
 
 ALL = {"all": True}
 CPU = {"cpu": "500m"}
@@ -215,6 +215,28 @@ INERT = [
         "`shop`",
     ),
     (
+        made("Spread", match=ALL, constraints="FromPods"),
+        "constraints: no pod that it selects has topologySpreadConstraints",
+        "",
+    ),
+    (
+        made("Locality", match=ALL, podAffinity=True),
+        "podAffinity: no pod that it selects has podAffinity",
+        "",
+    ),
+    (
+        conformity(podAntiAffinity=True, podAffinity=True),
+        "podAntiAffinity: no pod that it selects has required podAntiAffinity or podAffinity",
+        "",
+    ),
+    (old("CrashLoopBackoff"), "lifetime.states.0: no pod is ever in state", "`CrashLoopBackOff`"),
+    (old("ImagePullBackOf"), "lifetime.states.0: no pod is ever in state", "`ImagePullBackOff`"),
+    (
+        conformity(failed={"above": "1h", "reasons": ["Evicted", "Evictd"]}),
+        "failed.reasons.1: no pod ever fails with reason Evictd",
+        "`Evicted`",
+    ),
+    (
         made("IdleGPUs", match={"labels": {"matchLabels": {"app": "web"}}}),
         "match: no pod that it selects has a GPU to itself",
         "",
@@ -245,12 +267,58 @@ def test_what_can_never_act_is_told(policy: Policy, reason: str, advice: str) ->
         made("Spread", match={"namespaces": ["shop"], "labels": {"matchLabels": {"app": "web"}}}),
         made("Fragmentation", **FRAG),
         made("Numa", match=ALL, nodes=ALL),
-        made("Locality", match=ALL, podAffinity=True),
+        made("Locality", match=ALL, podAffinity=True, pairs=[{**PAIR, "near": ALL}]),
+        conformity(failed={"above": "1h", "reasons": ["OutOfnvidia.com/gpu", "PaymentRequired"]}),
+        conformity(podAffinity=True, restarts={"atLeast": 5}),
         conformity(nodeTaints={"only": ["a"], "ignore": ["b"]}, podAntiAffinity=True),
     ],
 )  # fmt: skip
 def test_what_can_act_is_not_told(policy: Policy) -> None:
     assert list(inert(policy, cluster())) == []
+
+
+def replicas(number: int, **spec: Any) -> Snapshot:
+    """So many pods of one Deployment."""
+    top, owner = deployment("web")
+    pods = [
+        pod(f"web-{at}", "a", owner=owner, labels={"app": "web"}, **spec) for at in range(number)
+    ]
+    return replace(cluster(), pods=pods, controllers=[top, owner])
+
+
+PER_POOL = {"topologyKey": "pool", "maxPerDomain": 2}
+BOUNDS = [
+    ({"maxSkew": 3}, 3, "maxSkew: it is 3, and the largest workload that it selects has 3 pods"),
+    ({"maxSkew": 3}, 4, ""),
+    ({"constraints": [PER_POOL]}, 2, "constraints.0.maxPerDomain: it is 2"),
+    ({"constraints": [PER_POOL]}, 3, ""),
+    ({"groupBy": "Match", "maxSkew": 3}, 3, ""),
+    ({"constraints": [{"topologyKey": "pool", "maxSkew": 9, "follow": ALL}]}, 3, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spec", "number", "reason"), BOUNDS)
+def test_a_bound_that_no_workload_reaches_is_told(
+    spec: dict[str, Any], number: int, reason: str
+) -> None:
+    policy = made("Spread", match=ALL, **spec)
+    found = list(inert(policy, replicas(number)))
+    assert [each.startswith(reason) for each in found] == [True] * bool(reason)
+
+
+def test_constraints_and_affinity_that_pods_have_can_act() -> None:
+    term = {"topologyKey": "pool", "labelSelector": {"matchLabels": {"app": "web"}}}
+    near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    spread = {**term, "maxSkew": 1, "whenUnsatisfiable": "DoNotSchedule"}
+    before = replicas(2, affinity=near, topologySpreadConstraints=[spread])
+    for policy in (
+        made("Spread", match=ALL, constraints="FromPods"),
+        made("Locality", match=ALL, podAffinity=True),
+        conformity(podAffinity=True),
+    ):
+        assert list(inert(policy, before)) == []
+    [apart] = inert(conformity(podAntiAffinity=True), before)
+    assert apart == "podAntiAffinity: no pod that it selects has required podAntiAffinity"
 
 
 def test_pods_are_counted_as_kube_scheduler_counts_them() -> None:
