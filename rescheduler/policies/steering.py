@@ -31,8 +31,8 @@ class Steering(Strict):
     strength: Strength = Field(
         "Prefer",
         description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
-        "another one. Require: it has no other choice than two nodes or more: the best, and where "
-        "there is one a second that the scheduler likes less, for the case that the first cannot "
+        "another one. Require: it has no other choice than two nodes or more, of which the better "
+        "half has more points: mostly the best, and a second for the case that the first cannot "
         "take it. Where it would take "
         "one of them that gains far less than the best, the best alone is preferred instead, if "
         "that still gains more times the share of landings that have come as predicted. A "

@@ -1,6 +1,6 @@
 """What a plugin of the scheduler is to this model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import Labels, OwnerReference, Pod, PodSpec
+from rescheduler.kube.pods.steered import count_preferred
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
@@ -27,19 +28,23 @@ Score = Callable[[IntArray], ScoreArray | Relative]
 class Steer:
     """What tells one replacement where to go, when the scheduler comes to place it.
 
-    chosen: (nodes,) the nodes of the term that is added to its node affinity (`kube.steered`).
-    require: whether the term is required; else it is preferred, with the greatest weight.
-    tainted: (nodes,) instead of a term, the nodes that bear `kube.tolerations.SOFT_TAINT` then.
+    preferred: (nodes,) the nodes that its node affinity prefers with the greatest weight. only:
+    (nodes,) those beside which none is considered; None: all are.
+    tainted: (nodes,) instead of affinity, the nodes that bear `kube.tolerations.SOFT_TAINT` then.
     """
 
-    chosen: BoolArray | None = None
-    require: bool = False
+    preferred: BoolArray | None = None
+    only: BoolArray | None = None
     tainted: BoolArray | None = None
 
-    @property
-    def only(self) -> BoolArray | None:
-        """(nodes,) the nodes beside which no other is considered; None: all are."""
-        return self.chosen if self.require else None
+    @classmethod
+    def to(cls, nodes: Iterable[int], count: int, *, require: bool) -> "Steer":
+        """To these of so many nodes, the best first, by what `kube.pods.steered` adds."""
+        told = list(nodes)
+        chosen, preferred = np.zeros((2, count), dtype=np.bool_)
+        chosen[told] = True
+        preferred[told[: count_preferred(len(told), require=require)]] = True
+        return cls(preferred=preferred, only=chosen if require else None)
 
 
 STAMPED = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")

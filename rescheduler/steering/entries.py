@@ -9,6 +9,7 @@ when:
 """
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from rescheduler.kube.pods.steered import HOSTNAME
 from rescheduler.model.errors import ActionError
@@ -64,13 +65,17 @@ class Entries(Writer):
 
 
 def _join(moves: Sequence[SteeredMove]) -> None:
-    """Give those of one controller that are entered together the same nodes: pods are fungible."""
+    """Give those of one controller that are entered together the same nodes: pods are fungible.
+
+    The best of each come first, as these are preferred.
+    """
     alike: dict[tuple[str, ...], list[PastSteering]] = {}
     for move, steering in moves:
         key = (move.controller, steering.template, steering.name, steering.strength)
         alike.setdefault(key, []).append(steering)
     for same in alike.values():
-        names = list(dict.fromkeys(name for steering in same for name in steering.hostnames))
+        ranks = zip_longest(*(steering.hostnames for steering in same))
+        names = list(dict.fromkeys(name for rank in ranks for name in rank if name is not None))
         for steering in same:
             steering.name_nodes(names)
 

@@ -5,8 +5,6 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
@@ -104,9 +102,8 @@ def _landed(snapshot: Snapshot, made: Plan) -> IntArray:
     for move in made.moves:
         pod, steer = snapshot.pod_index[move.pod.uid], None
         if move.steered is not None:
-            chosen = np.zeros(len(snapshot.nodes), dtype=np.bool_)
-            chosen[[number[name] for name in move.steered.nodes]] = True
-            steer = Steer(chosen=chosen, require=move.steered.strength == "Require")
+            told, require = move.steered.nodes, move.steered.strength == "Require"
+            steer = Steer.to([number[name] for name in told], len(number), require=require)
         landing = scheduler.landing(pod, steer)
         if len(landing.nodes):
             scheduler.commit(Shift(pod, int(snapshot.pod_node[pod]), int(landing.nodes[0])))

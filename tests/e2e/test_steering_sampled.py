@@ -66,7 +66,8 @@ def _predicted(cluster: Cluster) -> float:
     snapshot.pods[pod].spec.affinity = None
     chosen = np.isin([each.metadata.name for each in snapshot.nodes], CHOSEN)
     model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
-    landing = model.landing(pod, Steer(chosen=chosen))
+    steer = Steer.to(np.flatnonzero(chosen).tolist(), len(chosen), require=False)
+    landing = model.landing(pod, steer)
     assert landing.refusal is None, landing.refusal
     return float(landing.probabilities[chosen[landing.nodes]].sum())
 

@@ -92,10 +92,10 @@ class World:
         if move.steered is None:
             return None
         names = [node.metadata.name for node in self.snapshot.nodes]
-        chosen, tainted = np.isin(names, move.steered.nodes), np.isin(names, move.steered.shunned)
         if move.steered.by == "SoftTaint":
-            return Steer(tainted=tainted)
-        return Steer(chosen=chosen, require=move.steered.strength == "Require")
+            return Steer(tainted=np.isin(names, move.steered.shunned))
+        told, require = map(names.index, move.steered.nodes), move.steered.strength == "Require"
+        return Steer.to(told, len(names), require=require)
 
     def _land(self, move: PlannedMove) -> str:
         """Evict and replace one pod; a draw among the landings that the model gives now."""

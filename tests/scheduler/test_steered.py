@@ -76,7 +76,7 @@ def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any
                 told.commit(
                     Shift(moved, int(made.pod_node[moved]), int(model.occupancy.where[moved]))
                 )
-            steer = Steer(chosen=mask(made, chosen), require=require)
+            steer = Steer.to(chosen, len(made.nodes), require=require)
             assert shares(model, index, steer) == shares(told, index)
         assert shares(model, index) == shares(model, index, Steer())
 
@@ -121,15 +121,15 @@ def test_where_the_scheduler_samples_its_windows_are_the_same(count: int, requir
         chosen = [5, 6, count - 1]
         told = SchedulerModel(with_affinity(made, 0, chosen, require=require))
         model = SchedulerModel(made)
-        steer = Steer(chosen=mask(made, chosen), require=require)
+        steer = Steer.to(chosen, len(made.nodes), require=require)
         assert shares(model, 0, steer) == shares(told, 0)
 
 
 def test_a_preferred_node_is_missed_where_it_is_not_sampled_and_a_required_one_is_not() -> None:
     made = many(240)
-    model, chosen = SchedulerModel(made), mask(made, [7, 8])
-    preferred = model.landing(0, Steer(chosen=chosen))
-    required = model.landing(0, Steer(chosen=chosen, require=True))
+    model = SchedulerModel(made)
+    preferred = model.landing(0, Steer.to([7, 8], 240, require=False))
+    required = model.landing(0, Steer.to([7, 8], 240, require=True))
     on_it = float(preferred.probabilities[np.isin(preferred.nodes, [7, 8])].sum())
     assert 0.4 < on_it < 0.6, "115 of 240 nodes are sampled"
     assert set(required.nodes.tolist()) <= {7, 8}

@@ -105,7 +105,7 @@ def history(stage: Stage) -> list[PastMove]:
 
 
 @pytest.mark.parametrize(
-    ("strength", "expected"), [("Require", {"n5": 10, "n6": 10}), ("Prefer", STEERED)]
+    ("strength", "expected"), [("Require", {"n5": 10, "n6": 0}), ("Prefer", STEERED)]
 )
 def test_its_entry_stays_until_the_replacement_is_placed_not_only_made(
     stage: Stage, strength: Strength, expected: dict[str, int]

@@ -21,17 +21,28 @@ def template_hash(labels: Labels | None) -> str:
     return next(((labels or {})[key] for key in TEMPLATES if (labels or {}).get(key)), "")
 
 
+def count_preferred(nodes: int, *, require: bool) -> int:
+    """How many of the nodes that a replacement is told are preferred to the rest: the first ones.
+
+    Where no other is allowed the better half of them, else all.
+    """
+    return max(1, nodes // 2) if require else nodes
+
+
 def steered_affinity(
     affinity: dict[str, Any] | None, hostnames: Sequence[str], *, require: bool
 ) -> dict[str, Any]:
     """`spec.affinity` as JSON with one more node affinity; what is there stays as it is.
 
-    require False: one more preferred term, of weight 100. require True: ANDed into every term of
-    `nodeSelectorTerms`, of which one must hold; an empty term matches no node, and stays so
-    (k8s.io/component-helpers/scheduling/corev1/nodeaffinity `isEmptyNodeSelectorTerm`). By label,
-    as `matchFields` takes a single node name.
+    One more preferred term, of weight 100, with those that `count_preferred` counts. require: all
+    of them are ANDed into every term of `nodeSelectorTerms`, too, of which one must hold; an empty
+    term matches no node, and stays so (k8s.io/component-helpers/scheduling/corev1/nodeaffinity
+    `isEmptyNodeSelectorTerm`). By label, as `matchFields` takes a single node name.
     """
-    asked = {"key": HOSTNAME, "operator": "In", "values": list(hostnames)}
+    asked, preferred = (
+        {"key": HOSTNAME, "operator": "In", "values": list(hostnames[:count])}
+        for count in (len(hostnames), count_preferred(len(hostnames), require=require))
+    )
     found = dict(affinity or {})
     node = dict(found.get("nodeAffinity") or {})
     if require:
@@ -44,9 +55,8 @@ def steered_affinity(
             for term in selector.get("nodeSelectorTerms") or []
         ]
         node[REQUIRED] = selector
-    else:
-        term = {"weight": WEIGHT, "preference": {"matchExpressions": [asked]}}
-        node[PREFERRED] = [*(node.get(PREFERRED) or []), term]
+    term = {"weight": WEIGHT, "preference": {"matchExpressions": [preferred]}}
+    node[PREFERRED] = [*(node.get(PREFERRED) or []), term]
     return {**found, "nodeAffinity": node}
 
 

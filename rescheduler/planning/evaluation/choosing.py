@@ -18,7 +18,7 @@ from rescheduler.planning.eligibility.steerable import Steerable
 from rescheduler.planning.evaluation.destinations import refuse_landing
 from rescheduler.planning.evaluation.evaluation import NOTHING, Choice
 from rescheduler.planning.evaluation.pending_pods import Waiting
-from rescheduler.planning.evaluation.second_nodes import FIRSTS, certain_pairs
+from rescheduler.planning.evaluation.second_nodes import pairs_with_second
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.policies.steering import Steering
@@ -145,7 +145,7 @@ class Chooser:
             by=by,
             strength="Require" if required else "Prefer",
             nodes=nodes,
-            steer=Steer(chosen=self._mask(nodes), require=required),
+            steer=Steer.to(nodes, len(self._copy.snapshot.nodes), require=required),
             unsteered=unsteered,
             landing=unsteered,
         )
@@ -200,7 +200,8 @@ class Chooser:
     def _asks(self, pod: int, *, required: bool) -> bool:
         """Whether the pod's scheduler asks an extender for what steers it."""
         name = self._copy.snapshot.pods[pod].spec.schedulerName
-        return self._copy.schedulers.asks(name, "filterVerb" if required else "prioritizeVerb")
+        asks = self._copy.schedulers.asks
+        return asks(name, "prioritizeVerb") and (not required or asks(name, "filterVerb"))
 
     def _sampled(self, pod: int) -> bool:
         """Whether the pod's scheduler looks at some of the nodes only."""
@@ -238,8 +239,8 @@ class Chooser:
         """Pairs of nodes of which the scheduler takes the first, where it looks at all of them."""
         if self._sampled(pod):
             return []
-        firsts = nodes[: 1 if self._aims(pod, nodes) else FIRSTS]
-        return certain_pairs(self._copy.scheduler.points(pod), firsts, nodes, spare)
+        points, aims = self._copy.scheduler.points(pod), self._aims(pod, nodes)
+        return list(pairs_with_second(points, nodes, spare, aims=aims))
 
     def _aims(self, pod: int, nodes: IntArray) -> bool:
         """Whether the best of these is the one that is proposed."""

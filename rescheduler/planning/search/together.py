@@ -1,12 +1,13 @@
-"""What of a proposal pays only together: pairs of its moves of which the first prepares the second.
+"""What of a proposal pays only together: moves of which some prepare others.
 
-It makes room where the other goes, or comes there before it, to be near it. By itself it may gain
-nothing, and even lose. Policies are asked for what both change together, whichever these are; no
-kernel and no landing is needed for that.
+They make room where another goes, or come there before it, to be near it. By themselves they may
+gain nothing, and even lose. Policies are asked for what all change together, whichever these are;
+no kernel and no landing is needed for that.
 """
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 
 import numpy as np
 
@@ -17,18 +18,20 @@ from rescheduler.planning.search.strategy import Candidate
 
 _MOST_PAIRS = 16
 """With how many others each move is tried."""
+_MOST_LEAVING, _MOST_DEPTH = 4, 2
+"""How many pods make room on one node for another, and how often they have others do so first."""
 
 
 def together(evaluator: Evaluator, nodes: Mapping[int, int]) -> Iterator[Candidate]:
-    """The pairs that gain, with what they gain if both land where they are proposed.
+    """The groups that gain, with what they gain if all land where they are proposed.
 
     nodes: pod to the node that is proposed for it; those that have moved are left out.
     """
-    return _Pairs(evaluator, nodes).candidates()
+    return _Groups(evaluator, nodes).candidates()
 
 
-class _Pairs:
-    """left: what of the proposal could be made yet. coming: node to pods of it."""
+class _Groups:
+    """left: what of the proposal could be made yet. coming, leaving: node to pods of it."""
 
     def __init__(self, evaluator: Evaluator, nodes: Mapping[int, int]) -> None:
         self._evaluator, self._copy = evaluator, evaluator.copy
@@ -38,17 +41,23 @@ class _Pairs:
             for pod, node in nodes.items()
             if pod not in self._copy.moved and evaluator.refuse_always(pod) is None
         }
-        self._coming = defaultdict[int, list[int]](list)
+        self._coming, self._leaving = (
+            defaultdict[int, list[int]](list),
+            defaultdict[int, list[int]](list),
+        )
         for pod, node in self._left.items():
             self._coming[node].append(pod)
+            self._leaving[int(self._where[pod])].append(pod)
 
     def candidates(self) -> Iterator[Candidate]:
-        """Each pair once, the one that prepares first."""
+        """Each group once, those first that prepare."""
         best = self._evaluator.bounds().best
         alone = {pod: self._change(pod) for pod in self._left}
         for first, node in self._left.items():
             if self._evaluator.ended():
                 return
+            if first in best and (group := self._with_room(first)) is not None:
+                yield group
             source = int(self._where[first])
             others = [*self._coming[node], *self._coming[source]][:_MOST_PAIRS]
             with self._copy.trying(Shift(first, source, node)):
@@ -60,6 +69,54 @@ class _Pairs:
             for second, change in both.items():
                 if change < min(-NOTHING, alone[second] - NOTHING, alone[first] - NOTHING):
                     yield Candidate((first, second), -change)
+
+    def _with_room(self, pod: int) -> Candidate | None:
+        """The pod behind others of the proposal that make room for it; None where they need not."""
+        if self._fits(pod):
+            return None
+        made: list[int] = []
+        change = 0.0
+        with ExitStack() as tried:
+            for each in self._making_room(pod, {pod}, _MOST_DEPTH):
+                if each is None:
+                    return None
+                change += self._change(each)
+                tried.enter_context(self._copy.trying(self._shift(each)))
+                made.append(each)
+            change += self._change(pod)
+        return Candidate((*made, pod), -change) if change < -NOTHING else None
+
+    def _making_room(self, pod: int, involved: set[int], depth: int) -> Iterator[int | None]:
+        """Those that leave first; each is to be moved before the next one is asked for.
+
+        None at the end where they cannot make room.
+        """
+        node = self._left[pod]
+        leaving = [each for each in self._leaving[node] if each not in involved]
+        for count in range(_MOST_LEAVING):
+            if self._fits(pod):
+                return
+            ready = next((each for each in leaving if self._fits(each)), None)
+            if ready is None and depth > 1 and leaving and not count:
+                ready = leaving[0]
+                involved.add(ready)
+                for each in self._making_room(ready, involved, depth - 1):
+                    yield each
+                    if each is None:
+                        return
+            if ready is None:
+                break
+            leaving.remove(ready)
+            involved.add(ready)
+            yield ready
+        if not self._fits(pod):
+            yield None
+
+    def _fits(self, pod: int) -> bool:
+        return bool(self._copy.scheduler.feasible(pod)[self._left[pod]])
+
+    def _shift(self, pod: int) -> Shift:
+        return Shift(pod, int(self._where[pod]), self._left[pod])
 
     def _change(self, pod: int) -> float:
         """The change of the cost if it went where it is proposed."""

@@ -67,7 +67,7 @@ class NodeAffinity(Plugin):
 
     def follows(self, steer: Steer) -> bool:
         """A term more."""
-        return steer.chosen is not None
+        return steer.preferred is not None
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that the pod's selector, its required affinity and the added one accept."""
@@ -93,7 +93,7 @@ class NodeAffinity(Plugin):
         """More weight of satisfied preferred terms is better."""
         own = node_affinity(pod.spec).preferredDuringSchedulingIgnoredDuringExecution
         preferred: list[PreferredSchedulingTerm] = [*(own or ()), *self._added_preferred]
-        chosen = None if pod.steer is None or pod.steer.require else pod.steer.chosen
+        chosen = None if pod.steer is None else pod.steer.preferred
         if not preferred and chosen is None:
             return None
         raw = self._selection.preferred(preferred)

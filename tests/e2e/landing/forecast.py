@@ -47,7 +47,8 @@ class Forecast:
             self._model = before._model
             self.moved += before.moved
         self.names = [node.metadata.name for node in snapshot.nodes]
-        self._steer = Steer(np.isin(self.names, steered), require=require) if steered else None
+        told = [self.names.index(name) for name in steered]
+        self._steer = Steer.to(told, len(self.names), require=require) if told else None
         self.verdicts = self._model.verdicts(self.pod, self._steer)
 
     def feasible(self) -> set[str]:

@@ -3,18 +3,24 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from rescheduler.kube.objects import Affinity, PodSpec
-from rescheduler.kube.pods.steered import steered, steered_affinity
+from rescheduler.kube.pods.steered import count_preferred, steered, steered_affinity
 
 ASKED = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1", "n2"]}
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
 NAMED = {"key": "metadata.name", "operator": "In", "values": ["n1"]}
 
 
-def required(*terms: dict[str, Any]) -> dict[str, Any]:
+FIRST = {**ASKED, "values": ["n1"]}
+WISH = {"weight": 100, "preference": {"matchExpressions": [FIRST]}}
+
+
+def required(*terms: dict[str, Any], preferred: bool = True) -> dict[str, Any]:
     selector = {"nodeSelectorTerms": list(terms)}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector}}
+    wishes = {"preferredDuringSchedulingIgnoredDuringExecution": [WISH]} if preferred else {}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": selector, **wishes}}
 
 
 def test_a_pod_without_affinity_gets_one() -> None:
@@ -31,8 +37,19 @@ def test_a_pod_without_affinity_gets_one() -> None:
     }
 
 
+@pytest.mark.parametrize(("told", "best"), [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])
+def test_of_nodes_that_are_required_the_better_half_is_preferred(told: int, best: int) -> None:
+    names = [f"n{number}" for number in range(told)]
+    node = steered_affinity(None, names, require=True)["nodeAffinity"]
+    [wish] = node["preferredDuringSchedulingIgnoredDuringExecution"]
+    [expression] = wish["preference"]["matchExpressions"]
+    assert expression["values"] == names[:best]
+    assert count_preferred(told, require=True) == best
+    assert count_preferred(told, require=False) == told
+
+
 def test_a_required_term_is_added_to_each_term_and_an_empty_one_still_matches_nothing() -> None:
-    before = required({"matchExpressions": [ZONE]}, {"matchFields": [NAMED]}, {})
+    before = required({"matchExpressions": [ZONE]}, {"matchFields": [NAMED]}, {}, preferred=False)
     assert steered_affinity(before, ["n1", "n2"], require=True) == required(
         {"matchExpressions": [ZONE, ASKED]},
         {"matchFields": [NAMED], "matchExpressions": [ASKED]},
@@ -56,9 +73,10 @@ def test_other_wishes_stay_and_nothing_is_changed_in_place() -> None:
 
 
 def test_a_spec_is_steered_and_the_old_one_stays() -> None:
-    spec = PodSpec(affinity=msgspec.convert(required({"matchExpressions": [ZONE]}), Affinity))
+    own = required({"matchExpressions": [ZONE]}, preferred=False)
+    spec = PodSpec(affinity=msgspec.convert(own, Affinity))
     after = steered(spec, ["n1", "n2"], require=True)
     assert after.affinity is not None
     assert msgspec.to_builtins(after.affinity) == required({"matchExpressions": [ZONE, ASKED]})
     assert spec.affinity is not None
-    assert msgspec.to_builtins(spec.affinity) == required({"matchExpressions": [ZONE]})
+    assert msgspec.to_builtins(spec.affinity) == own

@@ -239,7 +239,7 @@ OURS = "default-scheduler"
         ([], True, True),
         ([Scheduler(name="undeclared")], True, True),
         ([asking(OURS, **BOTH)], True, True),
-        ([asking(OURS, filterVerb="filter")], True, False),
+        ([asking(OURS, filterVerb="filter")], False, False),
         ([asking(OURS, prioritizeVerb="prioritize")], False, True),
         ([asking(OURS, **BOTH, **RACK)], False, False),
         ([asking(OURS)], False, False),

@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
-import numpy as np
 import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -133,8 +132,8 @@ def applied(made: Snapshot, moves: list[PlannedMove]) -> tuple[Snapshot, History
         names = [each.metadata.name for each in made.nodes]
         steer = None
         if move.steered is not None:
-            chosen = np.isin(names, move.steered.nodes)
-            steer = Steer(chosen=chosen, require=move.steered.strength == "Require")
+            told, require = map(names.index, move.steered.nodes), move.steered.strength == "Require"
+            steer = Steer.to(told, len(names), require=require)
         index = made.pod_index[move.pod.uid]
         landing = SchedulerModel(made).landing(index, steer)
         assert landing.unschedulable == 0.0, "no replacement stays Pending because of us"

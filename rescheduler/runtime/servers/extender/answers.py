@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import ObjectMeta
+from rescheduler.kube.pods.steered import count_preferred
 from rescheduler.model.moves.steering import Entry
 from rescheduler.planning.advice import Advice
 from rescheduler.runtime.servers.entries import Entries
@@ -50,7 +51,7 @@ class Answers:
         entry = self._entry(args, asked)
         if entry is None or entry.strength != "Require":
             return kept(args, asked, {})
-        told = self._told(asked, entry)
+        told = self._named(asked, entry.hostnames)
         if not told.any():
             # Who leaves no node to the scheduler has it look for pods to preempt.
             return kept(args, asked, {})
@@ -62,8 +63,9 @@ class Answers:
     def prioritize(self, args: ExtenderArgs) -> list[HostPriority]:
         """A score for each node: the more, the less it costs; all alike where nothing is known.
 
-        Where the table names nodes for this pod, these get the highest score, and the others none:
-        with weight 2 in the scheduler that is what the preferred node affinity would give.
+        Where the table names nodes for this pod, those that are preferred of them get the highest
+        score, and the others none: with weight 2 in the scheduler that is what the preferred node
+        affinity would give.
         """
         asked = names(args)
         if self._real(args, asked):
@@ -71,7 +73,8 @@ class Answers:
         scores = self._scores(args.Pod.metadata, asked)
         entry = self._entry(args, asked)
         if entry is not None:
-            told = self._told(asked, entry)
+            count = count_preferred(len(entry.hostnames), require=entry.strength == "Require")
+            told = self._named(asked, entry.hostnames[:count])
             scores = np.where(told, MAX_PRIORITY, 0) if told.any() else scores
         return [
             HostPriority(name, score) for name, score in zip(asked, scores.tolist(), strict=True)
@@ -92,9 +95,9 @@ class Answers:
             return None
         return self._entries.take(metadata, metadata.uid, namespace=metadata.namespace)
 
-    def _told(self, asked: Sequence[str], entry: Entry) -> npt.NDArray[np.bool_]:
+    def _named(self, asked: Sequence[str], hostnames: Sequence[str]) -> npt.NDArray[np.bool_]:
         labels = {} if self.known is None else self.known.hostnames
-        wanted = set(entry.hostnames)
+        wanted = set(hostnames)
         return np.fromiter(
             (labels.get(each, each) in wanted for each in asked), dtype=np.bool_, count=len(asked)
         )
