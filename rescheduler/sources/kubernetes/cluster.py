@@ -67,8 +67,7 @@ def read_cluster(
     `taken` is the server's time when the pods were listed; `now` stands in where it sends no Date.
     What cannot be decoded is in `undecodable`, kinds that are not served in `unread`.
 
-    Raises:
-        ClusterUnavailable: a kind that the cluster serves could not be read.
+    Raises: ClusterUnavailable where a kind that the cluster serves could not be read.
     """
     reader = _Reader(connection, annotations)
     with collector_off():
