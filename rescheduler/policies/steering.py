@@ -33,11 +33,8 @@ class Steering(Strict):
         description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
         "another one. Require: it has no other choice than two nodes or more, of which the better "
         "half has more points: mostly the best, and a second for the case that the first cannot "
-        "take it. Where it would take "
-        "one of them that gains far less than the best, the best alone is preferred instead, if "
-        "that still gains more times the share of landings that have come as predicted. A "
-        "replacement that stays Pending beyond its deadline is made anew without it, once. "
-        f"{_ONLY_PREFER}",
+        "take it. A replacement that stays Pending beyond its deadline is made anew without it, "
+        f"once. {_ONLY_PREFER}",
     )
 
     @model_validator(mode="after")

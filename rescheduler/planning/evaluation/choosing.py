@@ -6,7 +6,6 @@ the scheduler puts a replacement that is steered there.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from rescheduler.planning.evaluation.evaluation import NOTHING, Choice
 from rescheduler.planning.evaluation.pending_pods import Waiting
 from rescheduler.planning.evaluation.second_nodes import pairs_with_second
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.limits.landing_trust import kept_share
 from rescheduler.policies.steering import Steering
 from rescheduler.scheduler.plugin import Steer
 from rescheduler.steering.registry import MEANS
@@ -134,10 +132,7 @@ class Chooser:
             self._choice(steering.by, chosen, unsteered, required=required)
             for chosen in self._options(pod, nodes, gains, certain, required=required)
         ]
-        best = self._best(pod, found, unsteered, helps=helps)
-        if not required or helps or pod in self.planned or self._sampled(pod):
-            return best
-        return self._rather_alone(pod, best, nodes, gains, unsteered)
+        return self._best(pod, found, unsteered, helps=helps)
 
     def _choice(self, by: str, nodes: IntArray, unsteered: Landing, *, required: bool) -> Choice:
         """These nodes; where that leads is still to be asked."""
@@ -149,32 +144,6 @@ class Chooser:
             unsteered=unsteered,
             landing=unsteered,
         )
-
-    def _rather_alone(
-        self,
-        pod: int,
-        best: Choice | None,
-        nodes: IntArray,
-        gains: FloatArray,
-        unsteered: Landing,
-    ) -> Choice | None:
-        """The best choice of those that require; the best node alone, preferred, if it gains more.
-
-        Of several nodes the scheduler often takes one that gains far less than the best of them.
-        But a preference can be missed, and then gains nothing: it counts with the share of
-        replacements that have landed where that was predicted. nodes, gains: the best first.
-        """
-        reached = 0.0 if best is None else self._gain(pod, best)
-        if best is None or reached >= self._counted * float(gains[0]):
-            return best
-        if MEANS[best.by].extends and not self._asks(pod, required=False):
-            return best
-        alone = self._choice(best.by, nodes[:1], unsteered, required=False)
-        other = self._best(pod, [alone], unsteered, helps=False)
-        return best if other is None or reached >= self._counted * self._gain(pod, other) else other
-
-    def _gain(self, pod: int, choice: Choice) -> float:
-        return self._expected(pod, choice.landing, steered=True)
 
     def _acceptable(self, pod: int) -> BoolArray:
         """(nodes,) where the replacement may be sent: it fits, stays, and takes nobody's room."""
@@ -380,10 +349,3 @@ class Chooser:
         answer = np.zeros(len(self._copy.snapshot.nodes), dtype=np.bool_)
         answer[nodes] = True
         return answer
-
-    @cached_property
-    def _counted(self) -> float:
-        """The share of what a node alone gains that several must reach, to be as acceptable."""
-        copy = self._copy
-        seen = copy.snapshot
-        return _AS_GOOD * kept_share(copy.history, copy.limits, seen.cluster.version, seen.taken)

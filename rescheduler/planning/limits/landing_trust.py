@@ -85,19 +85,6 @@ def distrust(history: History, limits: Limits, version: str, now: datetime) -> D
     return Distrust(kinds, within)
 
 
-def kept_share(history: History, limits: Limits, version: str, now: datetime) -> float:
-    """The measured share of workloads that landed where that was predicted, of all kinds.
-
-    Until enough were compared it is the least that is acted on. No namespace lowers it alone.
-    """
-    scheduler = scheduler_version(version)
-    ours = (each for each in history.landings if each.version == scheduler)
-    landed = _without_worst(_remembered(ours, now), now)
-    if len(landed) < limits.minLandingSample:
-        return limits.minLandingHitRate
-    return _share(landed, now)
-
-
 def _remembered(records: Iterable[LandingRecord], now: datetime) -> list[WorkloadLandings]:
     """The workloads of which landings were compared not too long ago."""
     landed = (each for record in records for each in record.workloads.values())

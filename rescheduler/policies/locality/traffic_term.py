@@ -45,11 +45,11 @@ class TrafficPair:
 
 @dataclass(slots=True)
 class _Side:
-    """One end of a traffic pair: counts by level, and the gain of one more, kept."""
+    """One end of a traffic pair: counts by level, and where one more gains how much, kept."""
 
     pods: IntArray
     counts: list[Counts] = field(default_factory=list)
-    most: list[float | None] = field(default_factory=list)
+    more: list[tuple[IntArray, FloatArray] | None] = field(default_factory=list)
 
 
 class TrafficTerm:
@@ -77,7 +77,7 @@ class TrafficTerm:
             found = self._domains.of[level, node[pods]]
             places, counts = np.unique(found[found != NOWHERE], return_counts=True)
             side.counts.append(dict(zip(places.tolist(), counts.tolist(), strict=True)))
-            side.most.append(None)
+            side.more.append(None)
         return side
 
     def gained(self) -> FloatArray:
@@ -117,8 +117,8 @@ class TrafficTerm:
                     total -= self._pairs[number].amount * step * nearer[places]
                     continue
                 table = np.zeros(self._domains.size(level) + 1)  # the last is NOWHERE
-                for place in self._sides[number][1 - end].counts[level]:
-                    table[place] = self._more(number, end, level, place)
+                there, more = self._mores(number, end, level)
+                table[there] = more
                 change = table[places] - self._less(number, end, level, here)
                 change[places == here] = 0.0
                 total -= self._pairs[number].amount * step * change
@@ -133,7 +133,8 @@ class TrafficTerm:
                 if level == self._domains.measured:
                     best = float(self._nearer(number, end, here).max())
                 else:
-                    best = self._best(number, end, level) - self._less(number, end, level, here)
+                    more = self._mores(number, end, level)[1]
+                    best = float(more.max(initial=0.0)) - self._less(number, end, level, here)
                 total += self._pairs[number].amount * step * max(0.0, best)
         return total
 
@@ -144,7 +145,7 @@ class TrafficTerm:
             for level in range(len(self._domains.names)):
                 _take(sides[end].counts[level], int(self._domains.of[level, shift.source]), -1)
                 _take(sides[end].counts[level], int(self._domains.of[level, shift.destination]), 1)
-                sides[0].most[level] = sides[1].most[level] = None
+                sides[0].more[level] = sides[1].more[level] = None
             self._domain_distances.pop(number, None)
             self._measure(number)
 
@@ -238,13 +239,15 @@ class TrafficTerm:
         limit = theirs.counts[level].get(place, 0) / len(theirs.pods)
         return min(count / size, limit) - min((count - 1) / size, limit)
 
-    def _best(self, number: int, end: int, level: int) -> float:
+    def _mores(self, number: int, end: int, level: int) -> tuple[IntArray, FloatArray]:
+        """The domains where the other end runs, and what one more pod of that end adds there."""
         side = self._sides[number][end]
-        known = side.most[level]
+        known = side.more[level]
         if known is None:
             others = self._sides[number][1 - end].counts[level]
-            known = max((self._more(number, end, level, place) for place in others), default=0.0)
-            side.most[level] = known
+            places = np.fromiter(others, np.int32, len(others))
+            added = [self._more(number, end, level, place) for place in others]
+            known = side.more[level] = places, np.array(added, dtype=np.float64)
         return known
 
 

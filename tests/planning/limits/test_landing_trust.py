@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.model.moves.calibration import MOST_WORKLOADS, LandingRecord, compare
 from rescheduler.model.moves.history import History
-from rescheduler.planning.limits.landing_trust import calibration, distrust, kept_share
+from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.policies.limits import Limits
 from tests.planning.scenarios import SWIFT, hot_gpus
 
@@ -113,13 +113,6 @@ def test_another_version_of_the_scheduler_begins_anew() -> None:
 def test_a_hit_rate_of_zero_turns_it_off() -> None:
     off = Limits(minLandingHitRate=0.0, minLandingSample=1)
     assert distrust(History(landings=[record(0, 50)]), off, VERSION, NOW).first is None
-
-
-def test_no_namespace_lowers_what_is_kept_for_others() -> None:
-    good = History(landings=[record(12, 0)])
-    mixed = History(landings=[land(record(12, 0), 0, 40, "evil")])
-    assert kept_share(good, LIMITS, VERSION, NOW) == kept_share(mixed, LIMITS, VERSION, NOW) == 1.0
-    assert kept_share(History(), LIMITS, VERSION, NOW) == 0.8
 
 
 def test_a_plan_leaves_the_pods_alone_whose_landings_are_not_trusted() -> None:
