@@ -39,7 +39,8 @@ class NextPods:
     Admission changes what a template says, and the newest pod shows how: if it was made from the
     template as it is now. Whether it was, the revision of a StatefulSet says. The template of a Job
     stays, and so does that of a ReplicaSet with an owner, which makes another one for another
-    template. Else `managedFields` say since when it is as it is.
+    template, as long as that owner alone has written it. Else `managedFields` say since when it is
+    as it is; anybody may have emptied them, and then nothing tells.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -71,7 +72,7 @@ class NextPods:
         written = frozenset(each.name for each in every(template.spec))
         # The affinity of a Pending one may be what steers it.
         bound = (pod for pod in self._pods_of(controller.metadata.uid) if pod.node)
-        made = [pod for pod in bound if _made(pod, controller)]
+        made = [pod for pod in bound if _made(pod, controller, self._tracked)]
         unchanged = [pod for pod in made if pod.metadata.generation <= 1]
         # Of one pod that was changed in place nothing tells what it was before.
         shown = unchanged or (made if len(made) > 1 else [])
@@ -92,6 +93,11 @@ class NextPods:
         for kin in self._kin[owner]:
             for pod in order[first[kin] : last[kin]].tolist():
                 yield self._snapshot.pods[pod]
+
+    @cached_property
+    def _tracked(self) -> bool:
+        """Whether the API server keeps `managedFields`."""
+        return any(each.metadata.managedFields for each in self._snapshot.controllers)
 
     @cached_property
     def _kin(self) -> dict[str, list[int]]:
@@ -117,15 +123,20 @@ def _age(pod: Pod) -> float:
     return made.timestamp() if made is not None else -np.inf
 
 
-def _made(pod: Pod, controller: Controller) -> bool:
-    """Whether the pod was surely made from the template that its controller has now."""
+def _made(pod: Pod, controller: Controller, tracked: bool) -> bool:
+    """Whether the pod was surely made from the template that its controller has now.
+
+    tracked: whether `managedFields` are kept.
+    """
     if controller.kind == "StatefulSet":
         revision = (pod.metadata.labels or {}).get(REVISION)
         return bool(revision) and revision == controller.status.updateRevision
     if controller.kind == "Job":
         return True
     writes = [each for each in controller.metadata.managedFields or () if each.of_template]
-    if controller.metadata.controller is not None and len(writes) < 2:
+    if controller.metadata.controller is not None and (
+        not tracked or [each.of_creator for each in writes] == [True]
+    ):
         return True
     times = [each.time for each in writes]
     if not times or pod.metadata.creationTimestamp is None:
