@@ -1,6 +1,5 @@
 """What moves have brought is measured before planning; a policy that does not help is demoted."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import LockLost
 from rescheduler.model.moves.gains import Baseline, GainRecord, Pair
@@ -74,7 +72,7 @@ class Instance(Process):
 
 
 def enforcing(process: Process, warned: list[Problem], taken: Any = START) -> Parts:
-    def fresh(_: Iterable[ReadingRequest] = ()) -> Snapshot:
+    def fresh(*_: object) -> Snapshot:
         return replace(skewed(), taken=taken)
 
     def actor(_: PolicySet) -> Actor:
