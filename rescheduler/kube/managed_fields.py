@@ -17,22 +17,31 @@ class ManagedFields(Base):
 
 class _SpecFields(Base):
     template: Base | None = msgspec.field(name="f:template", default=None)
+    selector: Base | None = msgspec.field(name="f:selector", default=None)
 
 
-class _ControllerFields(Base):
+class ControllerFields(Base):
+    """The fields of a controller that a manager owns."""
+
     spec: _SpecFields | None = msgspec.field(name="f:spec", default=None)
 
 
 class TemplateWrite(ManagedFields):
     """An entry of managedFields of a controller, and whether it owns fields of the template."""
 
-    fieldsV1: _ControllerFields | None = None
+    fieldsV1: ControllerFields | None = None
 
     @property
     def of_template(self) -> bool:
         """Whether its manager has written the template."""
         fields = self.fieldsV1
         return fields is not None and fields.spec is not None and fields.spec.template is not None
+
+    @property
+    def of_creator(self) -> bool:
+        """Whether its manager has made the controller: nobody can write its selector later."""
+        fields = self.fieldsV1
+        return fields is not None and fields.spec is not None and fields.spec.selector is not None
 
 
 class ControllerMeta(ObjectMeta):

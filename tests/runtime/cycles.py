@@ -15,7 +15,7 @@ from tests.runtime.skewed import parts, skewed
 def enforcing(stage: Stage, process: Process, observe: Callable[[], Snapshot] = skewed) -> Parts:
     """Parts whose actor is this process; its cluster is the skewed one."""
 
-    def fresh(_: Any = None) -> Snapshot:
+    def fresh(*_: Any) -> Snapshot:
         return replace(observe(), taken=START)
 
     def actor(_: PolicySet) -> Actor:

@@ -1,11 +1,9 @@
 """Cycles that act, and measure what it gained."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from rescheduler.acting.actor import Actor
-from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import PolicySet
@@ -15,7 +13,7 @@ from tests.runtime.skewed import parts, skewed
 
 
 def enforcing(process: Process, warned: list[Problem], taken: Any = START) -> Parts:
-    def fresh(_: Iterable[ReadingRequest] = ()) -> Snapshot:
+    def fresh(*_: object) -> Snapshot:
         return replace(skewed(), taken=taken)
 
     def actor(_: PolicySet) -> Actor:

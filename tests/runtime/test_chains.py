@@ -35,7 +35,7 @@ class Chained:
         self.stage.world.steers = True
         self.stage.world.place = lambda new: PLACES[new["metadata"]["labels"]["app"]]
 
-    def observe(self, _: Any = None) -> Snapshot:
+    def observe(self, *_: Any) -> Snapshot:
         base, world = full(room="3"), self.stage.world.objects
         pods = []
         for each in base.pods:

@@ -39,7 +39,7 @@ def of(process: Process, *, acts: bool = False, remembers: bool = True, **more: 
         where="rescheduler/rescheduler-finding-history",
     )
 
-    def observe(_: Any = None) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         return replace(skewed(), taken=process.stage.now())
 
     def actor(_: PolicySet) -> Actor:

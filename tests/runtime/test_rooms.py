@@ -35,7 +35,7 @@ class Gathered:
         self.stage.world.place = lambda _: "s0"
         self.starts = starts
 
-    def observe(self, _: Any = None) -> Snapshot:
+    def observe(self, *_: Any) -> Snapshot:
         pods, held = [], dict.fromkeys(["n0", "n1", "n2"], 0)
         live = {
             body["metadata"]["labels"]["app"]: body
@@ -89,7 +89,7 @@ def test_where_another_pod_takes_the_room_meanwhile_the_rest_stays(starts: bool)
     """After the first eviction a node of the others has no CPU left, for whatever reason."""
     gathered = Gathered(starts=starts)
 
-    def taken(_: Any = None) -> Snapshot:
+    def taken(*_: Any) -> Snapshot:
         seen = Gathered.observe(gathered)
         if not gathered.stage.world.accepted:
             return seen

@@ -127,7 +127,7 @@ def test_a_cluster_that_was_made_anew_is_planned_for_from_nothing(stop: Stop) ->
         if len(searches) == 2:
             stop.request("enough")
 
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         return replace(skewed(), cluster=next(clusters))
 
     running = service(stop, replace(parts(observe=observe), effort=lambda: Effort(1)), report)
@@ -143,7 +143,7 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
         ZeroDivisionError("our mistake"),
     ]
 
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         problems.append(running.health.ready())
         if faults:
             raise faults.pop(0)
@@ -184,7 +184,7 @@ def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         raise MemoryError
 
     assert service(stop, parts(observe=observe)).run() == 1
@@ -195,7 +195,7 @@ def test_a_cycle_that_overruns_is_never_run_twice_at_a_time(stop: Stop) -> None:
     inside: list[int] = []
     most: list[int] = []
 
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         inside.append(1)
         most.append(len(inside))
         time.sleep(0.3)
@@ -213,7 +213,7 @@ def test_a_cycle_that_overruns_is_never_run_twice_at_a_time(stop: Stop) -> None:
 def test_the_cycle_in_flight_is_waited_for(stop: Stop) -> None:
     ended: list[str] = []
 
-    def observe(_: Any) -> Snapshot:
+    def observe(*_: Any) -> Snapshot:
         stop.request("SIGTERM was received")
         time.sleep(1.5)
         ended.append("observed")

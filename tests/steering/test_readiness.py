@@ -103,7 +103,7 @@ def test_a_cycle_without_it_says_so_and_does_not_pass_for_a_success(what: str) -
     process = missing(stage, what)
     stage.world.load(skewed())
 
-    def fresh(_: Any = None) -> Any:
+    def fresh(*_: Any) -> Any:
         return replace(skewed(), taken=START)
 
     made: Parts = replace(

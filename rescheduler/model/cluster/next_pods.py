@@ -49,7 +49,8 @@ class NextPods:
     Admission changes what a template says, and the newest pod shows how: if it was made from the
     template as it is now. Whether it was, the revision of a StatefulSet says. The template of a Job
     stays, and so does that of a ReplicaSet with an owner, which makes another one for another
-    template. Else `managedFields` say since when it is as it is.
+    template, as long as that owner alone has written it. Else `managedFields` say since when it is
+    as it is; anybody may have emptied them, and then nothing tells.
 
     Requests are those of the newest pod that was never changed in place (`metadata.generation` is
     1), as a webhook such as that of a VerticalPodAutoscaler sets other ones from day to day. Those
@@ -66,9 +67,11 @@ class NextPods:
         limit_ranges: Iterable[LimitRange] = (),
     ) -> None:
         self._pods = pods
+        known = [*controllers]
         self._controllers = {
-            each.metadata.uid: each for each in controllers if each.spec.template is not None
+            each.metadata.uid: each for each in known if each.spec.template is not None
         }
+        self._tracked = any(each.metadata.managedFields for each in known)
         self._ranges = defaultdict[str, list[LimitRange]](list)
         for each in limit_ranges:
             self._ranges[each.metadata.namespace].append(each)
@@ -151,7 +154,7 @@ class NextPods:
             for number in self._numbers.get(controller.metadata.uid, ())
             if self._pods[number].node and self._pods[number].metadata.deletionTimestamp is None
         ]
-        made = [pod for pod in bound if _made(pod, controller)]
+        made = [pod for pod in bound if _made(pod, controller, tracked=self._tracked)]
         unchanged = [pod for pod in made if not _changed(pod)]
         ranges = self._ranges[controller.metadata.namespace]
         asked, because, doubt = self._ask(completed(template.spec, ranges), name, bound, made)
@@ -267,15 +270,20 @@ def _order(pod: Pod) -> tuple[float, str]:
     return _at(pod), pod.metadata.name
 
 
-def _made(pod: Pod, controller: Controller) -> bool:
-    """Whether the pod was surely made from the template that its controller has now."""
+def _made(pod: Pod, controller: Controller, *, tracked: bool) -> bool:
+    """Whether the pod was surely made from the template that its controller has now.
+
+    tracked: whether the API server keeps `managedFields`.
+    """
     if controller.kind == "StatefulSet":
         revision = (pod.metadata.labels or {}).get(REVISION)
         return bool(revision) and revision == controller.status.updateRevision
     if controller.kind == "Job":
         return True
     writes = [each for each in controller.metadata.managedFields or () if each.of_template]
-    if controller.metadata.controller is not None and len(writes) < 2:
+    if controller.metadata.controller is not None and (
+        not tracked or [each.of_creator for each in writes] == [True]
+    ):
         return True
     times = [each.time for each in writes]
     if not times or pod.metadata.creationTimestamp is None:

@@ -6,7 +6,8 @@ does not show in the pod was changed after it was made.
 
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -26,6 +27,8 @@ from rescheduler.model.problem import Problem
 LIMIT_RANGES = "LimitRange"
 _CLASS = "priorityClassName"
 _SELECTORS = (annotations.NODE_SELECTOR, annotations.OPENSHIFT_NODE_SELECTOR)
+_CACHES = timedelta(minutes=1)
+"""In which API servers surely see a change of a namespace in their caches."""
 _RULES = {*_SELECTORS, annotations.DEFAULT_TOLERATIONS, ENFORCE}
 """Labels and annotations of a namespace by which admission changes or refuses its pods."""
 
@@ -148,12 +151,40 @@ class ReplacementChecks:
         level = (namespace.metadata.labels or {}).get(ENFORCE, "")
         if why := refused_by(level, spec):
             return f"its replacement would be refused: namespace enforces {level}, which bars {why}"
-        here = pod.spec.nodeSelector or {}
-        if any(here.get(key) != value for key, value in _selector(namespace).items()):
+        here, shown = pod.spec.nodeSelector or {}, self._shown_since(namespace, changed)
+        added = _selector(namespace).items() - here.items()
+        if added and (shown is None or not added.isdisjoint((shown.nodeSelector or {}).items())):
             return "its namespace would add to the nodeSelector of its replacement"
-        if any(each not in (pod.spec.tolerations or ()) for each in _tolerations(namespace)):
+        given = [
+            each for each in _tolerations(namespace) if each not in (pod.spec.tolerations or ())
+        ]
+        if any(shown is None or each in (shown.tolerations or ()) for each in given):
             return "its namespace would add tolerations to its replacement"
         return ""
+
+    def _shown_since(self, namespace: Namespace, changed: datetime | None) -> PodSpec | None:
+        """What admission made of the namespace's newest pod, if its rules were as they are now.
+
+        The plugins that obey them are off in most clusters, and nothing else tells. None: unknown.
+        """
+        newest = self._newest.get(namespace.metadata.name)
+        if newest is None or changed is None:
+            return None
+        made = newest.metadata.creationTimestamp
+        return newest.spec if made is not None and made > changed + _CACHES else None
+
+    @cached_property
+    def _newest(self) -> dict[str, Pod]:
+        """The newest pod of a controller in each namespace."""
+        found: dict[str, Pod] = {}
+        for pod in self._snapshot.pods:
+            made, name = pod.metadata.creationTimestamp, pod.metadata.namespace
+            if made is None or pod.controller is None:
+                continue
+            before = found[name].metadata.creationTimestamp if name in found else None
+            if before is None or made > before:
+                found[name] = pod
+        return found
 
 
 def _changed(namespace: Namespace | None) -> datetime | None:

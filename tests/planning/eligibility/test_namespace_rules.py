@@ -10,7 +10,7 @@ from rescheduler.kube.controllers import Namespace, PriorityClass
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests.cases import every
-from tests.cluster import NOW, deployment
+from tests.cluster import NOW, controller, deployment
 from tests.planning.eligibility.templates import (
     HOUR,
     TOLERATION,
@@ -140,6 +140,8 @@ def test_a_level_of_pod_security_that_was_raised_holds_what_it_would_refuse(
     assert code(ruled(before, labels={ENFORCE: level}, wrote=HOUR)) == ("ELG042" if held else "")
 
 
+SSD = {"disk": "ssd"}
+ANY_GPU = {"key": "gpu", "operator": "Exists"}
 TOLERATED = "scheduler.alpha.kubernetes.io/defaultTolerations"
 
 
@@ -170,6 +172,32 @@ def test_what_a_namespace_adds_to_its_pods_has_to_show(note: str, value: str, ha
     given = cluster(owner, [of(owner, each, **has) for each in range(3)])
     assert code(ruled(given, annotations={note: value})) == ""
     assert code(ruled(given, annotations={})) == "ELG041"
+
+
+@pytest.mark.parametrize("made", [2 * HOUR, 30 * HOUR])
+@pytest.mark.parametrize(
+    ("note", "value", "has"),
+    [
+        ("scheduler.alpha.kubernetes.io/node-selector", "disk=ssd", {"nodeSelector": SSD}),
+        (TOLERATED, '[{"key": "gpu", "operator": "Exists"}]', {"tolerations": [ANY_GPU]}),
+    ],
+)
+def test_a_later_pod_of_anybody_shows_whether_the_plugin_works(
+    note: str, value: str, has: Json, made: timedelta
+) -> None:
+    owner, other = alone(), controller("StatefulSet", "db")
+    pods = [of(owner, each, age=48 * HOUR) for each in range(3)]
+    for shows in (False, True):
+        later = of(other, 9, age=made, **(has if shows else {}))
+        before = ruled(
+            cluster(owner, [*pods, later], other), wrote=24 * HOUR, annotations={note: value}
+        )
+        off = made < 24 * HOUR and not shows
+        assert code(before) == ("" if off else "ELG042")
+        # Of rules whose time is not known, or a pod that nothing controls, nothing is known.
+        assert code(ruled(before, annotations={note: value})) == "ELG042"
+        later.metadata.ownerReferences = None
+        assert code(ruled(before, wrote=24 * HOUR, annotations={note: value})) == "ELG042"
 
 
 DEEP = "[" * 3000

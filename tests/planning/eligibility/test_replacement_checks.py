@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.managed_fields import TemplateWrite
+from rescheduler.kube.managed_fields import ControllerFields, TemplateWrite
 from rescheduler.kube.objects import Container, Pod
 from rescheduler.planning.eligibility.replacement_checks import ReplacementChecks
 from tests.cases import every
-from tests.cluster import NOW, deployment, pod
+from tests.cluster import NOW, controller, deployment, pod
 from tests.planning.eligibility.templates import (
     HOUR,
     TOLERATION,
@@ -48,15 +48,24 @@ SPREAD = [
 
 def written(owner: Controller, *times: timedelta) -> Controller:
     """Let managedFields say that its template was written so long ago, by so many managers."""
-    fields: Json = {"f:spec": {"f:replicas": {}, "f:template": {"f:spec": {}}}}
+    fields: Json = {"f:replicas": {}, "f:template": {"f:spec": {}}}
+    made: Json = {**fields, "f:selector": {}}
     entries: list[Json] = [
-        {"manager": f"m{number}", "time": (NOW - ago).isoformat(), "fieldsV1": fields}
+        {
+            "manager": f"m{number}",
+            "time": (NOW - ago).isoformat(),
+            "fieldsV1": {"f:spec": fields if number else made},
+        }
         for number, ago in enumerate(times)
     ]
     scaled: Json = {"f:spec": {"f:replicas": {}}}
     entries.append({"manager": "hpa", "time": NOW.isoformat(), "fieldsV1": scaled})
     owner.metadata.managedFields = msgspec.convert(entries, list[TemplateWrite])
     return owner
+
+
+EDITED = msgspec.convert({"f:spec": {"f:template": {}}}, ControllerFields)
+"""What one owns who has edited a template."""
 
 
 EDITS: dict[str, tuple[Json, str]] = {
@@ -137,6 +146,13 @@ def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_te
     assert code(cluster(owner, pods, top)) == ""
     assert code(cluster(written(owner, HOUR), pods, top)) == ""
     assert code(cluster(written(owner, HOUR, 48 * HOUR), pods, top)) == "ELG041"
+    # Somebody has emptied them, before or after the edit that shows.
+    emptied = written(owner, HOUR)
+    assert emptied.metadata.managedFields is not None
+    emptied.metadata.managedFields[0].fieldsV1 = EDITED
+    assert code(cluster(emptied, pods, top)) == "ELG041"
+    emptied.metadata.managedFields = None
+    assert code(cluster(emptied, pods, top, written(controller("Job", "b"), HOUR))) == "ELG041"
 
 
 def test_the_newest_pod_shows_what_admission_does_now() -> None:
