@@ -4,5 +4,5 @@ from hypothesis import settings
 
 
 def tries(number: int, share: int = 10) -> int:
-    """So many where `make draw` draws them anew; one in `share` in the suite that is the same."""
+    """So many where `make draw` draws them again; one in `share` in the suite that is the same."""
     return number // share if settings().derandomize else number

@@ -87,7 +87,7 @@ class Actor:
     that takes; raises SourceError. workload: one by namespace and name, and nodes, see
     `read_workload`; raises SourceError.
     evict: asks for one eviction, with the id of the plan and the fence. dry_run: the same in a dry
-    run, which does nothing, and is answered by whoever has a say.
+    run, which does nothing, and is answered by anybody who has a say.
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
     demoted: reports to the cluster that a policy was demoted to Audit; never fails.
     clock: the API server's time. steady: seconds on a clock that never steps.

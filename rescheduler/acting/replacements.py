@@ -47,7 +47,7 @@ def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
     named = move.controllerKind == "StatefulSet"
     return (
         owner is not None
-        # A StatefulSet made anew gives the same names: so LeaderWorkerSet restarts a group.
+        # A StatefulSet created again gives the same names: so LeaderWorkerSet restarts a group.
         and (owner.kind == "StatefulSet" if named else owner.uid == move.controller)
         and metadata.namespace == move.namespace
         and metadata.uid != move.podUid
@@ -230,7 +230,7 @@ def await_replacements(
 def await_placed(actor: Actor, history: History) -> None:
     """Wait until no node is tainted for an earlier replacement, which would change other landings.
 
-    Its deadline ends the wait too; so does whatever ends the run, as whoever calls will see.
+    Its deadline ends the wait too; so does whatever ends the run, as anybody who calls will see.
 
     Raises:
         SourceError: the pods cannot be read.

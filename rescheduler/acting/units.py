@@ -20,7 +20,7 @@ class Unit:
     what was evicted comes back and completes the gang, and going on would split it no less, against
     what protects the pod that was refused.
     dependents: what must be possible too, and is tried in a dry run before the first request:
-    whoever may refuse there may know reasons that nothing shows that we read.
+    anybody who may refuse there may know reasons that nothing shows that we read.
     role: what a dependent, or a member of a gang, is called beside its name.
     room: all moves that make room for the same gang; where one is not made, those after it are not
     tried.

@@ -150,7 +150,7 @@ def _forbidden(answer: Answer) -> str:
 
 
 def _details(answer: Answer) -> dict[str, Any]:
-    """What the answer is about. Whoever stands before the API server has bodies of its own."""
+    """What the answer is about. Anybody who stands before the API server has bodies of its own."""
     details = answer.body.get("details")
     return details if isinstance(details, dict) else {}
 

@@ -76,7 +76,7 @@ class FindingHistoryStore:
         )
 
     def _salvage(self, current: dict[str, Any]) -> FindingHistory:
-        """What is remembered; where it cannot be decoded all starts anew."""
+        """What is remembered; where it cannot be decoded all starts again."""
         try:
             return self._decode(current)
         except ActionError:
@@ -92,13 +92,13 @@ class FindingHistoryStore:
         except (ValueError, EOFError, OSError, RecursionError, zlib.error) as error:
             raise ActionError(
                 f"ConfigMap {self._where} cannot be decoded: {error}",
-                "nothing to do; the next cycle of `run` begins it anew.",
+                "nothing to do; the next cycle of `run` begins it again.",
             ) from error
         if state.schemaVersion != SCHEMA_VERSION:
             raise ActionError(
                 f"ConfigMap {self._where} has schema {state.schemaVersion}, this version knows "
                 f"{SCHEMA_VERSION}",
-                "run one version only; the next cycle of `run` begins it anew.",
+                "run one version only; the next cycle of `run` begins it again.",
             )
         return state.finding_history
 

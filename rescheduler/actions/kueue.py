@@ -1,4 +1,4 @@
-"""Workloads of Kueue: one is deleted for Kueue to stop its job, and to queue it anew by itself.
+"""Workloads of Kueue: one is deleted for Kueue to stop its job, and to queue it again by itself.
 
 The request names the UID and the version that was read, so that it holds for that Workload as it
 was and for no other. It is sent once. See `kube.kueue` for what Kueue does then.

@@ -172,7 +172,7 @@ class Ledger:
             state = self._ours(current)
         except (LedgerUnreadable, ClocksDiffer):
             if asked:
-                self._object = None  # opening it anew heeds what people ask for
+                self._object = None  # opening it again heeds what people ask for
             raise
         noted = self._noted()
         if noted is None or noted.sequence < state.sequence:

@@ -5,7 +5,7 @@ data.landings       "forget" drops how landings compared so far; for people, rem
 data.demoted        "forget" drops what moves have brought, and with it the demotions of policies
 data.selections     "forget" drops what policies were known to select: what they do now is known
 data.reset          what people ask to be reset by name: see `resets`
-data.budgets        "forget" starts anew where the state cannot be believed; likewise
+data.budgets        "forget" starts again where the state cannot be believed; likewise
 data.checksum       SHA-256 of the bytes below
 binaryData.state    gzip of JSON: schemaVersion, fence, sequence, written, follows, history
 """

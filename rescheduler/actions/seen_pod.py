@@ -22,8 +22,8 @@ from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from rescheduler.wire.object_paths import collection_path, named, object_path
 
 ANY_POD = "/api/v1/pods?limit=1"
-"""Whoever may ask this has the right to read pods: a refusal of one is about that one then, or
-about its namespace, as whoever lists that next finds out."""
+"""Anybody who may ask this has the right to read pods: a refusal of one is about that one then, or
+about its namespace, as anybody who lists that next finds out."""
 _DISRUPTED = ("DisruptionTarget", "True", "EvictionByEvictionAPI")
 
 

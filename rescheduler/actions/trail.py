@@ -155,7 +155,7 @@ class Trail:
         self._waiting.popleft()
 
     def _resume(self, tail: Tail) -> None:
-        """Continue after what is there, whoever wrote it."""
+        """Continue after what is there, no matter who wrote it."""
         if tail.last:
             entry = read_entry(tail.last)
             digest = digest_of_line(tail.last)

@@ -1,4 +1,4 @@
-"""Files of text, as whoever reads them hands them over: names, contents and what was wrong."""
+"""Files of text, as anybody who reads them hands them over: names, contents and what was wrong."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -60,7 +60,7 @@ class ControllerSpec(Base):
 
 
 class ToldCondition(Condition):
-    """status.conditions[] with the message of whoever wrote it."""
+    """status.conditions[] with its writer's message."""
 
     message: str = ""
 
@@ -114,7 +114,7 @@ def qualified(owner: OwnerReference) -> str:
 class Owner(Base):
     """What is above a pod: a controller, or an object above it, of which only metadata is asked.
 
-    `kind` is filled in by whoever listed it.
+    `kind` is filled in where it is listed.
     """
 
     kind: str = ""

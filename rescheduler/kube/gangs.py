@@ -120,7 +120,7 @@ class GangStatus(Base):
 
 
 class GangObject(Base):
-    """A PodGroup or a Workload; `apiVersion` is filled in by whoever listed it."""
+    """A PodGroup or a Workload; `apiVersion` is filled in where it is listed."""
 
     apiVersion: str = ""
     metadata: ObjectMeta = msgspec.field(default_factory=ObjectMeta)

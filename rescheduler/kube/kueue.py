@@ -30,7 +30,7 @@ KUEUE_VERSIONS = ("v1beta2", "v1beta1")
 and 0.20 serves v1beta1 no more. What is read of both is the same."""
 JOBSETS = "jobset.x-k8s.io/v1alpha2"
 RUNNERS = frozenset({("batch/v1", "Job"), (JOBSETS, "JobSet")})
-"""Kinds that make all their pods anew once they are not suspended any more."""
+"""Kinds that create all their pods again once they are not suspended any more."""
 _RUNNING = ("QuotaReserved", "Admitted")
 _NO_TOPOLOGY = frozenset({"podIndexLabel", "subGroupIndexLabel", "subGroupCount"})
 """What a topologyRequest has where none was asked for: each PodSet gets one.
@@ -166,7 +166,7 @@ def unstoppable(workload: GangObject) -> str:
     if not all(holds(conditions, each) for each in _RUNNING) or workload.status.admission is None:
         return f"{name} is not admitted"
     if workload.spec.maximumExecutionTimeSeconds is not None:
-        return f"{name} has a maximumExecutionTimeSeconds, which would begin anew"
+        return f"{name} has a maximumExecutionTimeSeconds, which would begin again"
     if workload.status.admissionChecks or workload.status.clusterName:
         return f"{name} has admission checks, which would have to pass again"
     if owner is not None and workload.metadata.name not in made_names(owner):

@@ -358,7 +358,7 @@ class Pod(Base):
     def crash_looping(self) -> bool:
         """Whether it has run, is not Ready, and a container of it failed and waits for another try.
 
-        Of a Running pod every container did start. After a reboot of its node they start anew.
+        Of a Running pod every container did start. After a reboot of its node they start again.
         """
         for each in self.status.containerStatuses or () if self.status.phase == "Running" else ():
             waiting = each.state.waiting if each.state else None

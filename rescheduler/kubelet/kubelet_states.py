@@ -72,7 +72,7 @@ class KubeletStates:
 
         guests: who came before it, in their order. given_back: resource to what pods that left
         had, by zone. A kubelet that refuses what it cannot align, and of which nothing certain is
-        known, counts as one that would: a refused pod is made anew at once, perhaps for ever.
+        known, counts as one that would: a refused pod is created again at once, perhaps for ever.
         """
         wants = self.next_wants(pod)
         if not wants.any or node not in self._topologies:

@@ -28,7 +28,7 @@ Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 class Observation:
     """What one cycle finds for one policy that waits.
 
-    meaning: digest of what the policy finds; with another meaning all starts anew.
+    meaning: digest of what the policy finds; with another meaning all starts again.
     patience: for how long a finding must hold. findings: a key of each, the worst first.
     """
 

@@ -173,7 +173,7 @@ class Binding:
 def _offering(term: object, protocol: Any) -> Any:
     """The term, where it has every member of the protocol, else None.
 
-    As `isinstance` tells it, which finds the members anew each time and takes 20 times as long.
+    As `isinstance` tells it, which finds the members again each time and takes 20 times as long.
     """
     return term if all(hasattr(term, each) for each in _members(protocol)) else None
 

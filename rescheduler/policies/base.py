@@ -85,19 +85,19 @@ class Policy(Document):
         "time, a minute or more apart, which are queried from Prometheus again in each cycle: one "
         "range query, at the cost of the plain reading or a few times that, with an answer as many "
         "times larger. Any other finding is remembered from cycle to cycle in the ConfigMap "
-        "`rescheduler-finding-history`: its time starts anew when one cycle does not find it, and "
+        "`rescheduler-finding-history`: its time starts again when one cycle does not find it, and "
         "when no cycle ran for this long or for 3 hours, whichever is longer.",
     )
 
     steering: Steering | None = Field(
         None,
         description="Whether the replacements of pods that are moved for this policy's sake are "
-        "told where to go. As the Limits say, unless given.",
+        "steered. As the Limits say, unless given.",
     )
     onlyIfSteered: bool = Field(
         False,
         description="Whether pods are moved for this policy's sake only where their replacements "
-        "can be told where to go.",
+        "can be steered.",
     )
 
     @property

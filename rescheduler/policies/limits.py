@@ -135,7 +135,7 @@ class Limits(MoveLimitFields):
         "Leave",
         description="Gangs that Kueue starts and stops. Leave: they are never moved. Restart, with "
         "`gangs: Whole`: the Workload of a Job or JobSet is deleted, so that Kueue suspends it, "
-        "waits until all its pods are gone, and queues it anew with the same quota; never where "
+        "waits until all its pods are gone, and queues it again with the same quota; never where "
         "another Workload waits in its ClusterQueue or cohort (ELG034), or where its ClusterQueue "
         "might not admit it again on the same nodes (ELG035); plain pods, elastic Workloads and "
         "those placed by topology are left alone (ELG029). Needs the component kueue-restart.",
@@ -196,7 +196,7 @@ class Limits(MoveLimitFields):
     )
     steering: Steering = Field(
         default_factory=Steering,
-        description="Whether replacements are told where to go; a policy may say it otherwise.",
+        description="Whether replacements are steered; a policy may say it otherwise.",
     )
     taintedNodes: int = Field(
         8,

@@ -37,7 +37,7 @@ class AvoidedNode(Strict):
     )
     leaving: bool = Field(
         default=False,
-        description="The node is being taken away: besides, no pod is moved off it, as whoever "
+        description="The node is being taken away: besides, no pod is moved off it, as anybody who "
         "takes it away evicts its pods.",
     )
     ignore: bool = Field(

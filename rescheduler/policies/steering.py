@@ -21,7 +21,7 @@ _ONLY_PREFER = " ".join(f"{name} can only Prefer." for name in _LIMITED)
 
 
 class Steering(Strict):
-    """Whether replacements are told where to go, by what, and how strictly."""
+    """Whether replacements are steered, by what, and how strictly."""
 
     by: MeansName = Field(
         "None",
@@ -33,8 +33,8 @@ class Steering(Strict):
         description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
         "another one. Require: it has no other choice than two nodes or more, of which the better "
         "half has more points: mostly the best, and a second for the case that the first cannot "
-        "take it. A replacement that stays Pending beyond its deadline is made anew without it, "
-        f"once. {_ONLY_PREFER}",
+        "take it. A replacement that stays Pending beyond its deadline is created again without "
+        f"it, once. {_ONLY_PREFER}",
     )
 
     @model_validator(mode="after")

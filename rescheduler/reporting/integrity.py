@@ -3,7 +3,7 @@
 Two things are recomputed when a file is read. The plan's digest says whether what decides was
 changed; it is what people approve. The file's checksums, one for each part of it, cover all the
 rest too, and name the part that was changed. Neither is a signature: who can write the file can
-write both anew, so whoever approves a plan keeps its digest elsewhere (`apply --digest`).
+write both again, so anybody who approves a plan keeps its digest elsewhere (`apply --digest`).
 """
 
 from typing import Any

@@ -68,7 +68,7 @@ class MoveRow:
     """A move with its number in the plan, its landing, and what became of it.
 
     result: None in a plan. landing: the likeliest first, and with `returns` and `unschedulable` as
-    predicted when the eviction was sent, or when it was planned. restart: what starts anew.
+    predicted when the eviction was sent, or when it was planned. restart: what starts again.
     steered: where it is told to go, by what, and where it would land else.
     """
 
@@ -169,7 +169,7 @@ def named(names: list[str]) -> str:
 
 
 def _restart(cost: RestartCost | None) -> str:
-    """What starts anew: `restart takes 250 s (3 moves), work since checkpoint 12 min`."""
+    """What starts again: `restart takes 250 s (3 moves), work since checkpoint 12 min`."""
     parts = []
     if cost is not None and cost.readySeconds is not None:
         known = f" ({counted(cost.moves, 'move')})" if cost.moves else ""

@@ -56,7 +56,7 @@ class Resetting:
         return found
 
     def state(self) -> str:
-        """Ask to accept the state anew; answers why it cannot be believed, "" where it can be.
+        """Ask to accept the state again; answers why it cannot be believed, "" where it can be.
 
         Raises:
             ActionError: it cannot be read, or not written.

@@ -102,7 +102,7 @@ class Settings:
         None, "File with the authorities that sign kube-scheduler's certificate."
     )
     scheduler_insecure_skip_tls_verify: bool = _option(
-        False, "Do not check kube-scheduler's certificate; whoever answers gets our token."
+        False, "Do not check kube-scheduler's certificate; anybody who answers gets our token."
     )
     snapshot: Path | None = _option(
         None, "Recorded snapshot that stands in for the cluster and Prometheus."
@@ -131,7 +131,7 @@ class Settings:
     )
     listen_token_file: Path | None = _option(
         None,
-        "File with a token that whoever reads metrics and reports has to show, as bearer token or "
+        "File with a token that readers of metrics and reports have to show, as bearer token or "
         "password; probes need none. Read again for every request; while it rotates, one line for "
         "the old one and one for the new one.",
     )
@@ -245,7 +245,7 @@ class Settings:
 def catalogs_in(text: str) -> dict[str, str]:
     """The address of each catalog of datasets by its name.
 
-    Policies name a catalog and cannot choose its address, so that whoever may edit policies
+    Policies name a catalog and cannot choose its address, so that anybody who may edit policies
     cannot make us ask any address of the network.
 
     Raises:

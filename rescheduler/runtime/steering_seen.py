@@ -1,6 +1,6 @@
 """Whether what steers is set up, as far as those see it who do not act: in Audit, and in `check`.
 
-A person with the rights of an administrator sees all of it. Whoever may not see something is told
+A person with the rights of an administrator sees all of it. Who may not see something hears
 nothing of it, and is not refused either, as the rights are asked for first: in Enforce it is asked
 again, with the rights of who acts.
 """

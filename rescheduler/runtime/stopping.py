@@ -1,6 +1,6 @@
 """Being asked to stop: by a signal, or because the time is up.
 
-Whoever is asked has a few seconds to end in order. Then the process is ended, wherever it is: each
+All have a few seconds to end in order. Then the process is ended, wherever it is: each
 intent is durable before it takes effect, so this is no worse than a crash.
 """
 

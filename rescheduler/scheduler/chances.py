@@ -18,7 +18,7 @@ _SETTING_UP = 1000
 _CELLS = 1_000_000
 """The most comparisons of a candidate in a stretch of windows that are made at once."""
 _MOST = 2**62
-"""Greater numbers of circumstances side by side are numbered anew, lest two become one."""
+"""Greater numbers of circumstances side by side are numbered again, so that not two become one."""
 _FEW_STRETCHES = 64
 """Up to so many it costs more to find the equal ones than to score each."""
 

@@ -84,7 +84,7 @@ class LocalScores:
 
 
 class SteeredScores:
-    """The scores of a shape, of which some are made anew because its pod is steered.
+    """The scores of a shape, of which some are created again because its pod is steered.
 
     before: what they replace. A score that was the same for every node, as that of taints where
     there are none, still counts in the sums: it decides nothing.
@@ -232,7 +232,7 @@ class Shapes:
         return Shape(pod, filters, scores, candidates, self._profile, local)
 
     def steered(self, base: Shape, steer: Steer) -> Shape:
-        """The shape of a steered pod: that of the pod, with what steering changes made anew."""
+        """The shape of a steered pod: that of the pod, with what steering changes created again."""
         pod = replace(base.replacement, steer=steer)
         filters, scores = dict(base.filters), {name: (w, each) for name, w, each in base.scores}
         changed: list[tuple[int, Score]] = []

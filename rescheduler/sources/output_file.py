@@ -92,7 +92,7 @@ def _write_stdout(data: bytes) -> None:
 
 
 def _give_up_stdout() -> None:
-    """Let what is left in the buffer go, lest Python fails on it once more at its end."""
+    """Let what is left in the buffer go, so that not Python fails on it once more at its end."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

@@ -1,7 +1,7 @@
 """The entries of moves in the table of replacements: when they are made and taken out.
 
 An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
-ledger whoever comes after a crash knows that something may be left in the table. It is taken out
+ledger the next process after a crash knows that something may be left in the table. It is taken out
 when:
 - its replacement was steered: it is seen, or where the means works while it is placed, it is;
 - its deadline has come, or nothing was evicted;

@@ -1,4 +1,4 @@
-"""Budgets and intents outlive the process: whoever acts next counts what was done before."""
+"""Budgets and intents outlive the process: anybody who acts next counts what was done before."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A replacement that must go to chosen nodes, and stays Pending, is evicted once and made anew."""
+"""A replacement that must go to chosen nodes, and stays Pending, is evicted once and replaced."""
 
 from collections.abc import Callable
 from dataclasses import replace

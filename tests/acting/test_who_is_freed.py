@@ -1,4 +1,4 @@
-"""Which Pending replacements are evicted to be made anew, and which stay as they are."""
+"""Which Pending replacements are evicted to be created again, and which stay as they are."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -97,7 +97,7 @@ def _nominated(stage: Stage) -> None:
 
 
 def _untold(stage: Stage) -> None:
-    """It names no nodes, so that one made anew would wait just the same."""
+    """It names no nodes, so that one created again would wait just the same."""
     del pod(stage)["spec"]["affinity"]
 
 
@@ -156,7 +156,7 @@ def test_one_stays_while_an_older_table_may_steer_its_successor(stage: Stage) ->
 
 @pytest.mark.parametrize("gone", ["policy", "policy and table", "extender"])
 def test_one_is_freed_where_nothing_is_left_that_steers(stage: Stage, gone: str) -> None:
-    """The component was removed while it was Pending: nobody else would make it anew."""
+    """The component was removed while it was Pending: nobody else would create it again."""
     stage.world.steers = False
     if gone == "policy and table":
         del stage.world.objects[TABLE_KEY]

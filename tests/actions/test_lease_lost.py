@@ -53,7 +53,7 @@ def test_a_lock_that_another_one_had_is_not_renewed() -> None:
     assert not a.lease.renew()
     assert not a.lease.held
     later(a, 0)
-    assert a.lease.held, "it is acquired anew"
+    assert a.lease.held, "it is acquired again"
 
 
 def test_a_deleted_lease_is_not_made_again_once_the_lock_has_expired() -> None:

@@ -179,7 +179,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     assert old.counted == full["counted"], "a cyclePeriod may be long"
     assert old.unpredicted, "it may still show that moving its workload is futile"
     assert (old.boomerang, old.workload, old.replacement, old.charged) == (False, "w", "r", True)
-    assert moves[1].landing == full["landing"], "whoever writes keeps what it has"
+    assert moves[1].landing == full["landing"], "anybody who writes keeps what it has"
 
 
 @pytest.mark.parametrize("state", ["intended", "evicted"])

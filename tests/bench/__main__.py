@@ -124,7 +124,7 @@ def many(fleet: Untimed, watch: Watch) -> None:
 
 
 def steered(fleet: Untimed, watch: Watch) -> None:
-    """Plan as in `whole`, where each replacement is told where to go."""
+    """Plan as in `whole`, where each replacement is steered."""
     _plan(fleet, watch, steering=Steering(by="AdmissionPolicy", strength="Require"))
 
 

@@ -3,7 +3,7 @@
 Fills the nodes as FGD's authors do (pods drawn from the list, on a random node with room, until
 the GPUs that they ask for are the load), then moves at most so many of the placed pods. Prints
 {cost, moves, seconds, bound}: the cost is the fragmentation in percent of all GPUs, as
-tests.bench.checkers.openb works it out anew.
+tests.bench.checkers.openb works it out again.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """RASA's instances by our planner: python -m tests.bench.rasa INSTANCE --moves K --out NEW ...
 
 Prints {cost, moves, seconds, bound, gained}: the cost is the share of traffic between machines,
-1 less the gained affinity, as tests.bench.checkers.rasa works it out anew from the file.
+1 less the gained affinity, as tests.bench.checkers.rasa works it out again from the file.
 """
 
 import argparse

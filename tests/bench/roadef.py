@@ -1,6 +1,6 @@
 """ROADEF/EURO 2012 by our planner: python -m tests.bench.roadef MODEL ASSIGNMENT --moves K ...
 
-Prints {cost, moves, seconds, bound} in the challenge's units. The cost is worked out anew by
+Prints {cost, moves, seconds, bound} in the challenge's units. The cost is worked out again by
 tests.bench.checkers.roadef from the files. What Kubernetes has no word for no plan keeps, and the
 judge says so: the least number of locations of a service, and what a process holds on both machines
 while it moves. The time begins when the snapshot and the scheduler's model stand, as that of a plan

@@ -1,7 +1,7 @@
 """Copies of an instance side by side: python -m tests.bench.tiling N NEW_FOLDER MODEL ASSIGNMENT
 
 n copies have an optimum at least as good as n times that of one, so size grows without inventing
-numbers. Services are numbered anew for each copy, and the order of machines and of processes is
+numbers. Services are numbered again for each copy, and the order of machines and of processes is
 drawn. Of an instance of RASA (one file) the names get the number of the copy.
 """
 

@@ -31,7 +31,7 @@ def test_f01_a_pod_that_always_comes_back_is_left_alone_ever_longer() -> None:
         times = evicted_at(run, app)
         assert most_in_a_day(times) == 2
         assert times[1] - times[0] >= HOUR, "twice the cool-down"
-        assert times[2] - times[1] >= 24 * HOUR, "moving it is futile, whoever looks"
+        assert times[2] - times[1] >= 24 * HOUR, "moving it is futile, no matter who looks"
     assert run.ground.broken == []
     said = [each.message for each in plan_of(made[24 * 2]).refused if each.code == "ELG022"]
     assert any("so moving it is futile" in each for each in said)

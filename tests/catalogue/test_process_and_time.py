@@ -65,7 +65,7 @@ def test_f45_what_was_done_is_known_to_the_next_process() -> None:
     assert len(moved(run)) == 1
     run.cluster.timeline.advance(90.0)
     cycles(run, 2, every=30.0)
-    assert len(moved(run)) == len(set(moved(run))), "its workload rests, whoever looks"
+    assert len(moved(run)) == len(set(moved(run))), "its workload rests, no matter who looks"
     state = run.universe.state()
     assert state is not None
     assert state.history.moves[0].podUid == run.ground.evicted[0].uid
@@ -267,7 +267,7 @@ def test_f55_a_late_cycle_is_run_once_and_missed_ones_are_counted() -> None:
 
 
 def test_f56_nothing_is_believed_of_a_broken_list(tmp_path: Path) -> None:
-    """No watch to go stale: pages of one list, begun anew when they expire, or an error."""
+    """No watch to go stale: pages of one list, begun again when they expire, or an error."""
     api = small(pods=5, page=2)
     with connected(api, tmp_path) as (connection, served):
         assert len(read_cluster(connection).pods) == 5

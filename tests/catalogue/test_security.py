@@ -189,7 +189,7 @@ FOLDERS = [path.parent for path in sorted(KUSTOMIZE.rglob("kustomization.yaml"))
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(KUSTOMIZE)))
 def test_f70_it_may_do_what_it_needs_and_nothing_else(folder: Path) -> None:
-    """Whoever takes over an evictor with wide rights has the cluster."""
+    """Anybody who takes over an evictor with wide rights has the cluster."""
     found = list(documents(folder))
     granted = {
         (role["kind"], group, resource, verb, ",".join(rule.get("resourceNames", [])))
@@ -294,7 +294,7 @@ def named_in(telemetry: Telemetry, names: set[str]) -> set[str]:
 
 
 def test_f72_the_credential_goes_to_the_address_of_the_deployment_alone(tmp_path: Path) -> None:
-    """A policy that names a URL, or a redirect, sends the token to whoever wrote it."""
+    """A policy that names a URL, or a redirect, sends the token to anybody who wrote it."""
     token = tmp_path / "token"
     token.write_text("canary")
     with serving(lambda _: Reply(b"{}")) as thief:

@@ -69,6 +69,6 @@ def write_plan(**changes: Any) -> Plan:
 
 
 def edit(**changes: Any) -> None:
-    """Write fields of plan.json anew, as an editor would."""
+    """Write fields of plan.json again, as an editor would."""
     plan = json.loads(Path("plan.json").read_text())
     Path("plan.json").write_text(json.dumps({**plan, **changes}))

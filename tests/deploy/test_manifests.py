@@ -331,7 +331,7 @@ def test_the_webhook_holds_up_no_pod_for_longer_than_a_second() -> None:
 
 
 def test_policy_and_webhook_leave_the_same_pods_alone() -> None:
-    """Whoever may write the table must not tell pods of the system where to go."""
+    """Anybody who may write the table must not tell pods of the system where to go."""
     found = [e for n in ("policy", "webhook") for e in documents(KUSTOMIZE / f"steering-{n}")]
     (policy,) = (each for each in found if each["kind"] == "MutatingAdmissionPolicy")
     (hooks,) = (each for each in found if each["kind"] == "MutatingWebhookConfiguration")

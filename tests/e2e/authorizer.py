@@ -55,7 +55,7 @@ class Authorizer:
         self._thread.start()
 
     def options(self, folder: Path) -> list[str]:
-        """The options of a kube-apiserver that asks it, each time anew; its file is put there."""
+        """The options of a kube-apiserver that asks it, each time again; its file is put there."""
         path = folder / "authorizer.kubeconfig"
         cluster = {"server": f"http://127.0.0.1:{self._server.server_address[1]}"}
         config = {

@@ -32,7 +32,7 @@ Say = Callable[[str], None]
 MOVES = 2
 """Of a run that nothing disturbs."""
 PER_TILT = 16
-"""Moves after which the cluster is tilted anew, so that every run has two to make: of a tilted one
+"""Moves after which the cluster is tilted again, so that every run has two to make: of a tilted one
 about 22 are wanted, as replacements and the pods of the emptied zone happen to land."""
 
 

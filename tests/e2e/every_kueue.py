@@ -1,7 +1,7 @@
 """Gangs that Kueue itself runs, on real servers: `make e2e-kueue`.
 
 What `tests.fakes.kueue` imitates is seen here of the real one: a Workload that is deleted suspends
-its Job or JobSet, whose pods all go, and is made and admitted anew, without anybody to resume it.
+its Job or JobSet, whose pods all go, and is made and admitted again, without anybody to resume it.
 """
 
 import shutil
@@ -227,7 +227,7 @@ def test_kueue_stops_and_starts_a_jobset_with_all_its_jobs(
     assert now["metadata"]["uid"] != before["metadata"]["uid"]
     found = cluster.api.read(JOBSETS, "JobSet", "train", "default")
     assert found["status"].get("restarts", 0) == 0, "a suspended JobSet counts no failure"
-    assert jobs(cluster) == made_jobs, "its Jobs are suspended, not made anew"
+    assert jobs(cluster) == made_jobs, "its Jobs are suspended, not created again"
     loop.until_content()
     assert written(cluster, mark) == {("workloads", 200): 1}
 
@@ -256,7 +256,7 @@ def allowed(cluster: Cluster) -> int:
 def test_a_workload_deleted_while_kueue_is_down_is_stopped_later(
     cluster: Cluster, running: Process
 ) -> None:
-    """The finalizer holds it, so that nothing is lost whoever is killed."""
+    """The finalizer holds it, so that nothing is lost, no matter who is killed."""
     training(cluster)
     before = of_train(cluster)
     uids = {pod["metadata"]["uid"] for pod in ready(cluster)}
@@ -270,6 +270,6 @@ def test_a_workload_deleted_while_kueue_is_down_is_stopped_later(
             len(ready(cluster)) == 4
             and not {pod["metadata"]["uid"] for pod in ready(cluster)} & uids
         ),
-        "Kueue starts it anew",
+        "Kueue starts it again",
         deadline=120,
     )

@@ -34,7 +34,7 @@ def full_cluster(cluster: Cluster) -> None:
 
 
 def fill(cluster: Cluster) -> None:
-    """The pods that are in each other's way, made anew where they were there before."""
+    """The pods that are in each other's way, created again where they were there before."""
     for each in cluster.api.items("apps/v1", "Deployment"):
         if each["metadata"]["name"] in ("ssd", "hdd"):
             cluster.api.delete(each)

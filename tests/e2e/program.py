@@ -31,7 +31,7 @@ def install_program(folder: Path) -> Path:
     """Build the wheel from this tree and install it into that folder; the program's path.
 
     The locked dependencies are kept in the cache by the digest of the lock. The wheel is installed
-    anew into an environment of its own on top of them, so that suites may run side by side.
+    again into an environment of its own on top of them, so that suites may run side by side.
     """
     dependencies = _dependencies()
     own = folder / "environment"

@@ -19,7 +19,7 @@ from tests.e2e.crashing import Crashes, accepted, end, judge, moves, state, uid
 from tests.e2e.loop import NAMESPACE, USER, install, only_evictions_and_own_state, swift
 
 ROUND = 700
-"""Evictions of one installation: its state has room for 850 in a day. Then it is installed anew."""
+"""Evictions of one installation: its state has room for 850 in a day. Then it is reinstalled."""
 MOST_STORED = 1 << 20
 """Bytes that a ConfigMap may have."""
 # Zones are drained between prediction and landing. That it then stops, and demotes its policy, has

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.e2e
 SEEDS = (1, 2, 3, 4, 5, 6, 7, 9, 8)
 EACH = 40
 CREATING = 0.6
-"""More of them are created than else: these are told where to go, as admission would."""
+"""More of them are created than else: these are steered, as admission would."""
 
 
 @pytest.fixture

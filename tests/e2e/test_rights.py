@@ -153,7 +153,7 @@ def test_each_right_is_used_and_none_is_missing(
     install_policy(cluster)
     scheduler = (
         *("--scheduler-url", plane.scheduler_url),
-        "--scheduler-insecure-skip-tls-verify",  # its certificate is made anew at each start
+        "--scheduler-insecure-skip-tls-verify",  # its certificate is created again at each start
     )
     policies = write_policies(
         tmp_path / "policies", RULES, f"{steered(batch=8)}  jobs: Allow\n  gangs: Whole\n"

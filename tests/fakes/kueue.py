@@ -1,4 +1,4 @@
-"""Kueue as acting meets it: a Workload that is deleted, its job suspended, and queued anew.
+"""Kueue as acting meets it: a Workload that is deleted, its job suspended, and queued again.
 
 Held against Kueue's code, and against the real one by tests/e2e/test_kueue.py: the finalizer keeps
 the Workload until its job was stopped; all its pods go at once, whatever budgets say; and once none
@@ -120,7 +120,7 @@ def answer(
 
 
 def tick(world: "World") -> None:
-    """Let Kueue catch up: suspend what was deleted, and queue anew what has no pods left."""
+    """Let Kueue catch up: suspend what was deleted, and queue again what has no pods left."""
     now = world.now()
     for key, value in list(world.objects.items()):
         if key[0] != "workloads":

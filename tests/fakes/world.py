@@ -43,7 +43,7 @@ class World:
 
     place: which node a replacement gets, or "" to leave it Pending. sound: whether it becomes
     Ready there; else it crash-loops. relapse: how long it stays Ready before a container of it
-    restarts, each time anew; None: for good. stuck: whether an evicted pod never goes.
+    restarts, each time again; None: for good. stuck: whether an evicted pod never goes.
     offset: by which the clock of the API server that answers now is wrong.
     steers: whether admission steers replacements by the table, and shows which one it reads; with
     `frozen` it goes on with the table that it had then, and `blind` it shows one and steers nobody.

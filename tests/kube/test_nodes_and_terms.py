@@ -1,4 +1,4 @@
-"""Whoever asks which nodes or pods are meant gets the answer of kube-scheduler."""
+"""Anybody who asks which nodes or pods are meant gets the answer of kube-scheduler."""
 
 import msgspec
 import pytest

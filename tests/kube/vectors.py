@@ -1,6 +1,6 @@
 """Questions to Kubernetes' own code, and its answers, which the tests of `kube` are held to.
 
-`python -m tests.kube.vectors` asks them anew (it needs Go, and the modules that the end-to-end
+`python -m tests.kube.vectors` asks them again (it needs Go, and the modules that the end-to-end
 suite builds its control plane from) and writes `answers.json`.
 """
 

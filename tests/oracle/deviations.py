@@ -153,7 +153,7 @@ DEVIATIONS = {
             ),
             "without_priorities": (
                 "one node keeps a critical pod and would not be free, the other is cordoned, and "
-                "whoever cordoned it empties it"
+                "anybody who cordoned it empties it"
             ),
             "with_priorities": WHOLE,
             "without_priorities_evicting_best-effort_pods_only": WHOLE,

@@ -106,7 +106,7 @@ ASSIGNED = {"clusterQueue": "all", "podSetAssignments": [{"flavors": {"cpu": "de
         (condition("Admitted", "False"), "is not admitted"),
         (condition("QuotaReserved", "False"), "is not admitted"),
         (of("workload", "status", "admission", value=None), "is not admitted"),
-        (of("workload", "spec", "maximumExecutionTimeSeconds", value=60), "begin anew"),
+        (of("workload", "spec", "maximumExecutionTimeSeconds", value=60), "begin again"),
         (of("workload", "status", "admissionChecks", value=[{"name": "p"}]), "admission checks"),
         (of("workload", "status", "clusterName", value="worker"), "admission checks"),
         (of("workload", "spec", "podSets", value=[{"count": 3, "minCount": 1}]), "fewer pods"),

@@ -101,7 +101,7 @@ def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> No
         assert move.gain > limits.margin or move.pod.uid in room
         taken = {s.node for m in made.moves if move.pod.uid in m.after for s in m.landing}
         assert move.pod.uid not in room or move.source in taken
-        # After one that may land in several places it is decided anew: test_recheck_returns.
+        # After one that may land in several places it is decided again: test_recheck_returns.
         assert not sure or (move.returns <= limits.maxReturn and move.unschedulable == 0.0)
         sure &= len(move.landing) == 1
         assert sum(s.probability for s in move.landing if s.node == move.source) == pytest.approx(

@@ -132,7 +132,7 @@ RESTARTS = {
     2: RestartCost(readySeconds=8.0),
     4: RestartCost(workSeconds=5400.0),
 }
-"""What some of the moves start anew; of the others nothing is told."""
+"""What some of the moves start again; of the others nothing is told."""
 
 
 def move(number: int, **fields: Any) -> PlannedMove:

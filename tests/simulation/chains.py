@@ -91,7 +91,7 @@ def play(number: int, fault: str, calm: int = 0) -> tuple[Run, At]:
         run.cluster.timeline.advance(PERIOD)
         if repaired(run):
             break
-    # Whoever comes last finds nothing to do, and leaves nothing.
+    # Anybody who comes last finds nothing to do, and leaves nothing.
     run.process().run()
     return run, weather
 

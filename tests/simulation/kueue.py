@@ -19,9 +19,9 @@ _RIVAL = "rival"
 
 
 class Kueue:
-    """Delays in seconds: `sees` (what was deleted or evicted), `queues` (anew), `admits`.
+    """Delays in seconds: `sees` (what was deleted or evicted), `queues` (again), `admits`.
 
-    patient: whether a Job is queued anew only when its last pod is gone. refuses: whether nothing
+    patient: whether a Job is queued again only when its last pod is gone. refuses: whether nothing
     is admitted. quota: pods of each ClusterQueue. stopping: the UIDs of all pods whose Workload was
     deleted, by whomever. mine: told of each Workload that is deleted by a request of ours.
     """

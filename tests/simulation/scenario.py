@@ -268,7 +268,7 @@ class Run:
             universe.reached["older state"] += 1
         data = self.cluster.objects.get(STATE, {}).get("data", {})
         if data.get("paused", "false") == "false":
-            self.ground.paused = None  # whoever put it back has ended the pause, knowing or not
+            self.ground.paused = None  # anybody who put it back has ended the pause, knowing or not
         elif self.ground.paused is None:
             self.ground.paused = self.ground.seconds
 

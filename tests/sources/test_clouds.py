@@ -22,7 +22,7 @@ WORKSPACE = "https://aps-workspaces.eu-west-1.amazonaws.com/workspaces/ws-1"
 
 @pytest.fixture(autouse=True)
 def _nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No credentials of whoever runs the tests."""
+    """No credentials of anybody who runs the tests."""
     for name in ("GOOGLE_APPLICATION_CREDENTIALS", "AZURE_CLIENT_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))

@@ -133,7 +133,7 @@ def test_its_entry_stays_until_the_replacement_is_placed_not_only_made(
 def test_one_that_stays_pending_is_told_nothing_any_more_after_a_minute(
     stage: Stage, strength: Strength
 ) -> None:
-    """It bears no affinity, so it need not be made anew: the scheduler may put it anywhere."""
+    """It bears no affinity, so it need not be created again: the scheduler may put it anywhere."""
     scheduling = Scheduling(stage)
     seen: dict[int, int] = {}
 

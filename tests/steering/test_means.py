@@ -277,7 +277,7 @@ def test_pods_of_one_controller_that_are_entered_at_once_may_go_to_the_nodes_of_
 def test_while_a_pod_of_its_controller_is_steered_none_is_sent_elsewhere(
     stage: Stage, means: type[Means]
 ) -> None:
-    """Whoever steers cannot tell the two replacements apart."""
+    """Anybody who steers cannot tell the two replacements apart."""
     acting = Acting(stage, means)
     acting.enter()
     other = deepcopy(acting.move)

@@ -216,7 +216,7 @@ def test_a_miss_of_the_last_move_does_not_pass_for_a_success(stage: Stage) -> No
     assert exit_code(outcome) == 1
     stage.world.blind = False
     outcome = run(stage, steered(web(stage, "web-2", "rs-2")), process=Process(stage, "b"))
-    assert exit_code(outcome) == 0, "another run asks them anew"
+    assert exit_code(outcome) == 0, "another run asks them again"
 
 
 def test_a_preference_that_the_scheduler_overrules_is_no_miss(stage: Stage) -> None:

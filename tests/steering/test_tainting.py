@@ -158,7 +158,7 @@ def test_where_one_is_lost_while_it_is_awaited_nothing_follows(stage: Stage) -> 
 
 
 @pytest.mark.parametrize(
-    ("grace", "timeout", "anew"), [(20.0, "5m", False), (45.0, "30s", True), (70.0, "5m", True)]
+    ("grace", "timeout", "again"), [(20.0, "5m", False), (45.0, "30s", True), (70.0, "5m", True)]
 )
 def test_after_a_long_wait_the_guards_are_asked_anew(
     stage: Stage, grace: float, timeout: str, anew: bool

@@ -32,7 +32,7 @@ def body_of(url: str, timeout: float = 5.0, most: int = MIB) -> bytes:
 
 @contextmanager
 def dripping(text: bytes, pause: float = 0.02) -> Iterator[str]:
-    """A server that sends these bytes, one at a time, to whoever connects."""
+    """A server that sends these bytes, one at a time, to anybody who connects."""
     listener = socket.create_server(("127.0.0.1", 0))
     over = threading.Event()
 

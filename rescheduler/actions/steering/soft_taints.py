@@ -56,7 +56,7 @@ class SoftTaints:
 
         Where setting it was not answered, it is set and taken off: what arrives later is too late.
 
-        begins: whether the lock was just won, so that whoever set it, with whatever fence, is gone;
+        begins: whether the lock was just won, so that its writer, with whatever fence, is gone;
         one that is higher than ours is of a state that was lost.
 
         Raises:

@@ -1,8 +1,8 @@
 """The table of replacements: where replacements shall go, in a ConfigMap.
 
 An entry is in it from right before its eviction until its replacement is seen, or its deadline:
-what steers cannot count, so whatever stays longer steers others of the controller. Whoever begins
-sweeps what a process that ended left. Every write is a compare-and-swap with the fence of the
+what steers cannot count, so whatever stays longer steers others of the controller. A process that begins
+sweeps what one that ended left. Every write is a compare-and-swap with the fence of the
 writer, and leaves nothing there but entries.
 """
 

@@ -14,11 +14,11 @@ from rescheduler.model.moves.steering import Entry
 from rescheduler.wire.answers import date_of
 
 LASTS = 240
-"""Seconds after which the API server ends a watch, and it is begun anew."""
+"""Seconds after which the API server ends a watch, and it is begun again."""
 _PAUSE = 1.0
 _MOST_PAUSE = 16.0
-"""Seconds before it is begun anew where it failed or ended within `_PAUSE`, twice as many each time
-up to the most."""
+"""Seconds before it begins again where it failed or ended within `_PAUSE`; doubled each time, up to
+the most."""
 _TIMEOUT = 5.0
 _CHUNK = 2**16
 _MOST = 2**22

@@ -1,7 +1,7 @@
 """Pod-affinity terms: which pods one is about.
 
 kube-scheduler reads the selector of a term alone: the API server has merged `matchLabelKeys` and
-`mismatchLabelKeys` into it when the pod was made, and whoever reads stored pods leaves it at that.
+`mismatchLabelKeys` into it when the pod was made, and readers of stored pods leave it at that.
 Source: kube-scheduler framework/types.go, newAffinityTerm.
 """
 

@@ -1,7 +1,7 @@
 """Readings: what was measured, how old it is, and how much of it is there.
 
 A value that is absent is NaN here and nowhere a zero. A reading with a `problem` must not cause an
-eviction: whoever uses it turns the problem into a refusal.
+eviction: anybody who uses it turns the problem into a refusal.
 """
 
 import zlib
@@ -91,7 +91,7 @@ class ReadingRequest:
 
     @property
     def key(self) -> str:
-        """A short name of what is measured, whoever asks for it with whatever demands on it."""
+        """A short name of what is measured, the same for all who ask for it."""
         said = repr(self.links) if self.links else ""
         said += repr(self.own) if self.own is not None else ""
         distinct = f"/{zlib.crc32(said.encode()):x}" if said else ""

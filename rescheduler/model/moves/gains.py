@@ -243,7 +243,7 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         return ratio + doubt * error < share
 
     def demote(self, now: datetime, reason: str) -> None:
-        """Let the policy cause no eviction for a time that doubles; it begins anew afterwards."""
+        """Let the policy cause no eviction for a time that doubles; it begins again afterwards."""
         doubled = FIRST_BACK_OFF * 2.0 ** min(self.demotions, 10)
         self.reason = reason
         self.demoted, self.until = now, now + min(doubled, LONGEST_BACK_OFF)

@@ -26,8 +26,8 @@ UNANSWERED = "ACT009"
 WATCHED = timedelta(hours=1)
 """So long after an unanswered eviction was given back a process that stood still may yet send it.
 
-Its gates were passed before, and the API server does not know of fences. Whoever looks at the pod
-then, however late, sees whether it has.
+Its gates were passed before, and the API server does not know of fences. A look at the pod
+then, however late, shows whether it has.
 """
 
 State = Literal[
@@ -385,7 +385,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     @property
     def freed(self) -> bool:
-        """Whether its replacement stayed Pending where it had to go, and was made anew."""
+        """Whether its replacement stayed Pending where it had to go, and was created again."""
         return self.code == RELEASED or (self.steered is not None and self.steered.freed)
 
     @property

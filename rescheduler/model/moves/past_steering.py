@@ -8,12 +8,12 @@ from rescheduler.model.moves.steering import Strength
 
 
 class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """How the replacement of a move was told where to go; the fields of its `Entry` in the table.
+    """How the replacement of a move was steered; the fields of its `Entry` in the table.
 
     by: the name of the means. until: when its entry is taken out at the latest, and from when on a
     replacement that is required to go there may not be Pending any more. open: whether the entry
     may be in the table. missed: whether the replacement came without the affinity that it was to
-    get. freed: whether it stayed Pending and was evicted, for its controller to make it anew.
+    get. freed: whether it stayed Pending and was evicted, for its controller to create it again.
     shunned: the nodes that may bear a taint for it instead of an entry.
     """
 

@@ -78,7 +78,7 @@ class PlannedMove(msgspec.Struct, frozen=True, kw_only=True):
     gains: the unweighted gain of each policy by name. usage: load that moves, by reading name.
     hot: by policy, what is hot on the node that it leaves, where more is to be relieved than that.
     mode: Audit when only Audit policies want it; such a move is shown and never acted on.
-    restart: the part of the disruption that starts anew; None where it is not known.
+    restart: the part of the disruption that starts again; None where it is not known.
     """
 
     pod: PodRef

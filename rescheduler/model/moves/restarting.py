@@ -1,4 +1,4 @@
-"""What a move starts anew, and by whom, as the plan says it."""
+"""What a move starts again, and by whom, as the plan says it."""
 
 import msgspec
 
@@ -14,7 +14,7 @@ class StopRef(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RestartCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a move starts anew, which is a part of its disruption.
+    """What a move starts again, which is a part of its disruption.
 
     readySeconds: how long a replacement takes to be Ready, None where it is not known: the median
     of so many past `moves` of the workload, or without any what the pod itself took.

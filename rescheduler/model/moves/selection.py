@@ -113,7 +113,7 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
         return self._with(known=peak, peak=found, at=now, seen=seen, trial=trial, demoted=False)
 
     def _tried(self, meaning: str, found: Selection, now: datetime) -> Trial:
-        """The trial that goes on; begun anew where this is another meaning, or another jump."""
+        """The trial that goes on; begun again where this is another meaning, or another jump."""
         trial = self.trial
         if trial is None or trial.meaning != meaning or found.exceeds(trial.selection):
             return Trial(since=now, last=now, meaning=meaning, selection=found)

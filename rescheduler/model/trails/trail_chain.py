@@ -59,7 +59,7 @@ class TrailChain:
 
     @property
     def last(self) -> str:
-        """The hash of the last line: with a copy of it, a chain that was made anew shows."""
+        """The hash of the last line: with a copy of it, a chain that was created again shows."""
         return list(self._links.values())[-1].digest if self._links else ""
 
     def finish(self) -> None:

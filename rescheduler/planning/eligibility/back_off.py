@@ -2,8 +2,8 @@
 
 All of it follows from the ledger's entries and the snapshot; nothing is counted beside them. A move
 went wrong when its replacement came back to the node that the pod had left, was not Ready in time
-or much later than usual, stayed Pending where it had to go and was made anew, crash-loops, or was
-taken away by somebody else within a day. Each such move doubles the cool-down of its workload;
+or much later than usual, stayed Pending where it had to go and was created again, crash-loops, or
+was taken away by somebody else within a day. Each such move doubles the cool-down of its workload;
 those of a gang that moved as a whole are one. A workload whose replacements land again and again
 where that was not predicted, whether they come back or go from one hot node to another, is left
 alone for the cap; a node that was added since could not be predicted. A node where arrivals go
@@ -42,7 +42,7 @@ _SHORTEST_REST = timedelta(minutes=2)
 _RETURNED, _LOST = "came back to", "were not Ready in time on"
 _UNSEEN = "were hidden by a pod that cannot be read, on"
 _LOOPING, _LATE = "ended in a crash loop on", "were Ready much later than usual on"
-_FREED = "were made anew, Pending where they had to go, and came to"
+_FREED = "were created again, Pending where they had to go, and came to"
 _REMOVED, _RETURNED_LATER = "were undone by others on", "were undone by others, back to"
 
 

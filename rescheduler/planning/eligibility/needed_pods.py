@@ -2,7 +2,7 @@
 
 Known are the pods behind the Services of the addresses that a cycle asks, of admission webhooks, of
 API services and of DNS, and the pods of its own controller. Schedulers are known by their labels,
-since nothing in the API ties a scheduler's name to its pods. Whoever may make a pod may name any: a
+since nothing in the API ties a scheduler's name to its pods. Who may make a pod may name any: a
 name keeps pods of other namespaces only where it is declared, or says that it is a scheduler. What
 stands behind an address outside of the cluster's DNS, such as an ingress or a port-forward, is not
 known; nor is what feeds a metric source: some of that is known by its labels, the rest belongs in

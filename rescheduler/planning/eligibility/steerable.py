@@ -1,4 +1,4 @@
-"""Whether the replacement of a pod may be told where to go: codes ELG001 and ELG031-ELG033.
+"""Whether the replacement of a pod may be steered: codes ELG001 and ELG031-ELG033.
 
 A pod that is not steered may still be moved. For many pods of one snapshot make one `Steerable`.
 """

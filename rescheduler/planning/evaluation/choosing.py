@@ -1,4 +1,4 @@
-"""The choice of destinations: which nodes a replacement is told to go to, where that may be told.
+"""The choice of destinations: which nodes a replacement is steered to, where that may be told.
 
 The scheduler weighs room and spreading; a policy weighs what it is about. Where both agree nothing
 is told. Elsewhere the nodes are chosen by the policies' own costs, and the move is judged by where

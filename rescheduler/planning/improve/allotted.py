@@ -24,7 +24,7 @@ class Allotted:
         return np.broadcast_to(free[:, None], (len(pods), len(nodes)))
 
     def admits(self, pods: IntArray, nodes: IntArray, _: IntArray) -> BoolArray:
-        """(k,) whether it is away already, comes home, or may go, whoever else does."""
+        """(k,) whether it is away already, comes home, or may go, whatever the others do."""
         free: BoolArray = self._away[pods] | (nodes == self._home[pods])
         free |= self._left[self._share[pods]] > 0
         return free

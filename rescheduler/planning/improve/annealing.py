@@ -42,7 +42,7 @@ _FEW_AWAY = 20
 _PACE = 0.002
 """How much the price changes with each move for each that is too many, up to five."""
 _RENEW = 200
-"""After so many rounds the pods that may be drawn are worked out anew."""
+"""After so many rounds the pods that may be drawn are worked out again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ _HOT, _COLD = 15.0, 0.007
 """The first temperature, in what a move of the descent gained on average; the last, in the first:
 far above, since what is near must be apart for a while to come nearer."""
 _RENEW = 1_000
-"""After so many rounds the cost is worked out anew, without the errors of many sums."""
+"""After so many rounds the cost is worked out again, without the errors of many sums."""
 
 
 class Partners:

@@ -5,7 +5,7 @@ disruption = clamp(1 + deletion cost / 2^27 + priority / 2^25, 0.1, 10) + replic
 The clamped part is Karpenter's eviction cost (pkg/utils/disruption/disruption.go), with a floor
 above zero so that no pod moves for free. The rest is ours: what the Ready replicas that stay
 behind lose (1 / ready - 0.1, for fewer than ten), how long a replacement takes to be Ready (up to
-1.0 at ten minutes, or where it is not known), and the hours of work that start anew (up to 2.0).
+1.0 at ten minutes, or where it is not known), and the hours of work that start again (up to 2.0).
 A pod that is not Ready serves nobody: of it the replicas and the start count nothing.
 """
 
@@ -78,7 +78,7 @@ class Disruptions(dict[int, float]):
             self[pod] = found.base + found.lost + _start(seconds) if serves else found.base
 
     def restart(self, pod: int) -> RestartCost:
-        """The part of it that starts anew, as reports show it."""
+        """The part of it that starts again, as reports show it."""
         each, shared = self._snapshot.pods[pod], self._shared_of(pod)
         return restart_cost(each, self._snapshot.taken, shared.usual, shared.above)
 

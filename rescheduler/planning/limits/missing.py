@@ -72,7 +72,7 @@ def missing_replacements(
     keeps the slot of its own workload, and nobody else waits for it.
     What its owner wants counts, whether there is a pod of it or none; of a Job that Kueue has
     suspended for our sake what it wants once it has its quota again. Such a Job that is gone is
-    missed while its JobSet is there, which makes it anew, or while that was not read. Of a move
+    missed while its JobSet is there, which creates it again, or while that was not read. Of a move
     whose pods could not be read a pod that cannot be decoded may be the one that is missing.
     """
     late = _late(snapshot, limits, history)

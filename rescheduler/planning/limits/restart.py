@@ -1,4 +1,4 @@
-"""What starts anew with a pod: its way to Ready, and the work since its last checkpoint."""
+"""What starts again with a pod: its way to Ready, and the work since its last checkpoint."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,7 +18,7 @@ _CHECKPOINTS = frozenset({annotations.CHECKPOINTED_AT, annotations.CHECKPOINT_IN
 def restart_cost(
     pod: Pod, now: datetime, usual: Usual = _UNLEARNED, controllers: Sequence[ObjectMeta] = ()
 ) -> RestartCost:
-    """What moving this pod starts anew.
+    """What moving this pod starts again.
 
     usual: how long its workload's past replacements took to be Ready; else its own start tells it.
     controllers: the objects above it, whose annotations about checkpoints count where the pod's own

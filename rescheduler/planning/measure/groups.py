@@ -131,7 +131,7 @@ def _settled(
     last = (move.settled or move.at) + due(move, policies, limits.minReadyTime) + PATIENCE
     overdue = snapshot.taken > last
     if overdue and waits:
-        waits, lost = "", waits  # lest it hold up the others of its group for ever
+        waits, lost = "", waits  # so that not it hold up the others of its group for ever
     baseline = history.baseline(move)
     return Settled(move, baseline, pod, source, landed, waits, lost, removed, overdue)
 

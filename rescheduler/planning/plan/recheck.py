@@ -196,7 +196,7 @@ def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | N
 def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
     """What became of the pod's node or of the one where it was expected; "" if nothing did.
 
-    Where a replacement is steered is chosen anew if it must be.
+    Where a replacement is steered is chosen again if it must be.
     """
     expected = [share.node for share in move.landing if share.probability > LEAST_OVERLAP]
     expected = [] if move.steered is not None else expected

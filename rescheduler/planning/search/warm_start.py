@@ -41,7 +41,7 @@ def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | 
     """Of the last plan the moves of this mode whose pods are still there.
 
     None where there are none, or a search finds them without. Gangs that are moved as a whole and
-    rooms for them are found anew: they are few.
+    rooms for them are found again: they are few.
     """
     if plan is None or not _worth_keeping(plan):
         return None

@@ -41,7 +41,7 @@ class Conformity(Policy):
     preferred node affinity) up to 0.5: half of the part of what could be had, and is not, on the
     nodes that accept the pod. For anti-affinity the pod that has it is charged, and a move of
     either side repairs it. Restarts and age are charged where the pod is; a replacement begins
-    anew, but one that would come back to its node gains nothing, as everywhere.
+    again, but one that would come back to its node gains nothing, as everywhere.
 
     Pods that are being deleted and pods of DaemonSets are not evaluated. Pods whose phase is
     Failed are reported by `failed`, cost nothing and stay: there is nothing to place better. Pods

@@ -29,7 +29,7 @@ class RequiredTerm:
 
     columns: the topology of each term, with the domain of each node; one for `apart`.
     holders: the pods that have it. members: the pods that it is about, those that match all terms.
-    movable: those of them in its namespace. The others are never moved for it, as whoever can make
+    movable: those of them in its namespace. The others are never moved for it, as who can make
     a pod could else have everybody's evicted, and only followed where they go for other reasons.
     own: (holders,) 1 for a holder that is a member itself. counts: members per domain, by column.
     broken: (holders,) which of them break it where they are now.

@@ -40,7 +40,7 @@ This page is generated from the models; change it there.
 
 _MARKS = """\
 These count unless `avoidNodes` of the [Limits](#limits) ignores one. A node that is taken away is
-neither left nor counted on (ELG020, FEA016): whoever takes it away evicts its pods. A node that is
+neither left nor counted on (ELG020, FEA016): its pods are evicted by others. A node that is
 avoided is broken or will be down for a while: pods may leave it, and none is sent there (FEA016).
 A taint counts whatever its effect, a taint that ends in `/` for all keys that begin so; a mark
 without a value for all values but `false`. Taints and conditions that are not listed are avoided

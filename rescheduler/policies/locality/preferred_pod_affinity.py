@@ -4,8 +4,8 @@ kube-scheduler evaluates it when it places a pod and never again: partners that 
 away, leave it unmet. A pod none of whose terms is met costs 1.0; a required term counts as much as
 a preferred one of the highest weight, 100. A term for which no partner exists anywhere is left out.
 
-Partners in other namespaces count, and are never moved for it: whoever can make a pod could else
-draw everybody's pods to where he likes. They are followed where they go for other reasons.
+Partners in other namespaces count, and are never moved for it: who can make a pod could else draw
+everybody's pods to a node of their choice. They are followed where they go for other reasons.
 """
 
 from collections.abc import Iterator, Sequence

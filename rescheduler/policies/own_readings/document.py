@@ -40,8 +40,8 @@ class Exporter(Strict):
     )
     matchers: dict[PrometheusLabel, str] = Field(
         default_factory=dict,
-        description="Labels that its series must have, such as `job: dcgm-exporter`: whoever else "
-        "exports series of these names is not heard.",
+        description="Labels that its series must have, such as `job: dcgm-exporter`: series of "
+        "these names from other exporters do not count.",
     )
     prefix: str = Field(
         "",

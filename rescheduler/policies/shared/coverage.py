@@ -27,7 +27,7 @@ def too_few(
 ) -> Problem | None:
     """Why too few of the selected subjects have a value, with their names by cause; or None.
 
-    One whose value is contradicted has none, and does not count: else whoever is scraped could
+    One whose value is contradicted has none, and does not count: else anybody who is scraped could
     silence the policy for all. having: what the others have, a fresh value unless given.
     """
     request = reading.request
@@ -129,7 +129,7 @@ def check_coverage(
     """
     chosen = selected_by(policies, reading.request, snapshot)
     problem = reading.problem
-    if chosen.shape != reading.expected.shape:  # of another cluster: whoever uses it says so
+    if chosen.shape != reading.expected.shape:  # of another cluster: anybody who uses it says so
         return reading.expected, problem
     if reading.low_coverage:
         problem = too_few(snapshot, reading, ~np.isnan(reading.values), chosen)

@@ -140,8 +140,8 @@ class Spread(Policy):
     that all of them want elsewhere costs 1.0 together; a soft constraint weighs half.
 
     `constraints: FromPods` takes each pod's own constraints, over all pods that their selectors
-    select, whoever owns them; `HardFromPods` only those that are DoNotSchedule. Constraints that do
-    not select the pod itself are left alone.
+    select, no matter who owns them; `HardFromPods` only those that are DoNotSchedule. Constraints
+    that do not select the pod itself are left alone.
     """
 
     model_config = ConfigDict(

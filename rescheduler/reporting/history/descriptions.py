@@ -90,7 +90,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "broken": "Places where the chain of records is broken.",
         "problems": "The first of these places, each as file:line.",
         "warnings": "What is odd and breaks nothing, as a line that was cut off.",
-        "lastHash": "SHA-256 of the last record: kept elsewhere, it shows a chain made anew.",
+        "lastHash": "SHA-256 of the last record: kept elsewhere, it shows a chain created again.",
     },
     "PodRef": {
         "namespace": "Its namespace.",

@@ -12,7 +12,7 @@ from rescheduler.model.moves.steering import Entry
 class Entries:
     """The open entries, and the pods that have taken them. Safe to ask from many threads.
 
-    The pods of one controller are fungible, so whichever comes first takes an entry; whoever asks
+    The pods of one controller are fungible, so whichever comes first takes an entry; who asks
     again gets the same one.
     """
 

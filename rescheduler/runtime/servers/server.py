@@ -27,11 +27,11 @@ Page = tuple[int, str, bytes]
 _READY = "/readyz"
 PROBES = frozenset({"/livez", _READY})
 """Open to everybody, as the kubelet has no token. Why we are not ready may name pods and addresses,
-and is told to whoever shows it."""
+and is told to anybody who shows it."""
 _SEE_THE_LOG = b"not ready; see the log\n"
 
 MOST_CONNECTIONS = 16
-"""Connections that are served at a time; whoever comes on top of them is hung up on."""
+"""Connections that are served at a time; anybody who comes on top of them is hung up on."""
 PATIENCE = 10.0
 """Seconds for one read from a client, and for a connection once too many are open."""
 

@@ -1,4 +1,4 @@
-"""The token that whoever reads metrics and reports has to show."""
+"""The token that anybody who reads metrics and reports has to show."""
 
 import base64
 import binascii
@@ -11,7 +11,7 @@ from rescheduler.runtime.logs import logger
 _HINT = "write one line into it, of 16 characters or more and without spaces; two while it rotates."
 _LEAST = 16
 _MOST = 2
-"""Whoever reads and whoever serves get a new token at different moments: both count meanwhile."""
+"""Readers and servers get a new token at different moments: both tokens count meanwhile."""
 
 
 class Token:

@@ -58,7 +58,7 @@ def _say_once_that_nothing_is_verified(host: str) -> None:
     """One line instead of urllib3's two for each request."""
     warnings.simplefilter("ignore", urllib3.exceptions.InsecureRequestWarning)
     logging.getLogger("rescheduler").warning(
-        "the certificate of %s is not verified (insecure-skip-tls-verify): whoever answers there "
+        "the certificate of %s is not verified (insecure-skip-tls-verify): who answers there "
         "gets our credentials",
         host,
     )

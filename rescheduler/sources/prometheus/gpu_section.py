@@ -1,4 +1,4 @@
-"""The section of all GPUs: what each carries, whoever made it, and the pods that have it."""
+"""The section of all GPUs: what each carries, no matter who made it, and the pods that have it."""
 
 from collections.abc import Mapping, Sequence
 

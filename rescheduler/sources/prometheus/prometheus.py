@@ -1,6 +1,6 @@
 """Readings from Prometheus: every query of a cycle at one instant, each answer trusted or named.
 
-A reading never raises for bad data: it carries a problem, and whoever uses it must not evict on it.
+A reading never raises for bad data: it carries a problem, and its users must not evict on it.
 """
 
 import time

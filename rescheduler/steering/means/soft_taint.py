@@ -1,7 +1,7 @@
 """Steering by soft taints on the nodes where a replacement had better not go.
 
 A node is tainted once the intent that names it is stored, and before the eviction is sent, so that
-whoever comes after a crash knows where to look. The taint goes as soon as the replacement is
+the next process after a crash knows where to look. The taint goes as soon as the replacement is
 placed, at its deadline, where nothing was evicted, and when the run ends. Only one replacement at a
 time is steered so: where it lands was predicted with its own taints and no others.
 """
@@ -54,7 +54,7 @@ class NodeTaints(Writer):
         self._untaint(shunned(moves), begins=False)
 
     def sweep(self, moves: Sequence[SteeredMove]) -> None:
-        """Take them off, whoever set them. Raises: as `Writer`."""
+        """Take them off, no matter who set them. Raises: as `Writer`."""
         nodes = shunned(moves)
         for node in nodes:
             self._port.warn("sweeping a node that was tainted for a replacement", node=node)
@@ -73,7 +73,7 @@ class NodeTaints(Writer):
         """
         port, stay = self._port, list[Problem]()
         for node in tainted_by_us(snapshot.nodes):
-            # Whoever took the lock while we read the cluster has taints of its own there.
+            # Anybody who took the lock while we read the cluster has taints of its own there.
             if not port.locked():
                 break
             try:

@@ -85,7 +85,7 @@ class RunningNode:
         self.pods[running.pod.metadata.uid] = running
 
     def refresh(self, now: float) -> None:
-        """Set every rate anew after a change; pods share what they ask too much of."""
+        """Set every rate again after a change; pods share what they ask too much of."""
         scale = {}
         limits = {"cpu": self.node.capacity("cpu"), "network-tx": self.speed}
         limits["network-rx"] = self.speed

@@ -72,7 +72,7 @@ class Deciding:
             decision.batch = place
             yield decision, forecast
             spec = snapshot.pods[index].spec
-            # Claims that are made for each pod anew are not in the snapshot.
+            # Claims that are made for each pod again are not in the snapshot.
             anew = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
             if not decision.observed or anew or decision.lingering:
                 return
@@ -122,7 +122,7 @@ class Deciding:
         return decision, forecast
 
     def _told(self, snapshot: Snapshot) -> tuple[list[str], bool]:
-        """Nodes that a pod is told to go to, as admission would, and how strictly; often none."""
+        """Nodes that a pod is steered to, as admission would, and how strictly; often none."""
         chance = self._steering
         if chance.random() < 0.1:
             return [], False

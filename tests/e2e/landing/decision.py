@@ -31,7 +31,7 @@ class Decision:
     same snapshot before. lingering: whether the old pod went on terminating.
     snapshot, index: the recording, and the pod in it. successor: the pod that was decided about.
     points: plugin -> node -> weighted score in the scheduler's log; scored: the nodes in its order.
-    steered: the nodes that it was told to go to; require: whether it had no other choice.
+    steered: the nodes that it was steered to; require: whether it had no other choice.
     kept: the folder with all that explains a disagreement.
     """
 

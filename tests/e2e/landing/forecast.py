@@ -34,7 +34,7 @@ class Forecast:
     ) -> None:
         """pod: index into the snapshot's pods; -1 is the last one.
 
-        steered: the nodes that it is told to go to, beside what it asks for itself; none.
+        steered: the nodes that it is steered to, beside what it asks for itself; none.
         before: an earlier forecast on the snapshot, whose working copy this one goes on with.
         moved: the pods that have gone to another node in the working copy, in their order.
         """

@@ -1,4 +1,4 @@
-"""Whoever adds up what a pod asks for gets the sum that Kubernetes gets."""
+"""Anybody who adds up what a pod asks for gets the sum that Kubernetes gets."""
 
 from typing import Any
 

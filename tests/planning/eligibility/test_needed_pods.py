@@ -147,7 +147,7 @@ def test_schedulers_that_pods_name_stay(named: str, labels: dict[str, str], need
 
 
 def test_a_name_that_pods_of_one_namespace_give_keeps_no_app_of_another() -> None:
-    """Whoever may make a pod may name any scheduler, as an app of somebody else is called."""
+    """Anybody who may make a pod may name any scheduler, as an app of somebody else is called."""
 
     def needed(named_in: str, *schedulers: str) -> list[str]:
         made = pod("mine", namespace=named_in, schedulerName="web")

@@ -1,4 +1,4 @@
-"""Whose replacement may be told where to go, and which nodes can be named."""
+"""Whose replacement may be steered, and which nodes can be named."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The nodes that replacements are told to go to, and what that does to plans."""
+"""The nodes that replacements are steered to, and what that does to plans."""
 
 from dataclasses import replace
 from typing import Any

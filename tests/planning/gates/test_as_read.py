@@ -91,7 +91,7 @@ def test_a_node_that_is_gone_is_not_the_one_of_before() -> None:
 
 @pytest.mark.parametrize("labels", [{}, {"ray.io/cluster": "x"}])
 def test_a_pod_whose_controller_is_gone_stays_also_in_a_gang(labels: dict[str, str]) -> None:
-    """Nobody would make it anew; of a gang's other pods the controllers are those of before."""
+    """Nobody would create it again; of a gang's other pods the controllers are those of before."""
     owner = controller("StatefulSet", "web", replicas=2)
     own = {"app": "web", **labels}
     pods = [pod(f"web-{n}", f"n{n}", owner=owner, labels=own) for n in (1, 2)]

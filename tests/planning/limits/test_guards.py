@@ -184,7 +184,7 @@ TRIPPED: list[tuple[str, float, Callable[[World], None]]] = [
     ("", 0.5, lambda w: stopped(w, ready=3)),
     ("", 0.5, lambda w: stopped(w, ended=True)),
     ("", 0.5, lambda w: stopped(w, stops="")),
-    # Its JobSet makes the Jobs anew, where it does.
+    # Its JobSet creates the Jobs again, where it does.
     ("GRD003", 0.5, jobset_stopped),
     ("GRD003", 0.5, of_unread_job_sets),
     ("GRD003", 0.5, lambda w: made_anew(w, "llm-a-0")),

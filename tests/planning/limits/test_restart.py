@@ -1,4 +1,4 @@
-"""What starts anew with a pod is learned from past moves and from checkpoints, and costs."""
+"""What starts again with a pod is learned from past moves and from checkpoints, and costs."""
 
 from datetime import timedelta
 from typing import Any

@@ -125,7 +125,7 @@ def test_a_running_pod_stays_apart_where_room_for_it_came_free(
     policy = numa(**spec)
     past, baseline = moved(apart(lies), [policy])
     there = replacement({GPU: 2}, lies=WHOLE)
-    # The old node is empty now: a pod that came anew would get one zone, and this one ran there.
+    # The old node is empty now: a pod that came again would get one zone, and this one ran there.
     after = cluster({"a1": (4, 4), "b1": (2, 4)}, there)
     move = brought(after, policy, past, baseline, timedelta(hours=1))
     assert move.gain is not None
@@ -156,7 +156,7 @@ def test_two_that_left_one_node_were_both_apart() -> None:
     second, other = moved(replace(before, pods=pair[::-1]), [policy], "uid-1")
     baseline.charges["zones"] |= other.charges["zones"]
     there = [replacement({GPU: 2}, lies=WHOLE, uid=f"uid-{n}") for n in (0, 1)]
-    # Had they come anew, one would have been in the other's way there.
+    # Had they come again, one would have been in the other's way there.
     came = [guaranteed("large", "a1", {GPU: 4}), guaranteed("small", "a1", {GPU: 1})]
     after = cluster({"a1": (3, 0), "b1": (0, 4)}, *there, *came)
     history = History(moves=[first, second], baselines=[baseline])

@@ -110,7 +110,7 @@ def test_a_gang_that_kueue_still_runs_passes() -> None:
     ("change", "code"),
     [
         (lambda objects: objects["workloads"].clear(), "DRF006"),
-        (lambda objects: objects["workloads"][0]["metadata"].update(uid="made anew"), "DRF006"),
+        (lambda objects: objects["workloads"][0]["metadata"].update(uid="created again"), "DRF006"),
         (lambda objects: objects["workloads"][0]["spec"].update(active=False), "ELG029"),
         (lambda objects: objects["queue"]["spec"].update(stopPolicy="Hold"), "ELG035"),
     ],

@@ -223,7 +223,7 @@ def test_valid_documents_are_valid() -> None:
 
 
 def test_every_default_is_what_may_be_written() -> None:
-    """Whoever copies a default from the documentation must not be refused."""
+    """Anybody who copies a default from the documentation must not be refused."""
     schema = json_schema()
 
     def fields(value: Any) -> Iterator[dict[str, Any]]:

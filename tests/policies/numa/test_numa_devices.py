@@ -69,7 +69,7 @@ def test_a_number_that_is_no_numa_node_is_not_used(number: int | str) -> None:
 
 
 def test_devices_of_another_node_than_the_pods_show_nothing() -> None:
-    """Claims and pods are read one after the other: the pod may have been placed anew between."""
+    """Claims and pods are read one after the other: the pod may have been placed again between."""
     pods = [user("p0", "n2"), user("p1", "n3")]
     claims = [held("p0", "n1", "gpu-0", "nic-2"), held("p1", "n1", "gpu-0", "nic-2")]
     one_zone = both("n2", gpus=(0, 0), nics=(0, 0))

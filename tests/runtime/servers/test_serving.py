@@ -35,7 +35,7 @@ def test_connections_that_nobody_uses_make_room_for_a_probe(
         probe.request("GET", "/healthz")
         assert probe.getresponse().read() == b"ok"
         assert [each.sock.recv(1) for each in idle] == [b"", b""], "they were hung up on"
-        assert ask(busy) == b"{}", "whoever asks stays"
+        assert ask(busy) == b"{}", "anybody who asks stays"
     finally:
         for each in (*kept, probe):
             each.close()

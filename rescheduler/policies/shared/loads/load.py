@@ -180,7 +180,7 @@ def mean_share(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least
 
     Each weighs as much as it has, so that no move among them changes the mean. Without a node that
     is known there is no bound to take.
-    least: the share of those that count which must be known, lest the mean be that of some.
+    least: the share of those that count which must be known, so that not the mean be that of some.
     """
     known = wanted & ~np.isnan(share) & (capacity > 0)
     if not known.any() or known.sum() < least * wanted.sum():

@@ -20,7 +20,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 AUTHORITY_LASTS = timedelta(days=3650)
 LASTS = timedelta(days=90)
 RENEWED = timedelta(days=30)
-"""So long before its end a certificate is made anew."""
+"""So long before its end a certificate is created again."""
 _SKEW = timedelta(minutes=5)
 
 

@@ -124,7 +124,7 @@ class Claims:
         if missing:
             return f"claim {name} is not bound, and {', '.join(sorted(missing))} was not read"
         if not claim.status.phase and not self._late(claim):
-            return f"claim {name} is made anew, and bound before the pod is scheduled"
+            return f"claim {name} is created again, and bound before the pod is scheduled"
         return ""
 
     def _late(self, claim: PersistentVolumeClaim) -> bool:

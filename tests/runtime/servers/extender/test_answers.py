@@ -106,7 +106,7 @@ def test_without_data_no_node_is_kept_from_the_scheduler() -> None:
 def test_only_who_places_a_pod_of_this_cluster_is_a_scheduler_that_asks(
     asked: ExtenderArgs, counts: bool
 ) -> None:
-    """Whoever can reach the port may send anything."""
+    """Anybody who can reach the port may send anything."""
     some = answers(entry(strength="Require", hostnames=("h2", "h4")), costs=[0, 0, 0, 0])
     some.filter(asked)
     some.prioritize(asked)

@@ -1,4 +1,4 @@
-"""What the extender knows is told anew, and forgotten in time, however the reading goes wrong."""
+"""What the extender knows is told again, and forgotten in time, however the reading goes wrong."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -24,7 +24,7 @@ Observed = Future[tuple[Advice, dict[str, str]]]
 
 
 class Watch(Stop):
-    """A clock that only waiting moves; it stops whoever waits at its end."""
+    """A clock that only waiting moves; it stops anybody who waits at its end."""
 
     def __init__(self, end: float) -> None:
         super().__init__()

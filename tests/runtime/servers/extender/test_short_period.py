@@ -1,4 +1,4 @@
-"""What the policies say is read anew every period, however long the reading takes."""
+"""What the policies say is read again every period, however long the reading takes."""
 
 import threading
 import time
