@@ -161,7 +161,7 @@ def test_where_one_is_lost_while_it_is_awaited_nothing_follows(stage: Stage) -> 
     ("grace", "timeout", "again"), [(20.0, "5m", False), (45.0, "30s", True), (70.0, "5m", True)]
 )
 def test_after_a_long_wait_the_guards_are_asked_anew(
-    stage: Stage, grace: float, timeout: str, anew: bool
+    stage: Stage, grace: float, timeout: str, again: bool
 ) -> None:
     """A minute has passed since the snapshot, or the replacement has become overdue meanwhile."""
     held = Problem("GRD003", "a replacement is overdue")
@@ -170,9 +170,9 @@ def test_after_a_long_wait_the_guards_are_asked_anew(
     stage.world.grace = grace
     other = planned(web(stage, "api-1", "rs-2"))
     outcome = run(stage, steered(web(stage, kind="StatefulSet")), other, process=process)
-    assert [move.result for move in outcome.moves] == ["evicted", "skipped" if anew else "evicted"]
+    assert [move.result for move in outcome.moves] == ["evicted", "skipped" if again else "evicted"]
     assert (outcome.verdict.code, len(stage.world.accepted)) == (
-        ("GRD003", 1) if anew else ("ACT013", 2)
+        ("GRD003", 1) if again else ("ACT013", 2)
     )
     assert outcome.moves[0].landedOn == "n5", "it is followed all the same"
     assert tainted(stage) == []

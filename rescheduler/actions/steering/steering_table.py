@@ -1,8 +1,8 @@
 """The table of replacements: where replacements shall go, in a ConfigMap.
 
 An entry is in it from right before its eviction until its replacement is seen, or its deadline:
-what steers cannot count, so whatever stays longer steers others of the controller. A process that begins
-sweeps what one that ended left. Every write is a compare-and-swap with the fence of the
+the means of steering cannot count, so an entry left too long steers further pods of the same
+controller. A run that begins sweeps what one that ended has left. Every write is a compare-and-swap with the fence of the
 writer, and leaves nothing there but entries.
 """
 

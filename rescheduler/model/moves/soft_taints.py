@@ -1,6 +1,6 @@
 """The mark of a soft taint: nodes that the scheduler had better not use bear one for a while.
 
-Its value says who set it and until when it may stay, so that after a crash the next process can tell
+Its value says who set it and until when it may stay, so that after a crash the next run can tell
 ours from those of others, which are never touched.
 """
 

@@ -11,23 +11,8 @@ from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.locality.policy import Locality
 from tests.cluster import deployment, node, pod, snapshot
-
-
-def near(name: str, weight: float, one: str, other: str) -> Locality:
-    """Pods of one on the hosts of the other."""
-    match = [{"labels": {"matchLabels": {"app": each}}} for each in (one, other)]
-    return Locality.model_validate(
-        {
-            "name": name,
-            "weight": weight,
-            "match": {"all": True},
-            "pairs": [{"pods": match[0], "near": match[1]}],
-            "levels": [{"name": "host", "labels": ["kubernetes.io/hostname"]}],
-        }
-    )
-
+from tests.planning.search.nearness import near
 
 POLICIES = [near("strong", 1.0, "b", "a"), near("weak", 0.3, "d", "c")]
 

@@ -11,7 +11,7 @@ from rescheduler.planning.search.together import together
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, node, pod, snapshot
 from tests.planning.random_worlds import FREE
-from tests.planning.search.test_partners import near
+from tests.planning.search.nearness import near
 
 STEERED = {"steering": {"by": "AdmissionPolicy", "strength": "Require"}}
 

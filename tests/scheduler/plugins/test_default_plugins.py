@@ -71,7 +71,7 @@ def test_the_default_profile_of_each_version_is_that_of_kubernetes(
     profile = profile_of(f"v1.{minor}.0")
     assert profile is not None
     assert profile.filters == OLD_FILTERS | came
-    assert profile.weights == OLD_WEIGHTS | ({DEVICES: 2} if DEVICES in came else {})
+    assert profile.weights == OLD_WEIGHTS | ({DEVICES: 2} if minor >= 35 else {})
     assert {field for field in SWITCHED if getattr(profile, field)} == switched
 
 
