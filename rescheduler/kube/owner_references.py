@@ -11,9 +11,9 @@ LONGEST_NAME = 253
 def tidy_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) -> None:
     """Take out the references to owners in another namespace, and cut long names, in place.
 
-    namespace_of: UID of each owner that is known to its namespace, "" for none. Its creator
-    writes a pod's references, and can keep it with a finalizer from being collected: it would
-    else count as a pod of another tenant's workload. Of a name that no object can have the rest is left out,
+    namespace_of: UID of each owner that is known to its namespace, "" for none. Its creator writes
+    a pod's references, and can keep it with a finalizer from being collected: it would else count
+    as a pod of another tenant's workload. Of a name that no object can have the rest is left out,
     as messages repeat it.
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
     """

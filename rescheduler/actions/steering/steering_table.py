@@ -1,9 +1,9 @@
 """The table of replacements: where replacements shall go, in a ConfigMap.
 
-An entry is in it from right before its eviction until its replacement is seen, or its deadline:
-the means of steering cannot count, so an entry left too long steers further pods of the same
-controller. A run that begins sweeps what one that ended has left. Every write is a compare-and-swap with the fence of the
-writer, and leaves nothing there but entries.
+An entry is in it from right before its eviction until its replacement is seen, or its deadline: the
+means of steering cannot count, so an entry left too long steers further pods of the same
+controller. A run that begins sweeps what one that ended has left. Every write is a compare-and-swap
+with the fence of the writer, and leaves nothing there but entries.
 """
 
 from collections.abc import Callable, Collection, Iterable
