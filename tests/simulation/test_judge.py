@@ -156,7 +156,7 @@ def no_hour(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I10", lied_about)
 def any_value(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(measuring, "_sound", lambda *_: True)
+    patch.setattr(measuring.Trust, "_sound", lambda *_: True)
 
 
 @mutant("I12", dark)

@@ -55,7 +55,7 @@ def device_loads(
     answer: dict[Key, DeviceLoad] = {}
     for key, rows in groups.items():
         if len(rows) > 1:
-            load = _of_several(key, rows, pod_of, trust)
+            load = _load_of_several(key, rows, pod_of, trust)
         else:  # the ordinary case
             value, labels = trust.value(key, rows), rows[0].labels
             pod = pod_of(labels)
@@ -67,7 +67,7 @@ def device_loads(
     return answer
 
 
-def _of_several(
+def _load_of_several(
     key: Key, rows: list[Row], pod_of: Callable[[Mapping[str, str]], int], trust: Trust
 ) -> DeviceLoad | None:
     """The load of a device that has several series."""
