@@ -287,10 +287,15 @@ class View:
         search = self.plan.search
         if search is None or self.is_outcome or search.within is None or not self.moves:
             return []
-        least = "at least, " if search.within > 0 else ""
         moves = counted(len(self.moves), "move")
-        most = f"{least}of the best that {moves} could gain within these limits"
-        why = STOPPED[search.stopped]
+        most = f"at least, of the best that {moves} could gain within these limits"
+        why = f"; {STOPPED[search.stopped]}"
+        if search.within == 0:
+            best = (
+                "this is the best move" if len(self.moves) == 1 else f"these are the best {moves}"
+            )
+            most = f"{best} that your limits allow"
+            why = "" if search.stopped == "complete" else why
         chained = f"; {search.chained} in swaps and chains" if search.chained else ""
         if search.alone is not None:
             chained += f", without which {amount(search.alone)} of {amount(search.gain)} is gained"
@@ -303,7 +308,7 @@ class View:
             chained += f"; {amount(search.resumed)} of {amount(search.gain)} is gained by moves "
             chained += "of the last plan"
         evaluated = counted(search.steps, "evaluation")
-        return [Fact("Gain", percent(1 - search.within), f"{most}{chained}; {why} ({evaluated})")]
+        return [Fact("Gain", percent(1 - search.within), f"{most}{chained}{why} ({evaluated})")]
 
     @property
     def _readings(self) -> Fact:

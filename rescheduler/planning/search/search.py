@@ -94,8 +94,7 @@ class _Search:
 
     asked: pods that were candidates alone.
     needless: what was taken back; dropped: what was so twice. alone: what single moves gained
-    when the first chain was taken. room: what room for all gangs that lack it would gain at most,
-    which is in no bound of a single move.
+    when the first chain was taken.
     """
 
     def __init__(self, evaluator: Evaluator, strategy: Strategy | None, effort: Effort) -> None:
@@ -113,13 +112,6 @@ class _Search:
         self._needless: set[Pods] = set()
         self._dropped: dict[Pods, Problem] = {}
         self._alone: float | None = None
-        self._room = sum(
-            each.policy.weight * gang.pods
-            for each in self._copy.deciding
-            if each.roomy is not None
-            for gang in each.roomy.rooms()
-            if not gang.after
-        )
 
     def run(self, proposal: Proposal | None) -> SearchResult:
         if self._ended():
@@ -147,7 +139,7 @@ class _Search:
             stopped=self._stopped,
             steps=self._evaluator.steps - self._began,
             gain=sum(move.gain for move in moves),
-            bound=best.of(len(moves)) + (self._room if len(moves) > 1 else 0.0),
+            bound=best.of(len(moves)),
             chained=chained,
             alone=self._alone if chained else None,
         )

@@ -10,6 +10,7 @@ from rescheduler.model.finding import Finding
 from rescheduler.model.idle import IdleHolder
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.wording import agreed, counted, gpu_hours, lasting
+from rescheduler.policies.terms import JointBound
 
 
 class IdleGPUsTerm:
@@ -50,6 +51,11 @@ class IdleGPUsTerm:
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:  # noqa: ARG002 - whichever it is
         """(k,) no change."""
         return np.zeros(len(nodes))
+
+    def joint_bound(self) -> JointBound:
+        """Nothing: no moves lower what it costs."""
+        pods = len(self._idle)
+        return JointBound(np.zeros(pods), np.full(pods, -1, dtype=np.int32), np.empty(0))
 
     def commit(self, shift: Shift) -> None:
         """Nothing depends on where a pod is."""

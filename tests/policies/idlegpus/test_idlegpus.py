@@ -99,6 +99,13 @@ def test_no_pod_is_moved_for_it() -> None:
     assert made.totals.candidates == 0
 
 
+def test_what_no_move_repairs_is_not_left_to_gain() -> None:
+    """The bound on what moves gain counts only what they can lower."""
+    bound = term(fleet())
+    assert bound.cost() > 0
+    assert not bound.joint_bound().values.any()
+
+
 def test_a_young_pod_is_not_judged() -> None:
     before = fleet()
     for each in before.pods:
