@@ -151,13 +151,15 @@ class ReplacementChecks:
         level = (namespace.metadata.labels or {}).get(ENFORCE, "")
         if why := refused_by(level, spec):
             return f"its replacement would be refused: namespace enforces {level}, which bars {why}"
-        here, shown = pod.spec.nodeSelector or {}, self._shown_since(namespace, changed)
-        added = _selector(namespace).items() - here.items()
-        if added and (shown is None or not added.isdisjoint((shown.nodeSelector or {}).items())):
-            return "its namespace would add to the nodeSelector of its replacement"
+        added = _selector(namespace).items() - (pod.spec.nodeSelector or {}).items()
         given = [
             each for each in _tolerations(namespace) if each not in (pod.spec.tolerations or ())
         ]
+        if not (added or given):
+            return ""
+        shown = self._shown_since(namespace, changed)
+        if added and (shown is None or not added.isdisjoint((shown.nodeSelector or {}).items())):
+            return "its namespace would add to the nodeSelector of its replacement"
         if any(shown is None or each in (shown.tolerations or ()) for each in given):
             return "its namespace would add tolerations to its replacement"
         return ""
