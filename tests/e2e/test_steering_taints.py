@@ -34,7 +34,7 @@ from tests.e2e.program import ROOT, Program
 pytestmark = pytest.mark.e2e
 
 COMPONENT = ROOT / "deploy" / "kustomize" / "steering-taint"
-THEIRS = {"key": "maintenance", "value": "soon", "effect": "PreferNoSchedule"}
+THEIRS = {"key": "tier", "value": "soon", "effect": "PreferNoSchedule"}
 OWNER = {"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "Machine", "name": "m", "uid": "m-1"}
 """The garbage collector leaves a node alone whose owner is of a kind that it does not know."""
 STEERED = "  steering: {by: SoftTaint}\n"

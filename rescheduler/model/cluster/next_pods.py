@@ -53,11 +53,12 @@ class NextPods:
     as it is; anybody may have emptied them, and then nothing tells.
 
     Requests are those of the newest pod that was never changed in place (`metadata.generation` is
-    1), as a webhook such as that of a VerticalPodAutoscaler sets other ones from day to day. Those
-    of pods that were changed in place are what its updater recommends now, or what people gave to
-    these pods alone; which it was does not show. So the next pod asks for the larger of both, by
-    resource, if no newer pod shows what is made now; where all were changed, for the larger of the
-    template and them.
+    1), as a webhook such as that of a VerticalPodAutoscaler sets other ones from day to day. Where
+    these are not the template's, pods that were changed in place show what that recommends now: the
+    next pod asks for the larger of both, by resource, if no newer pod shows what is made now. Where
+    all pods, and several, were changed to the same, it asks for the larger of the template and
+    them. Else a resize was of that pod alone, and the next one is as if there had been none; where
+    no other pod shows it, that is in doubt.
     """
 
     def __init__(
@@ -181,21 +182,35 @@ class NextPods:
     ) -> tuple[PodSpec, str, str]:
         """A spec with the requests of the next pod, what shows them, and why they are doubtful."""
         unchanged = sorted((pod for pod in made if not _changed(pod)), key=_order)
+        changed = [pod for pod in made or bound if _changed(pod)]
         if unchanged:
             newest = unchanged[-1]
-            base, because, doubt = newest.spec, "its newest sibling", self._doubt(unchanged)
+            base, because, doubt = newest.spec, "its newest sibling has", self._doubt(unchanged)
             least = _at(newest) - _TOGETHER.total_seconds()
+            # Where admission sets no requests, a resize in place was of that pod alone.
+            sets = self._requests_of(base) != requests_of(template)
+            changed = [pod for pod in changed if sets and _at(pod) >= least]
         else:
-            base, because, least = template, "its template", float("-inf")
+            base, because, doubt = template, "its template has", ""
             others = [pod for pod in bound if not _changed(pod)]
-            odd = [pod for pod in others if self._requests_of(pod.spec) != requests_of(base)]
-            doubt = f"the template of {name} has other requests" if odd else ""
-        changed = [pod for pod in made or bound if _changed(pod) and _at(pod) >= least]
+            resized = [self._requests_of(pod.spec) for pod in changed]
+            if any(self._requests_of(pod.spec) != requests_of(base) for pod in others):
+                doubt = f"the template of {name} has other requests"
+            elif others:
+                changed = []
+            elif any(each != requests_of(base) for each in resized) and (
+                len(resized) < 2 or any(each != resized[0] for each in resized)
+            ):
+                changed = []
+                doubt = (
+                    f"pods of {name} were resized in place, and nothing shows whether its next "
+                    "one will be like them"
+                )
         live = {id(pod.spec): pod.spec for pod in changed}
         asked = largest(base, live.values()) if live else base
         if live and requests_of(asked) != requests_of(base):
-            because = f"{because}, or a pod that was resized in place and has more,"
-        return asked, f"{because} has", doubt
+            because = f"{because.removesuffix(' has')}, or pods that were resized in place, have"
+        return asked, because, doubt
 
     def _doubt(self, unchanged: list[Pod]) -> str:
         """Why what admission sets is no function of time alone, or "".

@@ -56,20 +56,19 @@ def cpus(before: Snapshot, number: int = 0) -> float:
 
 
 NEWEST, TEMPLATE = "its newest sibling has", "its template has"
-RESIZED = ", or a pod that was resized in place and has more, has"
+RESIZED = ", or pods that were resized in place, have"
 NEWER, LARGER = f"its newest sibling{RESIZED}", f"its template{RESIZED}"
 AGES: dict[str, tuple[str, list[tuple[float, str, bool]], list[float], str]] = {
     "three ages": ("1", [(9, "1", False), (4, "2", False), (1, "3", False)], [3] * 3, NEWEST),
     "down again": ("1", [(9, "4", False), (1, "500m", False)], [0.5] * 2, NEWEST),
     "one alone": ("1", [(9, "3", False)], [3], NEWEST),
-    "one alone, resized": ("1", [(9, "3", True)], [3], LARGER),
-    "one alone, resized to less": ("1", [(9, "200m", True)], [1], TEMPLATE),
     "all resized": ("1", [(9, "3", True), (9, "3", True)], [3] * 2, LARGER),
-    "resized to different ones": ("1", [(9, "3", True), (4, "5", True)], [5] * 2, LARGER),
+    "all resized to less": ("1", [(9, "200m", True), (9, "200m", True)], [1] * 2, TEMPLATE),
     "resized, and a newer one": ("1", [(9, "5", True), (1, "2", False)], [2] * 2, NEWEST),
     "resized, and newer": ("1", [(9, "2", False), (1, "5", True)], [5] * 2, NEWER),
     "resized to less, and newer": ("1", [(9, "2", False), (1, "1", True)], [2] * 2, NEWEST),
-    "of one age, one resized": ("1", [(1.01, "3", True), (1, "1", False)], [3] * 2, NEWER),
+    "of one age, one resized": ("1", [(1.01, "3", True), (1, "1", False)], [1] * 2, NEWEST),
+    "set by admission, one resized": ("1", [(1.01, "3", True), (1, "2", False)], [3] * 2, NEWER),
 }
 
 
@@ -93,12 +92,34 @@ def test_the_replacement_asks_for_what_is_made_now(
     following = before.next_pods.of(pods[0])
     assert following is not None
     assert (following.requests_source, following.doubt) == (why, "")
-    renewed = {n for n, (_, cpu, _) in enumerate(ages) if cpus(cluster(owner, pods[n])) != then[n]}
+    renewed = {n for n, each in enumerate(pods) if pod_requests(each.spec)["cpu"] / NANO != then[n]}
     assert before.next_pods.renewed.keys() >= renewed
     for number, each in enumerate(pods):
         assert (number in before.next_pods.renewed) == (
             before.next_pods.replacement(number) is not each
         )
+
+
+@every(
+    {
+        "one alone": ([(9, "3")],),
+        "one alone, to less": ([(9, "200m")],),
+        "to different ones": ([(9, "3"), (4, "5")],),
+    }
+)
+def test_a_resize_that_no_other_pod_shows_leaves_the_next_pod_in_doubt(
+    ages: list[tuple[float, str]],
+) -> None:
+    """People may have done it to these pods, or an autoscaler that does it to the next one too."""
+    owner = maker(containers=[container(resources("1"))])
+    pods = [
+        of(owner, n, days, changed=True, requests={"cpu": c}) for n, (days, c) in enumerate(ages)
+    ]
+    before = cluster(owner, *pods)
+    assert [cpus(before, number) for number in range(len(pods))] == [1] * len(pods)
+    following = before.next_pods.of(pods[0])
+    assert following is not None
+    assert "were resized in place" in following.doubt
 
 
 def test_each_resource_of_each_container_is_the_larger_and_nothing_is_lost() -> None:
@@ -112,16 +133,19 @@ def test_each_resource_of_each_container_is_the_larger_and_nothing_is_lost() -> 
     )
     own = container({**resources("3", "3", memory="1Gi", **gpu), "claims": [{"name": "c"}]})
     sidecar = container(resources("700m"), "proxy", restartPolicy="Always")
-    resized = of(
-        owner,
-        0,
-        9,
-        changed=True,
-        containers=[own],
-        initContainers=[sidecar, container(resources("1"), "i")],
-        resources={"requests": {"cpu": "4", "memory": "8Gi"}},
-    )
-    spec = cluster(owner, resized).next_pods.replacement(0).spec
+    resized = [
+        of(
+            owner,
+            number,
+            9,
+            changed=True,
+            containers=[own],
+            initContainers=[sidecar, container(resources("1"), "i")],
+            resources={"requests": {"cpu": "4", "memory": "8Gi"}},
+        )
+        for number in range(2)
+    ]
+    spec = cluster(owner, *resized).next_pods.replacement(0).spec
     main, first = (
         spec.containers[0].resources,
         [each.resources for each in spec.initContainers or ()],
@@ -140,9 +164,11 @@ def test_what_a_limit_range_gives_is_in_what_the_template_asks_for() -> None:
     bounds = {"metadata": {"name": "b", "namespace": "default"}}
     given = {"spec": {"limits": [{"type": "Container", "defaultRequest": {"memory": "8Gi"}}]}}
     owner = maker("StatefulSet", containers=[container(resources("1"))])
-    resized = of(owner, 0, 9, changed=True, requests={"cpu": "3"})
+    resized = [of(owner, n, 9, changed=True, requests={"cpu": "3"}) for n in range(2)]
     ranges = [msgspec.convert(bounds | given, LimitRange)]
-    asked = pod_requests(cluster(owner, resized, limit_ranges=ranges).next_pods.replacement(0).spec)
+    asked = pod_requests(
+        cluster(owner, *resized, limit_ranges=ranges).next_pods.replacement(0).spec
+    )
     assert asked == {"cpu": 3 * NANO, "memory": 8 * 2**30 * NANO}
 
 
