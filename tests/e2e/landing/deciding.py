@@ -22,6 +22,8 @@ _JOB = 20.0
 """Seconds in which a Job's pod comes again: its controller waits ten."""
 _RETRY = 2.5
 """Seconds in which a refused pod is tried again, once the old one is gone."""
+_REUSED = 0.6
+"""Seconds after which the result for an equal pod is not used again (OpportunisticBatching)."""
 _LINGERING = 6
 _BATCH = 5
 CREATING = 0.45
@@ -40,6 +42,7 @@ class Deciding:
         self._steering = Random(seed * 7907)
         self._step = 0
         self._lingering: list[Manifest] = []
+        self._last_owner = ""
 
     def run(self, count: int) -> Iterator[tuple[Decision, Forecast]]:
         """`count` decisions, or fewer where no pod is left to evict."""
@@ -67,18 +70,26 @@ class Deciding:
             if not left or self._step >= count:
                 return
             index = left.pop(self._random.randrange(len(left)))
+            self._outlast_reuse(snapshot.pods[index])
             forecast = Forecast(snapshot, index, forecast)
             decision = self._evict(forecast, last=place == _BATCH - 1)
             decision.batch = place
             yield decision, forecast
             spec = snapshot.pods[index].spec
             # Claims that are made for each pod again are not in the snapshot.
-            anew = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
-            if not decision.observed or anew or decision.lingering:
+            made = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
+            if not decision.observed or made or decision.lingering:
                 return
             if decision.verdict == REFUSED:
                 return  # it may have preempted others, of which the snapshot does not know
             forecast.commit(decision.observed)
+
+    def _outlast_reuse(self, pod: Pod) -> None:
+        """Wait until kube-scheduler evaluates the nodes for a pod that equals the last one."""
+        owner = pod.controller.uid if pod.controller else ""
+        if owner == self._last_owner:
+            time.sleep(_REUSED)
+        self._last_owner = owner
 
     def _spared(self, pod: Pod) -> bool:
         job = pod.controller is not None and pod.controller.kind == "Job"
