@@ -198,8 +198,8 @@ class NextPods:
                 doubt = f"the template of {name} has other requests"
             elif others:
                 changed = []
-            elif any(each != requests_of(base) for each in resized) and (
-                len(resized) < 2 or any(each != resized[0] for each in resized)
+            elif any(asks != requests_of(base) for asks in resized) and (
+                len(resized) < 2 or any(asks != resized[0] for asks in resized)
             ):
                 changed = []
                 doubt = (

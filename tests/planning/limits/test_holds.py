@@ -340,7 +340,7 @@ def test_three_namespaces_of_one_tenant_hold_nobody_else() -> None:
     lose(world, 3)
     world.limits = world.limits.model_copy(update={"protectedNamespaces": ["serve"]})
     world.measure()
-    said = [each.message for each in world.plan().guards]
+    said = [guard.message for guard in world.plan().guards]
     assert "nothing moves until" in said[0], "only two tenants move, and both lack a replacement"
 
 

@@ -171,7 +171,7 @@ def test_the_bound_holds_what_room_for_a_gang_gains() -> None:
     made = planned(world([1, 2, 5], [7]), batchSize=2)
     assert made.search is not None
     assert made.search.bound >= made.search.gain > 0
-    assert made.search.bound <= sum(each.weight * each.cost.before for each in made.policies)
+    assert made.search.bound <= sum(policy.weight * policy.cost.before for policy in made.policies)
 
 
 def test_a_node_that_cannot_be_freed_is_passed_over() -> None:
