@@ -198,8 +198,8 @@ class NextPods:
                 doubt = f"the template of {name} has other requests"
             elif others:
                 changed = []
-            elif any(asks != requests_of(base) for asks in resized) and (
-                len(resized) < 2 or any(asks != resized[0] for asks in resized)
+            elif any(requests != requests_of(base) for requests in resized) and (
+                len(resized) < 2 or any(requests != resized[0] for requests in resized)
             ):
                 changed = []
                 doubt = (

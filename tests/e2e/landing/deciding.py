@@ -77,8 +77,8 @@ class Deciding:
             yield decision, forecast
             spec = snapshot.pods[index].spec
             # Claims that are made for each pod again are not in the snapshot.
-            made = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
-            if not decision.observed or made or decision.lingering:
+            claims = spec.resourceClaims or any(volume.ephemeral for volume in spec.volumes or ())
+            if not decision.observed or claims or decision.lingering:
                 return
             if decision.verdict == REFUSED:
                 return  # it may have preempted others, of which the snapshot does not know

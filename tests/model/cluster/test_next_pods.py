@@ -92,7 +92,9 @@ def test_the_replacement_asks_for_what_is_made_now(
     following = before.next_pods.of(pods[0])
     assert following is not None
     assert (following.requests_source, following.doubt) == (why, "")
-    renewed = {n for n, made in enumerate(pods) if pod_requests(made.spec)["cpu"] / NANO != then[n]}
+    renewed = {
+        n for n, sibling in enumerate(pods) if pod_requests(sibling.spec)["cpu"] / NANO != then[n]
+    }
     assert before.next_pods.renewed.keys() >= renewed
     for number, each in enumerate(pods):
         assert (number in before.next_pods.renewed) == (
