@@ -146,7 +146,8 @@ class ReplacementChecks:
             return f"its replacement would be refused: {why}"
         namespace = self._namespaces.get(pod.metadata.namespace)
         changed = _changed(namespace)
-        if namespace is None or (changed and following.at is not None and following.at > changed):
+        shown = changed and following.at is not None and following.at > changed + _CACHES
+        if namespace is None or shown:
             return ""
         level = (namespace.metadata.labels or {}).get(ENFORCE, "")
         if why := refused_by(level, spec):
@@ -157,10 +158,10 @@ class ReplacementChecks:
         ]
         if not (added or given):
             return ""
-        shown = self._shown_since(namespace, changed)
-        if added and (shown is None or not added.isdisjoint((shown.nodeSelector or {}).items())):
+        newest = self._shown_since(namespace, changed)
+        if added and (newest is None or not added.isdisjoint((newest.nodeSelector or {}).items())):
             return "its namespace would add to the nodeSelector of its replacement"
-        if any(shown is None or each in (shown.tolerations or ()) for each in given):
+        if any(newest is None or each in (newest.tolerations or ()) for each in given):
             return "its namespace would add tolerations to its replacement"
         return ""
 

@@ -6,6 +6,7 @@ these holds their workload and namespace, and is no evidence against anybody els
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
 import numpy as np
 
@@ -15,14 +16,16 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.scheduler.model import SchedulerModel
 
-_REFUSED = re.compile(r"\bis (forbidden|invalid):|\bdenied (the )?request\b")
-"""What admission, a quota or validation answers to the pod that a controller makes.
+_REFUSED = re.compile(
+    r"exceeded quota|failed quota|violates PodSecurity|\bis invalid:"
+    r"|(minimum|maximum) \S+ usage per (Pod|Container)|\S+ max limit to request ratio per"
+)
+"""What objects of its own namespace, or validation, answer to the pod that a controller makes.
 
-Source: apiserver pkg/admission/errors.go (NewForbidden), and ToStatusErr in
-pkg/admission/plugin/webhook/errors/statuserror.go.
+Webhooks and admission policies are not among them: they belong to the cluster.
+Source: plugin/pkg/admission (resourcequota/controller.go checkRequest, limitranger/admission.go),
+k8s.io/pod-security-admission/admission/admission.go, apimachinery pkg/api/errors (NewInvalid).
 """
-_OF_CLUSTER = re.compile(r"\bUser \"|failed calling webhook|[Ii]nternal error|timed? ?out")
-"""Among these: what the controller itself may not do, and what could not be asked."""
 _OWN_RULES = frozenset(
     {
         "NodeName",
@@ -48,17 +51,20 @@ class Causes:
     def own(self, moves: Sequence[PastMove], *controllers: Controller | None) -> bool:
         """Whether the workload of these late moves lacks pods by what its owner did to them.
 
-        - One of its controllers says that a quota, admission or validation refuses its pods; what
-          could not be asked is not the owner's.
-        - All of its pods that are not Ready are gated, or Pending where their own rules (node
-          selector, affinity, spread, volumes) admit no node, whatever room there is.
+        - One of its controllers says that a quota, a LimitRange, Pod Security or validation refuses
+          its pods.
+        - All of its pods that are not Ready are gated; or their own rules (node selector, affinity,
+          spread, volumes) admit no node, and the template was written since the first eviction.
+          Else these admitted the node that was left, so that the cluster has changed.
         - The evicted pods are there, as finalizers keep them; their nodes are Ready.
 
         controllers: those that make its pods.
         """
         if any(map(_refused, controllers)) or all(self.keeps(move.podUid) for move in moves):
             return True
-        return self._bound(moves[0].workload)
+        return self._bound(
+            moves[0].workload, _template_edited(controllers, min(m.at for m in moves))
+        )
 
     def keeps(self, uid: str) -> bool:
         """Whether the evicted pod with this UID stays for its finalizers, and for nothing else."""
@@ -68,7 +74,7 @@ class Causes:
         node = int(self._snapshot.pod_node[pod])
         return node < 0 or self._snapshot.nodes[node].ready
 
-    def _bound(self, workload: str) -> bool:
+    def _bound(self, workload: str, edited: bool) -> bool:
         index = self._workloads.get(workload, -1)
         every = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if index >= 0 else []
         pods = self._snapshot.pods
@@ -77,14 +83,14 @@ class Causes:
             for pod in every
             if not pods[pod].ready and pods[pod].metadata.deletionTimestamp is None
         ]
-        return bool(lacking) and all(map(self._bound_pod, lacking))
+        return bool(lacking) and all(self._bound_pod(pod, edited) for pod in lacking)
 
-    def _bound_pod(self, pod: int) -> bool:
+    def _bound_pod(self, pod: int, edited: bool) -> bool:
         each = self._snapshot.pods[pod]
         if not waits_for_a_node(each):
             return False
-        if each.spec.schedulingGates:
-            return True
+        if each.spec.schedulingGates or not edited:
+            return bool(each.spec.schedulingGates)
         rejected = np.zeros(len(self._snapshot.nodes), dtype=np.bool_)
         for verdict in self._scheduler.verdicts(pod).filters:
             if verdict.name in _OWN_RULES:
@@ -92,11 +98,20 @@ class Causes:
         return bool(len(rejected)) and bool(rejected.all())
 
 
+def _template_edited(controllers: Sequence[Controller | None], since: datetime) -> bool:
+    """Whether the template of any of them was written since then, as managedFields say."""
+    return any(
+        write.of_template and write.time is not None and write.time > since
+        for controller in controllers
+        if controller is not None
+        for write in controller.metadata.managedFields or ()
+    )
+
+
 def _refused(controller: Controller | None) -> bool:
     conditions = controller.status.conditions if controller is not None else None
     return any(
         (each.type, each.status, each.reason) == ("ReplicaFailure", "True", "FailedCreate")
         and _REFUSED.search(each.message) is not None
-        and _OF_CLUSTER.search(each.message) is None
         for each in conditions or ()
     )

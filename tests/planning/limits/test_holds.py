@@ -5,12 +5,13 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from rescheduler.actions.resets import reset
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace, ToldCondition
-from rescheduler.kube.managed_fields import NamespaceMeta
+from rescheduler.kube.managed_fields import ControllerFields, NamespaceMeta, TemplateWrite
 from rescheduler.kube.objects import Named, ObjectMeta
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
@@ -221,8 +222,10 @@ def say(world: World, number: int, message: str) -> None:
         ('pods "x" is forbidden: violates PodSecurity "restricted:latest": privileged', True),
         ('pods "x" is forbidden: maximum cpu usage per Container is 1, but limit is 4', True),
         ('Pod "x" is invalid: spec.containers[0].image: Required value', True),
-        ('admission webhook "mine.evil" denied the request: no', True),
-        ("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", True),
+        ('admission webhook "mine.evil" denied the request: no', False),
+        ("ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no", False),
+        ('pods "w" is forbidden: status unknown for quota: q, resources: pods', False),
+        ('pods "w" is forbidden: no PriorityClass with name gpu was found', False),
         ('Internal error occurred: failed calling webhook "w": connection refused', False),
         ('pods is forbidden: User "system:serviceaccount:kube-system:rs" cannot create', False),
         ("the server was unable to return a response in the time allotted", False),
@@ -234,6 +237,8 @@ def say(world: World, number: int, message: str) -> None:
         "invalid",
         "webhook",
         "policy",
+        "lagging",
+        "class",
         "uncalled",
         "rights",
         "timeout",
@@ -274,20 +279,31 @@ def lack(world: World, number: int, **spec: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "own"),
+    ("spec", "edited", "own"),
     [
-        ({"schedulingGates": [Named(name="mine")]}, True),
-        ({"nodeSelector": {"no": "node"}}, True),
-        ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, False),
-        ({"schedulerName": "nobody", "nodeSelector": {"no": "node"}}, False),
-        ({}, False),
+        ({"schedulingGates": [Named(name="mine")]}, 0, True),
+        ({"nodeSelector": {"no": "node"}}, 30, True),
+        ({"nodeSelector": {"no": "node"}}, 90, False),
+        ({"nodeSelector": {"no": "node"}}, 0, False),
+        ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, 30, False),
+        ({"schedulerName": "nobody", "nodeSelector": {"no": "node"}}, 30, False),
+        ({}, 30, False),
     ],
 )
 def test_a_replacement_that_its_own_rules_keep_off_every_node_holds_nobody_else(
-    spec: dict[str, Any], own: bool
+    spec: dict[str, Any], edited: int, own: bool
 ) -> None:
+    """edited: minutes since its template was written; the pods were evicted 60 minutes ago.
+
+    What was not written since admitted the nodes where they ran, so the cluster has changed.
+    """
     world = tenants(4)
+    written = msgspec.convert({"f:spec": {"f:template": {}}}, ControllerFields)
     for number in (0, 1, 2):
+        (top,) = [c for c in world.snapshot.controllers if c.metadata.name == f"train-{number}"]
+        at = NOW - timedelta(minutes=edited)
+        if edited:
+            top.metadata.managedFields = [TemplateWrite(time=at, fieldsV1=written)]
         lack(world, number, **spec)
     made = world.plan()
     assert bool([each for each in made.guards if each.code == "GRD003"]) != own
