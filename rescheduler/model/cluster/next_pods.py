@@ -189,6 +189,15 @@ class NextPods:
             least = _at(newest) - _TOGETHER.total_seconds()
             # Where admission sets no requests, a resize in place was of that pod alone.
             sets = self._requests_of(base) != requests_of(template)
+            resized = [self._requests_of(pod.spec) for pod in changed]
+            if not sets and any(
+                requests != self._requests_of(base) and resized.count(requests) > 1
+                for requests in resized
+            ):
+                doubt = doubt or (
+                    f"several pods of {name} were resized in place to the same, as an autoscaler "
+                    "would that sets the requests of the next one too"
+                )
             changed = [pod for pod in changed if sets and _at(pod) >= least]
         else:
             base, because, doubt = template, "its template has", ""

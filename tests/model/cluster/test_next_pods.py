@@ -124,6 +124,15 @@ def test_a_resize_that_no_other_pod_shows_leaves_the_next_pod_in_doubt(
     assert "were resized in place" in following.doubt
 
 
+def test_several_that_were_resized_alike_beside_one_that_was_not_are_in_doubt() -> None:
+    owner = maker(containers=[container(resources("1"))])
+    pods = [of(owner, n, 9, changed=n > 0, requests={"cpu": "3" if n else "1"}) for n in range(3)]
+    for number, doubt in ((2, False), (3, True)):
+        following = cluster(owner, *pods[:number]).next_pods.of(pods[0])
+        assert following is not None
+        assert ("resized in place to the same" in following.doubt) == doubt
+
+
 def test_each_resource_of_each_container_is_the_larger_and_nothing_is_lost() -> None:
     """GPUs, limits, sidecars, init containers and resources of the pod as a whole alike."""
     gpu = {"nvidia.com/gpu": "1"}
