@@ -44,12 +44,15 @@ _MOVING = _any(
     "evict(ed|ing|ion|able)? disrupt(ed|ing|ion|able)? deschedul(e|ed|ing|er|able) "
     "reschedul(e|ed|ing|er|able) rebalanc(e|ed|ing|eable) mov(e|ed|ing|able|eable) "
     "drain(ing|able)? migrat(e|ed|ing|ion|able) consolidat(e|ed|ing|ion) "
-    "relocat(e|ed|ing|ion|able) interrupt(ion|ible)?"
+    "relocat(e|ed|ing|ion|able) interrupt(ion|ible)? evictions disruptions moves migrations "
+    "relocations interruptions reschedules (non|un)(evict|disrupt|mov|drain|migrat|relocat)able"
 )
 _REFUSING = _any(
     "not dont no never disabled? prevent(ed|s)? block(ed|s)? skip(ped)? forbid(den)? deny denied "
-    "exclud(e|ed) ignored? protect(ed|ion)? restrict(ed)? disallow(ed)? avoid without un non"
+    "exclud(e|ed) ignored? protect(ed|ion)? restrict(ed)? disallow(ed)? avoid without un non "
+    "(non|un)(evict|disrupt|mov|drain|migrat|relocat)able"
 )
+_DRAINING = _any("drain(ing)?")
 _NO = frozenset({"false", "no", "0", "off"})
 _NEVER = _NO | {"never", "none", "disabled", "disable", "deny", "denied", "forbidden", "prevent"}
 """Values that say no; the second of what could be allowed."""
@@ -98,5 +101,10 @@ def asks_to_stay(key: str, value: str) -> bool:
     """Whether a pod's label or annotation asks by its name and value to leave the pod alone."""
     if not about_moving(key):
         return False
-    said = value.strip().lower()
-    return said not in _NO if _has(_REFUSING, _words(key)) else said in _NEVER
+    said, words = value.strip().lower(), _words(key)
+    if _has(_REFUSING, words):
+        return said not in _NO
+    if "cost" in words:  # of Koordinator: the greatest forbids an eviction
+        return said == "2147483647"
+    # Proxies and servers drain connections, which is none of a pod's moves.
+    return said in _NEVER and not _has(_DRAINING, words)

@@ -30,6 +30,11 @@ STAYS = [
     ("acme.test/protected-from-eviction", "1"),
     ("acme.test/disable-consolidation", "TRUE"),
     ("never-move", "true"),
+    ("acme.test/disable-evictions", "true"),
+    ("acme.test/allow-moves", "false"),
+    ("acme.test/nonevictable", "true"),
+    ("acme.test/do-not-drain", "true"),
+    ("koordinator.sh/eviction-cost", "2147483647"),
 ]
 GOES = [
     ("agones.dev/safe-to-evict", "true"),
@@ -38,6 +43,8 @@ GOES = [
     ("acme.test/evictable", ""),
     ("acme.test/migration-policy", "live"),
     ("acme.test/no-proxy", "10.0.0.0/8"),
+    ("koordinator.sh/eviction-cost", "0"),
+    ("consul.test/sidecar-proxy-lifecycle-shutdown-drain-listeners", "false"),
     ("do-not-evict.acme.test/app", "web"),
 ]
 
