@@ -231,5 +231,3 @@ def test_the_next_pod_asks_for_no_less_than_its_template_unless_siblings_show_it
     most = max({least, *live}, key=nanos)
     for number in range(len(pods)):
         assert nanos(least) <= cpus(before, number) * NANO <= nanos(most)
-        if not shown and live:
-            assert cpus(before, number) * NANO == nanos(most)
