@@ -6,7 +6,7 @@ such a word by accident costs moves; one that is not understood costs an evictio
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -39,6 +39,11 @@ _BAD_CONDITION = _any(
 )
 _BAD_TAINT = _any(f"{_GOING} {_FAULTY}")
 _GOOD = _any("ready healthy available operational ok okay up online active alive reachable good")
+_STATING = _any(
+    "normal enabled complete(d)? succeeded success done running configured detection detector "
+    "cleared tolerant allowed only"
+)
+"""The last words of names that state what a node is like, has done or can do."""
 _UNDONE = _any("not no un non without free")
 _MOVING = _any(
     "evict(ed|ing|ion|able)? disrupt(ed|ing|ion|able)? deschedul(e|ed|ing|er|able) "
@@ -77,7 +82,7 @@ def condition_warns(kind: str, status: str) -> bool:
     undone = _has(_UNDONE, words)
     if _has(_GOOD, words[-1:]):
         return status == ("True" if undone else "False")
-    return status == "True" and not undone and _has(_BAD_CONDITION, words)
+    return status == "True" and not undone and _bad(_BAD_CONDITION, words)
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +93,11 @@ def taint_warns(key: str) -> bool:
     """
     words = _words(key)
     undone = _has(_UNDONE, words)
-    return undone if _has(_GOOD, words[-1:]) else not undone and _has(_BAD_TAINT, words)
+    return undone if _has(_GOOD, words[-1:]) else not undone and _bad(_BAD_TAINT, words)
+
+
+def _bad(pattern: re.Pattern[str], words: Sequence[str]) -> bool:
+    return _has(pattern, words) and not _has(_STATING, words[-1:])
 
 
 @lru_cache(maxsize=4096)

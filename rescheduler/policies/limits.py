@@ -172,7 +172,8 @@ class Limits(MoveLimitFields):
         "it count as one tenant; without it, or where it is empty, each counts for itself. A "
         "tenant takes at most its share of `movesPerCycle`, `movesPerHour` and `movesPerDay` while "
         "others have moves worth making (BUD005), and what goes wrong in several namespaces of one "
-        "tenant holds nobody else (GRD003).",
+        "tenant holds nobody else (GRD003), and in three or more all of that tenant (ELG038). Let "
+        "only administrators write this label.",
     )
     optOuts: list[OptOut] = Field(
         default_factory=list,

@@ -4,6 +4,7 @@ What goes wrong with a workload holds that workload and its namespace. Everybody
 several tenants show it, by causes that are not their own doing.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -77,7 +78,31 @@ def holds_of(
         text = _sentence(each, f"nothing moves in namespace {name}")
         if name not in namespaces or namespaces[name].code != "ELG038":
             namespaces[name] = Problem("ELG038", text)
+    for name, one in _of_tenants(evidence, snapshot, limits).items():
+        if name not in namespaces or namespaces[name].code != "ELG038":
+            tenant = Tenants(snapshot, limits).of(name)
+            text = _sentence(
+                one, f"nothing of {tenant} moves, as several of its namespaces show it"
+            )
+            namespaces[name] = Problem("ELG038", text)
     return Holds((), namespaces, distrusted)
+
+
+def _of_tenants(missing: list[Missing], snapshot: Snapshot, limits: Limits) -> dict[str, Missing]:
+    """All namespaces of the tenants of which several show it, and what one of these lacks.
+
+    Else what fails for all pods would cost such a tenant a pod in one namespace after the other.
+    """
+    tenants, shown = Tenants(snapshot, limits), defaultdict[str, dict[str, Missing]](dict)
+    for each in missing:
+        shown[tenants.of(each.move.namespace)].setdefault(each.move.namespace, each)
+    held = {
+        tenant: next(iter(by_namespace.values()))
+        for tenant, by_namespace in shown.items()
+        if len(by_namespace) >= SEVERAL
+    }
+    names = (space.metadata.name for space in snapshot.namespaces) if held else ()
+    return {name: held[tenants.of(name)] for name in names if tenants.of(name) in held}
 
 
 def _of_several(

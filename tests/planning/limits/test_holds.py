@@ -360,6 +360,24 @@ def test_three_namespaces_of_one_tenant_hold_nobody_else() -> None:
     assert "nothing moves until" in said[0], "only two tenants move, and both lack a replacement"
 
 
+@pytest.mark.parametrize("missing", [2, 3])
+def test_several_namespaces_of_a_tenant_hold_all_of_it(missing: int) -> None:
+    """Else a failure of the whole cluster would cost it a pod in one namespace after the other."""
+    world = tenants(5)
+    for number in range(missing):
+        lose(world, number)
+    for space in world.snapshot.namespaces:
+        of_another = space.metadata.name in ("team-4", "serve")
+        space.metadata.labels = {"tenant": "other" if of_another else "mob"}
+    world.limits = ROOMY.model_copy(update={"tenantLabel": "tenant"})
+    world.measure()
+    made = world.plan()
+    assert made.guards == []
+    assert moved(made) == ({"team-4"} if missing == 3 else {"team-2", "team-3", "team-4"})
+    said = [refusal.message for refusal in made.refused if "team-3" in refusal.pod.namespace]
+    assert any("nothing of tenant mob moves" in message for message in said) == (missing == 3)
+
+
 @pytest.mark.parametrize("one", [True, False])
 def test_a_third_of_the_last_moves_counts_where_two_tenants_show_it(one: bool) -> None:
     world = tenants(4)
