@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from tests.fakes.moves import plan_of, planned
@@ -34,14 +33,6 @@ def gang(stage: Stage, size: int = 3, owner: str = "rs-1", **more: Any) -> list[
 def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:
     process = process or Process(stage, "a", limits=ROOM)
     return act(plan_of(stage.world, moves), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
-
-
-def results(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each.result, each.code) for each in outcome.moves]
 
 
 def evictions(process: Process) -> list[str]:

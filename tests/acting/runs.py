@@ -3,7 +3,6 @@
 from typing import Any
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from tests.fakes.moves import plan_of
 from tests.fakes.stage import Process, Stage
@@ -18,7 +17,3 @@ def run(
 ) -> tuple[Outcome, Process]:
     process = process or Process(stage, "a")
     return act(plan_of(stage.world, moves), process.actor()), process
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves

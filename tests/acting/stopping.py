@@ -3,7 +3,6 @@
 from typing import Any
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.model.moves.restarting import StopRef
 from rescheduler.policies.limits import Limits
@@ -46,14 +45,6 @@ def the_workload(stage: Stage) -> dict[str, Any]:
 def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:
     process = process or Process(stage, "a", limits=ROOM)
     return act(plan_of(stage.world, moves), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
-
-
-def results(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each.result, each.code) for each in outcome.moves]
 
 
 def written(process: Process) -> list[tuple[str, str]]:

@@ -9,9 +9,10 @@ from msgspec import structs
 from rescheduler.acting.releases import Releases
 from rescheduler.acting.run import act
 from rescheduler.model.cluster.snapshot import Snapshot
-from tests.acting.runs import history, run, web
+from tests.acting.runs import run, web
 from tests.actions.state import past
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import Process, Stage, warm
 
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.gang_runs import ROOM, gang
 from tests.acting.pending import pending
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import WIDE, Process, Stage, warm
 from tests.steering.runs import stage as steering_stage
 from tests.steering.runs import steered
@@ -54,10 +54,6 @@ def run(stage: Stage, name: str, answer: int | str, *moves: PlannedMove, **limit
 
 def codes(outcome: Outcome) -> list[str]:
     return [outcome.verdict.code, *(move.code for move in outcome.moves)]
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

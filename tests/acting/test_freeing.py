@@ -16,10 +16,11 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.pending import pending
 from tests.fakes.moves import plan_of
+from tests.fakes.outcomes import history
 from tests.fakes.stage import WIDE, Killed, Process, Stage
 from tests.fakes.truth import STATE
 from tests.planning.limits.more_limits import labelled_limits
-from tests.steering.runs import history, run, stage, steered, table, web
+from tests.steering.runs import run, stage, steered, table, web
 
 __all__ = ["stage"]
 

@@ -6,7 +6,8 @@ from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.moves.steering import Steered
-from tests.acting.gang_runs import ROOM, gang, history, results, run, stage
+from tests.acting.gang_runs import ROOM, gang, run, stage
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import Killed, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
 

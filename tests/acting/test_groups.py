@@ -10,8 +10,9 @@ from rescheduler.acting.run import act
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
-from tests.acting.gang_runs import GANG, ROOM, evictions, gang, history, results, run, stage
+from tests.acting.gang_runs import GANG, ROOM, evictions, gang, run, stage
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import WIDE, Process, Stage, warm
 
 __all__ = ["stage"]

@@ -10,6 +10,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.room_runs import LIMITS, room
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import WIDE, Process, Stage, warm
 
 
@@ -21,14 +22,6 @@ def stage() -> Stage:
 def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:
     process = process or Process(stage, "a", limits=LIMITS)
     return act(plan_of(stage.world, moves), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
-
-
-def results(outcome: Outcome) -> list[tuple[str, str]]:
-    return [(each.result, each.code) for each in outcome.moves]
 
 
 def test_all_are_made_over_several_batches(stage: Stage) -> None:

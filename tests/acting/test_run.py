@@ -14,8 +14,9 @@ from rescheduler.model.moves.plan import BudgetUse, ClusterRef, LandingShare, Pl
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
-from tests.acting.runs import history, run, web
+from tests.acting.runs import run, web
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import MAPS, WIDE, Process, Stage, warm
 
 STATE = ("configmaps", "rescheduler", "rescheduler-state")

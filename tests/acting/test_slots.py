@@ -21,6 +21,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.manners import stamp
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import START, Process, Stage, warm
 
 LIMITS = Limits(minReplicas=1)
@@ -39,10 +40,6 @@ def two_batches(stage: Stage, process: Process | None = None) -> Outcome:
     moves = [planned(web(stage)), planned(web(stage, "api-1", "rs-2"), batch=2)]
     process = process or Process(stage, "a", missed=True)
     return act(plan_of(stage.world, moves, expires=timedelta(hours=9)), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 def rest(stage: Stage, name: str) -> None:

@@ -14,18 +14,10 @@ from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime.exit_codes import exit_code
-from tests.acting.stopping import (
-    JOB,
-    ROOM,
-    gang,
-    history,
-    results,
-    run,
-    the_workload,
-    written,
-)
+from tests.acting.stopping import JOB, ROOM, gang, run, the_workload, written
 from tests.fakes import kueue
 from tests.fakes.moves import plan_of
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import Killed, Process, Stage, warm
 from tests.runtime.skewed import spread
 

@@ -11,17 +11,10 @@ from rescheduler.model.moves.plan import LandingShare, PlannedMove
 from rescheduler.model.moves.restarting import StopRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
-from tests.acting.stopping import (
-    ROOM,
-    gang,
-    history,
-    results,
-    run,
-    the_workload,
-    written,
-)
+from tests.acting.stopping import ROOM, gang, run, the_workload, written
 from tests.fakes import kueue
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import WIDE, Process, Stage, warm
 
 

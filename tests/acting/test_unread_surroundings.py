@@ -17,10 +17,11 @@ from rescheduler.sources.kubernetes.decode import Sharing
 from rescheduler.sources.kubernetes.surroundings import read_surroundings
 from rescheduler.sources.kubernetes.transport import Connection
 from tests.acting import stopping
-from tests.acting.gang_runs import ROOM, evictions, gang, history, results
+from tests.acting.gang_runs import ROOM, evictions, gang
 from tests.acting.room_runs import LIMITS, room
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history, results
 from tests.fakes.stage import Process, Stage, warm
 
 SPACES = ("default", "evil", "worse", "worst")

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from rescheduler.acting.run import act
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import Process, Stage, warm
 
 LIMITS = Limits(crashLooping="Allow", minReplicas=1)
@@ -34,10 +34,6 @@ def leaving(pod: dict[str, Any], **more: Any) -> PlannedMove:
 
 def run(stage: Stage, *moves: PlannedMove) -> Outcome:
     return act(plan_of(stage.world, moves), Process(stage, "a", limits=LIMITS).actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 def test_it_is_moved_to_where_it_becomes_ready(stage: Stage) -> None:

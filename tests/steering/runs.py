@@ -8,7 +8,6 @@ from msgspec import structs
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
 from rescheduler.model.moves.steering import Entry, Steered, Strength
 from tests.fakes.moves import plan_of, planned
@@ -66,10 +65,6 @@ def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Ou
     process = process or Process(stage, "a")
     plan = plan_of(stage.world, moves)
     return act(structs.replace(plan, id=f"plan of {process.name}"), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 def table(stage: Stage) -> list[Entry]:

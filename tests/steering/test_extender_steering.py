@@ -10,13 +10,13 @@ from msgspec import structs
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
-from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome
 from rescheduler.model.moves.steering import Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.extender.protocol import ExtenderArgs
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import WIDE, Process, Stage
 from tests.fakes.steering import TABLE_KEY
 from tests.steering.extending import NODES, Extending, stage
@@ -98,10 +98,6 @@ class Scheduling:
 
 def table(stage: Stage) -> int:
     return len(read(stage.world.objects[TABLE_KEY].get("data") or {})[0])
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 @pytest.mark.parametrize(

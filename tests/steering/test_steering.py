@@ -10,9 +10,10 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering import Steering
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.steering.waiting import PENDING
+from tests.fakes.outcomes import history
 from tests.fakes.stage import WIDE, Killed, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
-from tests.steering.runs import NODES, follows, history, names, run, stage, steered, table, web
+from tests.steering.runs import NODES, follows, names, run, stage, steered, table, web
 
 __all__ = ["stage"]
 

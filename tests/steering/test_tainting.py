@@ -23,6 +23,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.moves import plan_of, planned
+from tests.fakes.outcomes import history
 from tests.fakes.stage import START, WIDE, Killed, Objecting, Process, Stage, warm
 
 THEIRS = {"key": "maintenance", "value": "soon", "effect": "PreferNoSchedule"}
@@ -73,10 +74,6 @@ def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Ou
     process = process or Process(stage, "a")
     plan = plan_of(stage.world, moves)
     return act(structs.replace(plan, id=f"plan of {process.name}"), process.actor())
-
-
-def history(stage: Stage) -> list[PastMove]:
-    return Process(stage, "reader").ledger.peek().moves
 
 
 def at_eviction(see: Callable[[], None]) -> Callable[[int, str, str], None]:
