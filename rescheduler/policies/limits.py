@@ -165,8 +165,8 @@ class Limits(MoveLimitFields):
         description="Namespaces that are never touched, beside kube-system, kube-public and "
         "kube-node-lease, which never are.",
     )
-    tenantLabel: LabelKey | Literal[""] = Field(
-        "",
+    tenantLabel: LabelKey | None = Field(
+        None,
         description="A label of Namespaces that says whose they are, such as "
         "`capsule.clastix.io/tenant` or `field.cattle.io/projectId`. Namespaces with one value of "
         "it count as one tenant; without it, or where it is empty, each counts for itself. A "

@@ -142,6 +142,12 @@ def test_a_label_key_is_what_kubernetes_accepts(text: str) -> None:
             "5:25: spec.match.namespaces.0: must be the name of a namespace",
             "each name in full",
         ),
+        (
+            "Limits",
+            "{tenantLabel: my team}",
+            "5:17: spec.tenantLabel: must be a label key",
+            "`myteam`",
+        ),
         ("Limits", "{protectedNamespaces: [Payments]}", "must be the name of a name", "`payments`"),
         (
             "Locality",

@@ -18,7 +18,7 @@ class Tenants:
 
     def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
         self._snapshot = snapshot
-        self._label = limits.tenantLabel
+        self._label = limits.tenantLabel or ""
 
     @property
     def noun(self) -> str:
