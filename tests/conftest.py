@@ -26,7 +26,7 @@ gc.disable()
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let what takes long begin first, so that no worker is left alone with it at the end."""
-    items.sort(key=lambda each: each.get_closest_marker("long") is None)
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_collection_finish() -> None:

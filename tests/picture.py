@@ -9,8 +9,8 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policytest.drawing import drawn
-from rescheduler.policytest.measured import measured as measured_as
+from rescheduler.policytest.drawing import cluster_of_drawing
+from rescheduler.policytest.series_readings import add_readings as measured_as
 
 
 class PictureMove(NamedTuple):
@@ -37,7 +37,7 @@ def picture(
     policies: Iterable[Policy] = (),
 ) -> Snapshot:
     """The cluster of the picture with its readings, which answer to the requests of `policies`."""
-    made = drawn(
+    made = cluster_of_drawing(
         text,
         requests=requests or {},
         specs=specs or {},
@@ -60,11 +60,15 @@ def proposed(
     """The moves that planning proposes, in order, each to the node where it most likely lands."""
     made = plan(before, policy_set(list(policies), limits), History(), mode="Enforce")
     return [
-        move(each.owner.name, each.source, max(each.landing, key=lambda one: one.probability).node)
-        for each in made.moves
+        move(
+            planned_move.owner.name,
+            planned_move.source,
+            max(planned_move.landing, key=lambda one: one.probability).node,
+        )
+        for planned_move in made.moves
     ]
 
 
 def workloads(before: Snapshot, pods: Iterable[int]) -> list[str]:
     """The names of the workloads of these pods, each once."""
-    return sorted({(before.pods[each].metadata.labels or {})["app"] for each in pods})
+    return sorted({(before.pods[pod].metadata.labels or {})["app"] for pod in pods})

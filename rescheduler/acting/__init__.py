@@ -1,1 +1,1 @@
-"""Acting: carries out a plan, move by move, and records what became of each."""
+"""Carries out a plan: the gates, each eviction, and what became of each move."""

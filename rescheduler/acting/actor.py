@@ -1,4 +1,4 @@
-"""Everything that acting needs from outside; the same parts run on a simulated API server."""
+"""Ports of acting: API server, ledger, clock and trail; a simulation has its own."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rescheduler.actions.evict import CALL_TIMEOUT, EvictionAnswer
-from rescheduler.actions.kueue import KueueWorkloads
+from rescheduler.actions.kueue_workloads import KueueWorkloads
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import SeenPod
@@ -29,7 +29,7 @@ class Checks(Protocol):
         """Every guard that holds on this snapshot."""
         ...
 
-    def held(self, move: PlannedMove, /) -> Problem | None:
+    def refuse_held(self, move: PlannedMove, /) -> Problem | None:
         """Why this move is held as earlier ones went wrong; others may go on."""
         ...
 
@@ -42,16 +42,16 @@ Recorder = Callable[[Record], None]
 """Writes to the audit trail; raises TrailUnwritable before, never after something was done."""
 
 
-def unrecorded(_record: Record) -> None:
+def discard_record(_record: Record) -> None:
     """Stands where no audit trail was asked for."""
 
 
-def unwarned(_said: str, **_values: str) -> None:
+def discard_warning(_said: str, **_values: str) -> None:
     """Stands where nobody reads a log."""
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class RequestIntervals:
     """Seconds. gap: between two evictions.
 
     poll, poll_most: between the first two checks for replacements, and at most.
@@ -121,8 +121,8 @@ class Actor:
     policies: Sequence[Policy]
     steering: Steering
     kueue: KueueWorkloads
-    pace: Pace = Pace()
-    record: Recorder = unrecorded
+    intervals: RequestIntervals = RequestIntervals()
+    record: Recorder = discard_record
     demoted: Callable[[Problem], None] = lambda _: None
-    warn: Callable[..., None] = unwarned
+    warn: Callable[..., None] = discard_warning
     schedulers: Collection[str] = ()

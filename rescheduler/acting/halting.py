@@ -1,4 +1,4 @@
-"""What ends a run before its plan was carried out."""
+"""`Halted`: why a run ends before its plan was carried out."""
 
 from collections.abc import Iterable
 

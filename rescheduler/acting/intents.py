@@ -1,7 +1,7 @@
 """The intent of an eviction: what is stored before it is sent, and budgets are charged by."""
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.concluding import chances
+from rescheduler.acting.move_results import chances
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.calibration import likeliest
 from rescheduler.model.moves.history import IN_FLIGHT_NODES
@@ -27,7 +27,7 @@ def intent_of(
     releases: the move whose Pending replacement is evicted; that one is followed, and not this.
     """
     followed = releases is None
-    counted = actor.limits.counted(move, seen)
+    counted = actor.limits.groups_to_note(move, seen)
     return PastMove(
         plan=plan,
         podUid=move.pod.uid,
@@ -47,7 +47,7 @@ def intent_of(
         unschedulable=move.unschedulable,
         scheduler=scheduler,
         usage=dict(move.usage),
-        hot={name: list(each) for name, each in move.hot.items()} if followed else {},
+        hot={name: list(hot_devices) for name, hot_devices in move.hot.items()} if followed else {},
         crashLooping=move.crashLooping,
         selector=selector_of_controller(move, fresh) if followed else "",
         steered=actor.steering.intend(move, fresh, seen),

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 
 from rescheduler.acting import trail_records
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.concluding import concluded
 from rescheduler.acting.halting import Halted
-from rescheduler.acting.requests import Step
+from rescheduler.acting.move_results import result_with_landing
+from rescheduler.acting.unit_requests import MoveAttempt
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.model.errors import ActionError, LedgerFull, SourceError
 from rescheduler.model.moves.history import History
@@ -39,7 +39,7 @@ class MoveRecords:
         """The records of what was evicted of this batch."""
         return [past for _, past in self.evicted]
 
-    def store(self, intents: Sequence[Step]) -> Problem | None:
+    def store(self, intents: Sequence[MoveAttempt]) -> Problem | None:
         """Store these intents; or why they do not fit into the state, which is as it was then.
 
         Raises:
@@ -54,17 +54,17 @@ class MoveRecords:
             why = problem("ACT025", error.sentence)
             answer = EvictionAnswer("refused", why.code, why.message)
             for one in intents:
-                self._actor.record(trail_records.answered(one.move, self.plan, answer))
+                self._actor.record(trail_records.answer_record(one.move, self.plan, answer))
             return why
         except ActionError:
             self.history.moves[:] = before
             raise
         return None
 
-    def settle(self, part: Sequence[Step], answer: EvictionAnswer) -> None:
+    def settle(self, part: Sequence[MoveAttempt], answer: EvictionAnswer) -> None:
         """Take an answer into the history, report it, and store it."""
         for one in part:
-            self.answered(one, answer)
+            self.record_answer(one, answer)
             if answer.result == "evicted":
                 self.history.carry_out(one.past, answer.code, self._actor.clock())
                 if not one.past.frees:
@@ -78,9 +78,9 @@ class MoveRecords:
             for one in part:
                 self._actor.announce(one.move, self.results[one.move.pod.uid], self.plan)
 
-    def answered(self, one: Step, answer: EvictionAnswer) -> None:
+    def record_answer(self, one: MoveAttempt, answer: EvictionAnswer) -> None:
         """Write down what was answered."""
-        self._actor.record(trail_records.answered(one.move, self.plan, answer))
+        self._actor.record(trail_records.answer_record(one.move, self.plan, answer))
         self.report(one.move, answer.result, Problem(answer.code, answer.message))
 
     def _stays(self, past: PastMove, answer: EvictionAnswer) -> None:
@@ -91,16 +91,16 @@ class MoveRecords:
         refuse = past.break_off if answer.stops else past.refuse
         refuse(answer.code, self._actor.clock())
 
-    def withdraw(self, intents: Iterable[Step], code: str = "ACT010") -> None:
+    def withdraw(self, intents: Iterable[MoveAttempt], code: str = "ACT010") -> None:
         """Give the budgets of these intents back: nothing was sent for them."""
         for one in intents:
             one.past.refuse(code, self._actor.clock())
         self._actor.steering.close(self.history.moves)
-        if self._actor.lease.valid_for(self._actor.pace.call):
+        if self._actor.lease.valid_for(self._actor.intervals.call):
             self._actor.ledger.write(self.history)
 
     @contextmanager
-    def withdrawing(self, intents: Sequence[Step]) -> Iterator[None]:
+    def withdraw_on_stop(self, intents: Sequence[MoveAttempt]) -> Iterator[None]:
         """Give the budgets of these back where the run ends before their request."""
         try:
             yield
@@ -108,7 +108,7 @@ class MoveRecords:
             self.withdraw(intents)
             raise
 
-    def leave(self, rest: Sequence[Step], why: str) -> None:
+    def leave(self, rest: Sequence[MoveAttempt], why: str) -> None:
         """Give the budgets of these back, which another one of their unit has ended."""
         if rest:
             self.withdraw(rest)
@@ -122,13 +122,13 @@ class MoveRecords:
 
     def report(self, move: PlannedMove, result: Result, code: Problem) -> None:
         """Report what has become of this one."""
-        self.results[move.pod.uid] = MoveResult.of(move, result, code)
+        self.results[move.pod.uid] = MoveResult.from_move(move, result, code)
 
     def conclude(self) -> None:
         """Record where the replacements of this batch have landed, and report it as events."""
         for move, past in self.evicted:
             uid = move.pod.uid
-            self.results[uid] = concluded(self.results[uid], past)
+            self.results[uid] = result_with_landing(self.results[uid], past)
             self._actor.announce(move, self.results[uid], self.plan)
         self.evicted = []
         self.history.trim_baselines()

@@ -1,4 +1,4 @@
-"""The beginning of a lease transition: the lock, the ledger, and what earlier runs left open."""
+"""Takes the lock, loads the ledger, and closes the moves that earlier runs left open."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.replacements import follow
-from rescheduler.acting.trail_records import followed
+from rescheduler.acting.trail_records import followed_record
 from rescheduler.actions.seen_pod import SeenPod, was_evicted
 from rescheduler.kube.kueue import was_stopped
 from rescheduler.model.errors import LockLost, ObjectUnreadable
@@ -19,7 +19,7 @@ up a request after one minute, and the disruption controller a disrupted pod aft
 
 
 @contextmanager
-def holding(actor: Actor, fence: int | None = None) -> Iterator[History]:
+def hold_lock(actor: Actor, fence: int | None = None) -> Iterator[History]:
     """Hold the lock, with the ledger loaded and open moves of earlier runs closed by UID.
 
     A lock that is held already stays held afterwards; one that is taken here is given back.
@@ -100,11 +100,11 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
         return False
     if done:
         move.charge_late(now)
-        actor.record(followed(move))
+        actor.record(followed_record(move))
         return True
     if overdue:
         move.give_back(now)
-        actor.record(followed(move))
+        actor.record(followed_record(move))
         return True
     return False
 
@@ -121,7 +121,7 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
             request may be under way.
         SourceError: none can be read now.
     """
-    if was_evicted(_seen(actor, move), move.podUid):
+    if was_evicted(_find_pod(actor, move), move.podUid):
         return True
     if not move.stops:
         return False
@@ -135,16 +135,16 @@ def _took_effect(actor: Actor, move: PastMove) -> bool:
         return True
 
 
-def _seen(actor: Actor, move: PastMove) -> SeenPod | None:
+def _find_pod(actor: Actor, move: PastMove) -> SeenPod | None:
     """The pod by its name, or among all of its controller. Raises: as `Actor.pod`."""
     try:
         return actor.pod(move.namespace, move.pod)
     except ObjectUnreadable:
         listed = actor.pods(move.namespace, move.selector, "")
-        found = next((pod for pod in listed if pod.metadata.name == move.pod), None)
-        if found is None:
+        listed_pod = next((pod for pod in listed if pod.metadata.name == move.pod), None)
+        if listed_pod is None:
             raise  # it may be gone, or have ended
-        return SeenPod.of(found)
+        return SeenPod.from_pod(listed_pod)
 
 
 def _charge_late(actor: Actor, move: PastMove) -> bool:
@@ -154,7 +154,7 @@ def _charge_late(actor: Actor, move: PastMove) -> bool:
         return _charge_unread(actor, move, error)
     if done:
         move.charge_late(actor.clock())
-        actor.record(followed(move))
+        actor.record(followed_record(move))
     return done
 
 
@@ -167,7 +167,7 @@ def _charge_unread(actor: Actor, move: PastMove, error: ObjectUnreadable) -> boo
     said = "an unanswered eviction counts as carried out, as its pod cannot be read"
     _warn(actor, said, move, error)
     move.charge_unread(actor.clock())
-    actor.record(followed(move))
+    actor.record(followed_record(move))
     return True
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from rescheduler.acting.actor import Actor
 from rescheduler.acting.halting import Halted
-from rescheduler.acting.send import Sender
+from rescheduler.acting.sender import Sender
 from rescheduler.acting.units import release_of
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -71,8 +71,8 @@ class Releases:
             if result.result != "evicted":
                 self._not_yet(past, name, Problem(result.code, result.message))
             # What was changed since it was read is asked for again by what it is then.
-            asked = refused is None and result.code != "ACT003"
-            if asked or (refused is not None and refused.code == "ACT025"):
+            was_requested = refused is None and result.code != "ACT003"
+            if was_requested or (refused is not None and refused.code == "ACT025"):
                 self._tried.add(past.podUid)
 
     def still_pending(self) -> list[Problem]:

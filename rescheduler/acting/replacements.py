@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.trail_records import followed
+from rescheduler.acting.trail_records import followed_record
 from rescheduler.actions.seen_pod import SeenPod
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.pod_state import restarts
@@ -73,20 +73,22 @@ def follow(actor: Actor, history: History, moves: Iterable[PastMove]) -> bool:
         name = move.pod if move.controllerKind == "StatefulSet" else ""
         key = (move.namespace, move.selector, name)
         if key not in lists:
-            lists[key] = _listed(actor, *key)
+            lists[key] = _list_pods(actor, *key)
         was, before = _progress(move), (move.landedOn, move.state, move.code)
         try:
             _look(actor, history, move, lists[key])
         except ObjectUnreadable as error:
             _lose_sight(actor, move, error)
         if before != (move.landedOn, move.state, move.code):
-            actor.record(followed(move, was_on=before[0]))
+            actor.record(followed_record(move, was_on=before[0]))
         changed |= was != _progress(move)
         changed |= history.learn(move, actor.clock())
     return actor.steering.close(history.moves) or changed
 
 
-def _listed(actor: Actor, namespace: str, selector: str, name: str) -> list[Pod] | ObjectUnreadable:
+def _list_pods(
+    actor: Actor, namespace: str, selector: str, name: str
+) -> list[Pod] | ObjectUnreadable:
     """The pods, or which one of them cannot be decoded."""
     try:
         return actor.pods(namespace, selector, name)
@@ -101,18 +103,18 @@ def _look(
     if isinstance(pods, ObjectUnreadable):
         raise pods
     if move.unread and move.asked is not None:
-        there = _left(actor, move, pods)
+        there = _evicted_pod(actor, move, pods)
         if there is not None and not there.leaving:
             move.see_no_effect()
             return  # it was never evicted, so what has come is the replacement of another one
-    taken = {each.replacement for each in history.moves if each is not move}
-    found = find_replacement(move, pods, taken)
-    _see(actor, move, found)
-    left = _left(actor, move, pods)
-    if left is None:
+    taken = {past_move.replacement for past_move in history.moves if past_move is not move}
+    replacement = find_replacement(move, pods, taken)
+    _see(actor, move, replacement)
+    remaining_pod = _evicted_pod(actor, move, pods)
+    if remaining_pod is None:
         move.see_gone(actor.clock())
-        _close(actor, move, found)
-    elif actor.clock() - move.at >= left.grace + _OVERTIME:
+        _close(actor, move, replacement)
+    elif actor.clock() - move.at >= remaining_pod.grace + _OVERTIME:
         move.see_stay()
 
 
@@ -136,59 +138,61 @@ def _progress(move: PastMove) -> tuple[object, ...]:
     return (*seen, move.state, move.code)
 
 
-def _left(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> SeenPod | None:
+def _evicted_pod(actor: Actor, move: PastMove, pods: Iterable[Pod]) -> SeenPod | None:
     """The evicted pod as long as the API server has it, also when it has ended."""
     if move.gone is not None:
         return None
     for pod in pods:
         if pod.metadata.name == move.pod:
-            return SeenPod.of(pod) if pod.metadata.uid == move.podUid else None
+            return SeenPod.from_pod(pod) if pod.metadata.uid == move.podUid else None
     # The list has no pods that ended, nor one whose labels were taken away.
     read = actor.pod(move.namespace, move.pod)
     return read if read is not None and read.uid == move.podUid else None
 
 
-def _see(actor: Actor, move: PastMove, found: Pod | None) -> None:
+def _see(actor: Actor, move: PastMove, replacement: Pod | None) -> None:
     """Keep where the replacement is, and since when it has been Ready without a restart."""
-    if found is None:
+    if replacement is None:
         # The one that was seen is gone or leaving, so another one has to come.
         move.see_not_ready()
         return
-    if found.metadata.uid != move.replacement:
-        actor.steering.arrived(move, found)
-    move.see_replacement(found.metadata.uid, found.node)
-    if found.ready and found.node:
+    if replacement.metadata.uid != move.replacement:
+        actor.steering.inspect_replacement(move, replacement)
+    move.see_replacement(replacement.metadata.uid, replacement.node)
+    if replacement.ready and replacement.node:
         now = actor.clock()
-        move.see_ready(now, _ready_seconds(move, found, now), restarts(found))
+        move.see_ready(now, _ready_seconds(move, replacement, now), restarts(replacement))
     else:
         move.see_not_ready()
 
 
-def _ready_seconds(move: PastMove, found: Pod, now: datetime) -> float:
+def _ready_seconds(move: PastMove, replacement: Pod, now: datetime) -> float:
     """Seconds until it was first Ready, by its node's clock where that agrees with ours."""
-    ready = found.condition("Ready")
+    ready = replacement.condition("Ready")
     since = ready.lastTransitionTime if ready is not None else None
     first = since if since is not None and move.at <= since <= now else now
     return (first - move.at).total_seconds()
 
 
-def _close(actor: Actor, move: PastMove, found: Pod | None) -> None:
+def _close(actor: Actor, move: PastMove, replacement: Pod | None) -> None:
     """Settle a move whose pod is gone, where its replacement stays, restarts or is late."""
     now, limits = actor.clock(), actor.limits
     due = (move.gone or now) + limits.readyTimeout
-    seen = found is not None and move.readySeconds is not None
-    restarted = found is not None and seen and restarts(found) != move.restarts
+    seen = replacement is not None and move.readySeconds is not None
+    restarted = replacement is not None and seen and restarts(replacement) != move.restarts
     since = move.readySince
     if since is not None and not restarted and now - since >= limits.minReadyTime:
         move.settle(now)
         return
-    if restarted and found is not None:
+    if restarted and replacement is not None:
         # It may still settle: after it was counted as lost it is watched from here on.
-        move.see_restart(restarts(found), now if found.ready else None)
+        move.see_restart(restarts(replacement), now if replacement.ready else None)
     # One that is Ready just now either stays so for long enough, or breaks off and is late then.
     late = since is None and now >= (due + limits.minReadyTime if seen else due)
     if move.state == "evicted" and (late or restarted):
-        looping = restarted or (found is not None and (found.crash_looping or restarts(found) > 1))
+        looping = restarted or (
+            replacement is not None and (replacement.crash_looping or restarts(replacement) > 1)
+        )
         move.lose(now, looping=looping)
 
 
@@ -209,10 +213,10 @@ def await_replacements(
         SourceError: the pods could not be read when the time was up.
         ActionError: the ledger could not be written.
     """
-    pause = actor.pace.poll
+    pause = actor.intervals.poll
     longest = actor.limits.readyTimeout + actor.limits.minReadyTime
     while True:
-        waiting = awaited(moves)
+        waiting = pending_replacements(moves)
         if not waiting or actor.stop() or not actor.lease.held:
             return
         try:
@@ -222,9 +226,9 @@ def await_replacements(
         except SourceError:
             if all(actor.clock() - move.at >= longest for move in waiting):
                 raise
-        if awaited(moves):
+        if pending_replacements(moves):
             actor.sleep(_STEERED if any(map(_steers, waiting)) else pause)
-            pause = min(pause * _SLOWER, actor.pace.poll_most)
+            pause = min(pause * _SLOWER, actor.intervals.poll_most)
 
 
 def await_placed(actor: Actor, history: History) -> None:
@@ -263,6 +267,6 @@ def _steers(move: PastMove) -> bool:
     return move.steered is not None and move.steered.open
 
 
-def awaited(moves: Iterable[PastMove]) -> list[PastMove]:
+def pending_replacements(moves: Iterable[PastMove]) -> list[PastMove]:
     """The moves whose slot is taken and may still become free by itself soon."""
     return [move for move in moves if move.state == "evicted" and move.code != STAYS]

@@ -1,4 +1,4 @@
-"""Acting: carries out a plan, move by move, and reports what became of each.
+"""One run of a plan: batch by batch, with guards between them, until it is done or halted.
 
 What must hold before a request, and in which order, is the table of `model/moves/gates`. Beside it
 a run ends here where the plan has expired, is for another cluster or was held by a guard, where the
@@ -13,13 +13,13 @@ from itertools import groupby
 from msgspec import structs
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.concluding import unread
 from rescheduler.acting.halting import Halted, names_of
 from rescheduler.acting.move_records import MoveRecords
-from rescheduler.acting.reconcile import holding
+from rescheduler.acting.move_results import notes_of_unread_moves
+from rescheduler.acting.reconcile import hold_lock
 from rescheduler.acting.releases import Releases
-from rescheduler.acting.replacements import await_placed, await_replacements, awaited
-from rescheduler.acting.send import Sender
+from rescheduler.acting.replacements import await_placed, await_replacements, pending_replacements
+from rescheduler.acting.sender import Sender
 from rescheduler.acting.units import units_of
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import (
@@ -37,7 +37,7 @@ from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, problem
 from rescheduler.planning.limits.landing_trust import calibration
-from rescheduler.steering.missed import misses
+from rescheduler.steering.missed_steering import misses
 
 DONE = "ACT013"
 _GUARDED_FOR = timedelta(minutes=1)
@@ -57,10 +57,10 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
         PlanExpired: the plan may not be applied any more; nothing was done.
     """
     started = actor.clock()
-    results = {move.pod.uid: _untried(move) for move in plan.moves}
-    known, found = None, list[Problem]()
+    results = {move.pod.uid: _untried_result(move) for move in plan.moves}
+    loaded_history, notes = None, list[Problem]()
     try:
-        with holding(actor, fence) as history:
+        with hold_lock(actor, fence) as history:
             # Now that the API server was heard: before, this host's own clock stands in.
             actor = _with_one_clock(actor)
             if actor.clock() >= plan.expires:
@@ -68,21 +68,21 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
                     f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC",
                     "make a new plan.",
                 )
-            known, slow = history, dict(history.slow)
+            loaded_history, slow = history, dict(history.slow)
             sender = Sender(actor, MoveRecords(plan.id, actor, history, results))
             releases = Releases(actor, history, sender)
             try:
-                releases.release_earlier(lambda: _observed(plan, actor))
-                _unguarded(plan)
+                releases.release_earlier(lambda: _observe_cluster(plan, actor))
+                _stop_if_guarded(plan)
                 for number, batch in enumerate(_batches(plan.moves)):
-                    snapshot = _observed(plan, actor)
+                    snapshot = _observe_cluster(plan, actor)
                     # Later ones may meet taints of this very run.
-                    found += actor.steering.sweep_strays(snapshot) if number == 0 else []
+                    notes += actor.steering.sweep_strays(snapshot) if number == 0 else []
                     _carry_out(plan, batch, sender, releases, snapshot)
-                _locked(actor)
+                _stop_if_unlocked(actor)
             finally:
                 _clear(actor, history, changed=history.slow != slow)
-                found += releases.still_pending()
+                notes += releases.still_pending()
         verdict = problem(DONE)
     except Halted as halt:
         verdict = halt.verdict
@@ -97,22 +97,22 @@ def act(plan: Plan, actor: Actor, *, fence: int | None = None) -> Outcome:
     except (ActionError, SourceError) as error:
         verdict = problem("ACT016", error.message)
     learned = plan.calibration
-    if known is not None:
-        learned = calibration(known, actor.limits, plan.cluster.version, actor.clock())
-        found += [*misses(known, plan.id), *unread(known)]
+    if loaded_history is not None:
+        learned = calibration(loaded_history, actor.limits, plan.cluster.version, actor.clock())
+        notes += [*misses(loaded_history, plan.id), *notes_of_unread_moves(loaded_history)]
     return Outcome(
         started=started,
         finished=actor.clock(),
         verdict=verdict,
         moves=tuple(results[move.pod.uid] for move in plan.moves),
         calibration=learned,
-        plan=_noted(plan, found),
+        plan=_plan_with_notes(plan, notes),
     )
 
 
-def _noted(plan: Plan, found: list[Problem]) -> Plan:
+def _plan_with_notes(plan: Plan, notes: list[Problem]) -> Plan:
     """The plan with notes on what was found, where it does not say so already."""
-    new = [each for each in found if each not in plan.notes]
+    new = [problem for problem in notes if problem not in plan.notes]
     return structs.replace(plan, notes=[*plan.notes, *new]) if new else plan
 
 
@@ -129,22 +129,22 @@ def _with_one_clock(actor: Actor) -> Actor:
     return replace(actor, clock=clock, steering=actor.steering.with_clock(clock))
 
 
-def _unguarded(plan: Plan) -> None:
+def _stop_if_guarded(plan: Plan) -> None:
     """Stop where a guard held already when the plan was made, so that it has no moves."""
     if plan.guards:
         raise Halted(plan.guards[0].code, plan.guards[0].message)
 
 
-def _locked(actor: Actor) -> None:
+def _stop_if_unlocked(actor: Actor) -> None:
     """Stop where the lock is lost."""
     if not actor.lease.held:
         raise Halted("ACT015")
 
 
-def _untried(move: PlannedMove) -> MoveResult:
+def _untried_result(move: PlannedMove) -> MoveResult:
     audit = " Only Audit policies want it, so it is shown and not acted on."
     message = CATALOG["ACT010"].sentence + (audit if move.mode == "Audit" else "")
-    return MoveResult.of(move, "skipped", Problem(code="ACT010", message=message))
+    return MoveResult.from_move(move, "skipped", Problem(code="ACT010", message=message))
 
 
 def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
@@ -153,12 +153,12 @@ def _batches(moves: list[PlannedMove]) -> Iterator[list[PlannedMove]]:
         yield list(batch)
 
 
-def _observed(plan: Plan, actor: Actor) -> Snapshot:
+def _observe_cluster(plan: Plan, actor: Actor) -> Snapshot:
     """A fresh snapshot of the plan's cluster."""
     reason = actor.stop()
     if reason:
         raise Halted("ACT014", reason)
-    _locked(actor)
+    _stop_if_unlocked(actor)
     snapshot = actor.observe()
     if snapshot.cluster.uid != plan.cluster.uid:
         raise Halted(
@@ -203,10 +203,10 @@ def _carry_out(
             await_replacements(actor, sender.records.history, made, releases.release)
         finally:
             sender.records.conclude()
-    _locked(actor)
+    _stop_if_unlocked(actor)
     if _lost_since(snapshot, sender):
         _guard(plan, sender)
-    _settled(made, actor)
+    _stop_if_pending(made, actor)
 
 
 def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
@@ -217,17 +217,17 @@ def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
     they will.
     """
     await_placed(sender.actor, sender.records.history)
-    return _guard(plan, sender) if _outdated(snapshot, sender) else snapshot
+    return _guard(plan, sender) if _is_outdated(snapshot, sender) else snapshot
 
 
 def _guard(plan: Plan, sender: Sender) -> Snapshot:
     """Ask the guards and holds on a fresh snapshot, which is answered. Raises: Halted."""
-    snapshot = _observed(plan, sender.actor)
+    snapshot = _observe_cluster(plan, sender.actor)
     sender.guard(snapshot)
     return snapshot
 
 
-def _outdated(snapshot: Snapshot, sender: Sender) -> bool:
+def _is_outdated(snapshot: Snapshot, sender: Sender) -> bool:
     """Whether the guards were asked long ago, or a replacement has become overdue or lost since."""
     now, timeout = sender.actor.clock(), sender.actor.limits.readyTimeout
     due = (move.at + timeout for move in sender.records.history.moves if move.in_flight)
@@ -247,8 +247,8 @@ def _lost_since(snapshot: Snapshot, sender: Sender) -> bool:
     return any(move.settled is not None and move.settled >= snapshot.taken for move in lost)
 
 
-def _settled(made: list[PastMove], actor: Actor) -> None:
+def _stop_if_pending(made: list[PastMove], actor: Actor) -> None:
     """Stop where a move of the batch is still awaited, as the run was asked to end meanwhile."""
-    found = awaited(made)
-    if found:
-        raise Halted("ACT014", f"{actor.stop()}; awaited: {names_of(found)}.")
+    pending_moves = pending_replacements(made)
+    if pending_moves:
+        raise Halted("ACT014", f"{actor.stop()}; awaited: {names_of(pending_moves)}.")

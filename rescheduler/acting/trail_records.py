@@ -11,14 +11,14 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, PlannedMove, Report, Result, plan_in
 from rescheduler.model.trails.trail import (
-    Answer,
-    Became,
+    AnswerRecord,
     CycleEnd,
-    Followed,
+    FollowUpRecord,
     Guard,
     Input,
     Intent,
-    Measured,
+    MeasuredRecord,
+    MoveEnd,
     Observed,
     Planned,
     PlannedStep,
@@ -34,11 +34,11 @@ _WARNINGS = 20
 
 def record_all(record: Callable[[Record], None], records: Iterable[Record]) -> None:
     """Write these records in their order; raises TrailUnwritable."""
-    for each in records:
-        record(each)
+    for trail_record in records:
+        record(trail_record)
 
 
-def observed(snapshot: Snapshot) -> Iterator[Record]:
+def snapshot_records(snapshot: Snapshot) -> Iterator[Record]:
     """The snapshot and its readings."""
     yield Observed(
         cluster=snapshot.cluster.uid,
@@ -52,11 +52,11 @@ def observed(snapshot: Snapshot) -> Iterator[Record]:
 
 
 def _input(reading: Reading) -> Input:
-    known = ~np.isnan(reading.values)
+    has_value = ~np.isnan(reading.values)
     return Input(
         reading=reading.name,
-        series=int(known.sum()),
-        missing=int((reading.expected & ~known).sum()),
+        series=int(has_value.sum()),
+        missing=int((reading.expected & ~has_value).sum()),
         coverage=round(reading.coverage, 6),
         maxAgeSeconds=None if reading.age is None else round(reading.age, 3),
         problem=reading.problem,
@@ -64,7 +64,7 @@ def _input(reading: Reading) -> Input:
     )
 
 
-def planned(plan: Plan) -> Iterator[Record]:
+def plan_records(plan: Plan) -> Iterator[Record]:
     """The plan, what holds it, and each of its moves."""
     yield Planned(
         id=plan.id,
@@ -75,15 +75,15 @@ def planned(plan: Plan) -> Iterator[Record]:
         scoreAfter=plan.score.after,
         policies=[
             PolicyState(
-                name=each.name,
-                mode=each.mode,
-                weight=each.weight,
-                digest=each.digest,
-                before=each.cost.before,
-                after=each.cost.after,
-                problem=each.problem,
+                name=policy.name,
+                mode=policy.mode,
+                weight=policy.weight,
+                digest=policy.digest,
+                before=policy.cost.before,
+                after=policy.cost.after,
+                problem=policy.problem,
             )
-            for each in plan.policies
+            for policy in plan.policies
         ],
         refused=plan.totals.refused,
     )
@@ -107,14 +107,14 @@ def intent(move: PlannedMove, past: PastMove) -> Intent:
     )
 
 
-def answered(move: PlannedMove, plan: str, answer: EvictionAnswer) -> Answer:
+def answer_record(move: PlannedMove, plan: str, answer: EvictionAnswer) -> AnswerRecord:
     """What the API server answered, or what its silence turned out to mean."""
-    return Answer(
+    return AnswerRecord(
         uid=move.pod.uid, plan=plan, result=answer.result, code=answer.code, message=answer.message
     )
 
 
-def followed(past: PastMove, was_on: str | None = None) -> Followed:
+def followed_record(past: PastMove, was_on: str | None = None) -> FollowUpRecord:
     """What a look has found of this move.
 
     was_on: the node of its replacement at the look before; None where that was not looked for.
@@ -123,7 +123,7 @@ def followed(past: PastMove, was_on: str | None = None) -> Followed:
     if past.landedOn and was_on not in (None, past.landedOn):
         predicted = past.landing.get(past.landedOn, 0.0)
     result: Result = "refused" if past.state == "refused" else "evicted"
-    return Followed(
+    return FollowUpRecord(
         uid=past.podUid,
         plan=past.plan,
         result="unknown" if past.no_effect else result,
@@ -136,14 +136,14 @@ def followed(past: PastMove, was_on: str | None = None) -> Followed:
     )
 
 
-def measured(moves: Iterable[PastMove]) -> Iterator[Record]:
+def measured_records(moves: Iterable[PastMove]) -> Iterator[Record]:
     """What each of these moves has brought."""
     for move in moves:
         if move.gain is not None:
-            yield Measured(uid=move.podUid, plan=move.plan, gain=move.gain)
+            yield MeasuredRecord(uid=move.podUid, plan=move.plan, gain=move.gain)
 
 
-def ending(report: Report, code: int, verdict: Verdict) -> Iterator[Record]:
+def end_records(report: Report, code: int, verdict: Verdict) -> Iterator[Record]:
     """What became of each move that was to be made, and how the cycle ended."""
     plan = plan_in(report)
     refused = sum(plan.totals.refused.values())
@@ -151,7 +151,7 @@ def ending(report: Report, code: int, verdict: Verdict) -> Iterator[Record]:
         yield CycleEnd(verdict=verdict, exit=code, moves=len(plan.moves), refused=refused)
         return
     for result in report.enforced:
-        yield Became(
+        yield MoveEnd(
             uid=result.pod.uid,
             plan=plan.id,
             result=result.result,

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from rescheduler.acting.requests import Evictions, Request, Restart
+from rescheduler.acting.unit_requests import Evictions, Request, Restart
 from rescheduler.model.moves.gates import Purpose
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
@@ -55,11 +55,11 @@ class Unit:
         """The moves that make room for the same gang, after these."""
         return self.room[self.room.index(self.moves[-1]) + 1 :] if self.room else ()
 
-    def about(self, move: PlannedMove, found: Problem) -> Problem:
+    def problem_of_move(self, move: PlannedMove, problem: Problem) -> Problem:
         """Why nothing is requested, with the pod that it is about."""
         if not self.role or not (self.whole or move in self.dependents):
-            return found
-        return Problem(found.code, f"{found.message} ({name_of(move)}{self.role})")
+            return problem
+        return Problem(problem.code, f"{problem.message} ({name_of(move)}{self.role})")
 
 
 def units_of(moves: Sequence[PlannedMove], batch: Sequence[PlannedMove]) -> Iterator[Unit]:

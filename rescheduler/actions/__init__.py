@@ -1,1 +1,1 @@
-"""What we change: evictions, events, the ledger and the lease."""
+"""Writes: evictions, Events, the ledger, the Lease, steering, Kueue, the audit trail."""

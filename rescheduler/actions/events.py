@@ -13,8 +13,8 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from rescheduler.actions.api_call import Api, call
 from rescheduler.actions.lease import micro_time
-from rescheduler.actions.transport import Api, call
 from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, UNREPLACED
@@ -69,12 +69,12 @@ class EventWriter:
         good = result.result == "evicted" and reason in _GOOD
         text = note(move, result, plan)
         pod, owner = move.pod, move.owner
-        self._write(reason, good, text, _regarding("Pod", pod.name, pod.uid, move), move)
+        self._write(reason, good, text, _object_reference("Pod", pod.name, pod.uid, move), move)
         if owner.kind in _API_VERSIONS:
-            regarding = _regarding(owner.kind, owner.name, owner.uid, move)
+            regarding = _object_reference(owner.kind, owner.name, owner.uid, move)
             self._write(reason, good, text, regarding, move)
 
-    def demoted(self, problem: Problem) -> None:
+    def report_demotion(self, problem: Problem) -> None:
         """Report that a policy was demoted to Audit."""
         namespace, _, name = self._state.partition("/")
         regarding = {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "namespace": namespace}
@@ -119,7 +119,7 @@ class EventWriter:
 _GOOD = {*_GOALS.values(), "Reschedule", "ReplacementReady"}
 
 
-def _regarding(kind: str, name: str, uid: str, move: PlannedMove) -> dict[str, str]:
+def _object_reference(kind: str, name: str, uid: str, move: PlannedMove) -> dict[str, str]:
     return {
         "apiVersion": _API_VERSIONS[kind],
         "kind": kind,
@@ -143,9 +143,9 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
         return "ReplacementReturned"
     if result.readySeconds is not None:
         return "ReplacementReady"
-    for each in move.reasons:
-        if each.code in _GOALS:
-            return _GOALS[each.code]
+    for reason in move.reasons:
+        if reason.code in _GOALS:
+            return _GOALS[reason.code]
     return "Reschedule"
 
 
@@ -157,19 +157,19 @@ def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
         parts.append(f"Its replacement is on node {result.landedOn}.")
     if expected is not None:
         parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
-    parts += [f"{each.code} {each.message}" for each in move.reasons]
+    parts += [f"{reason.code} {reason.message}" for reason in move.reasons]
     return _cut(_own_alone(" ".join(parts), move.pod.namespace))
 
 
 def _own_alone(text: str, namespace: str) -> str:
     """The text without names in other namespaces, which readers of Events may not know."""
 
-    def shown(found: re.Match[str]) -> str:
-        if found["namespace"] == namespace or found["namespace"].isdigit():
-            return found[0]
+    def replace_foreign(match: re.Match[str]) -> str:
+        if match["namespace"] == namespace or match["namespace"].isdigit():
+            return match[0]
         return "something in another namespace"
 
-    return _OBJECT.sub(shown, text)
+    return _OBJECT.sub(replace_foreign, text)
 
 
 def _cut(text: str) -> str:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from rescheduler.actions.transport import Answer, Api, call
+from rescheduler.actions.api_call import Api, ApiResponse, call
 from rescheduler.model.moves.plan import PlannedMove, Result
 from rescheduler.wire.object_paths import collection_path, object_path
 
@@ -52,7 +52,7 @@ def evict(
     dry_run: whether nothing is done, and rights, admission and budgets answer all the same.
     """
     path, body = eviction(move, annotations, dry_run=dry_run)
-    return understood(call(api, "POST", path, body, timeout=timeout))
+    return eviction_answer(call(api, "POST", path, body, timeout=timeout))
 
 
 def eviction(
@@ -99,7 +99,7 @@ _OURS = "ValidatingAdmissionPolicy 'rescheduler"
 """How the fence of deploy/ answers, which tells of a whole namespace."""
 
 
-def denied(answer: Answer) -> EvictionAnswer | None:
+def admission_denial(answer: ApiResponse) -> EvictionAnswer | None:
     """That admission refused this one request, whatever status it chose; None where it did not.
 
     Source: ToStatusErr in apiserver pkg/admission/plugin/webhook/errors/statuserror.go, and
@@ -110,14 +110,14 @@ def denied(answer: Answer) -> EvictionAnswer | None:
     return EvictionAnswer("refused", "ACT008", answer.message)
 
 
-def understood(answer: Answer) -> EvictionAnswer:
+def eviction_answer(answer: ApiResponse) -> EvictionAnswer:
     """The meaning of an answer to an eviction.
 
     A proxy may repeat a request whose answer was lost: that the pod is gone, or is another one, may
     then be what the first one did.
     """
     said = answer.message
-    if (refused := denied(answer)) is not None:
+    if (refused := admission_denial(answer)) is not None:
         return refused
     match answer.status:
         case status if 200 <= status < 300:
@@ -138,7 +138,7 @@ def understood(answer: Answer) -> EvictionAnswer:
     return EvictionAnswer("unknown", "ACT009", said)
 
 
-def _forbidden(answer: Answer) -> str:
+def _forbidden(answer: ApiResponse) -> str:
     """What forbids it: the status of a PodDisruptionBudget, the namespace's end, or our rights.
 
     Kubernetes 1.37 names the budget as the cause; before, it is what the answer is about.
@@ -149,20 +149,22 @@ def _forbidden(answer: Answer) -> str:
     return "ACT008" if "NamespaceTerminating" in causes else "ACT007"
 
 
-def _details(answer: Answer) -> dict[str, Any]:
+def _details(answer: ApiResponse) -> dict[str, Any]:
     """What the answer is about. Anybody who stands before the API server has bodies of its own."""
     details = answer.body.get("details")
     return details if isinstance(details, dict) else {}
 
 
-def _causes(answer: Answer) -> dict[str, str]:
+def _causes(answer: ApiResponse) -> dict[str, str]:
     """The causes that the answer names, with their messages."""
     causes = _details(answer).get("causes")
-    found = [each for each in causes if isinstance(each, dict)] if isinstance(causes, list) else []
-    return {str(each.get("reason")): str(each.get("message", "")) for each in found}
+    entries = (
+        [cause for cause in causes if isinstance(cause, dict)] if isinstance(causes, list) else []
+    )
+    return {str(cause.get("reason")): str(cause.get("message", "")) for cause in entries}
 
 
-def _too_many(answer: Answer) -> EvictionAnswer:
+def _too_many(answer: ApiResponse) -> EvictionAnswer:
     budget = _causes(answer).get("DisruptionBudget")
     if budget is None:
         # API priority and fairness.

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.actions.lease import Store
-from rescheduler.actions.stored import config_map
+from rescheduler.actions.stored_object import config_map
 from rescheduler.model.errors import ActionError
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.wire.inflating import inflate
@@ -65,10 +65,10 @@ class FindingHistoryStore:
             if current is None:
                 continue  # somebody else has created it meanwhile
             earlier = self._salvage(current)
-            after = earlier.after(observations, now)
-            if earlier.watches and _same(earlier, after):
+            after = earlier.remember(observations, now)
+            if earlier.watches and _is_unchanged(earlier, after):
                 return
-            if self._store.replace(_filled(current, after)) is not None:
+            if self._store.replace(_fill_config_map(current, after)) is not None:
                 return
         raise ActionError(
             f"ConfigMap {self._where} changed {_ATTEMPTS} times while it was written",
@@ -103,7 +103,7 @@ class FindingHistoryStore:
         return state.finding_history
 
 
-def _same(earlier: FindingHistory, after: FindingHistory) -> bool:
+def _is_unchanged(earlier: FindingHistory, after: FindingHistory) -> bool:
     """Whether nothing was found or gone, and the last cycle is recent enough to keep."""
     if len(earlier.watches) != len(after.watches):
         return False
@@ -114,7 +114,7 @@ def _same(earlier: FindingHistory, after: FindingHistory) -> bool:
     )
 
 
-def _filled(current: dict[str, Any], finding_history: FindingHistory) -> dict[str, Any]:
+def _fill_config_map(current: dict[str, Any], finding_history: FindingHistory) -> dict[str, Any]:
     packed = gzip.compress(msgspec.msgpack.encode(_State(finding_history=finding_history)), mtime=0)
     binary = {
         **(current.get("binaryData") or {}),

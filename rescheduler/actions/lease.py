@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from rescheduler.actions.transport import steady
+from rescheduler.actions.api_call import steady
 from rescheduler.model.errors import ActionError, LockHeld, LockLost
 
 NOTE = "rescheduler.io/ledger"
@@ -236,25 +236,25 @@ class Lease:
         with self._guard:
             began, ours = self._steady(), self.held
             if self._object is not None and ours:
-                stored = self._store.replace(self._ours(self._object, note))
+                stored = self._store.replace(self._object_with_record(self._object, note))
                 if stored is not None:
-                    return self._won(stored, began)
+                    return self._record_renewal(stored, began)
             current = self._store.read()
             if ours and not self._still_ours(current):
                 self._renewed_at = None
                 self.problem = f"the lock {self._where} has expired, or another one has had it"
                 return False
             if current is None:
-                stored = self._store.create(self._ours(self._blank(), note))
-                return self._conflict() if stored is None else self._won(stored, began)
+                stored = self._store.create(self._object_with_record(self._blank(), note))
+                return self._conflict() if stored is None else self._record_renewal(stored, began)
             self._observe(current)
             holder = self.holder()
-            if holder not in ("", self.identity) and not self._expired():
+            if holder not in ("", self.identity) and not self._is_expired():
                 self.problem = f"held by {holder}"
                 self._conflicts = 0
                 return False
-            stored = self._store.replace(self._ours(current, note))
-            return self._conflict() if stored is None else self._won(stored, began)
+            stored = self._store.replace(self._object_with_record(current, note))
+            return self._conflict() if stored is None else self._record_renewal(stored, began)
 
     def _still_ours(self, current: dict[str, Any] | None) -> bool:
         """Whether nobody else can have had it since our last write; a deleted one is as it was."""
@@ -262,7 +262,7 @@ class Lease:
             return False
         spec, last = (current or {}).get("spec") or {}, self._seen or {}
         same = ("holderIdentity", "acquireTime", "leaseTransitions")
-        return current is None or all(spec.get(each) == last.get(each) for each in same)
+        return current is None or all(spec.get(field) == last.get(field) for field in same)
 
     def _conflict(self) -> bool:
         self._conflicts += 1
@@ -270,7 +270,7 @@ class Lease:
         self.problem = f"the lock {self._where} could not be written: {said}"
         return False
 
-    def _won(self, stored: dict[str, Any], began: float) -> bool:
+    def _record_renewal(self, stored: dict[str, Any], began: float) -> bool:
         # Counted from before the request, since the server stamped it some time after that.
         self._observe(stored)
         self._renewed_at = began
@@ -284,7 +284,7 @@ class Lease:
         if record != self._seen:
             self._seen, self._seen_at = record, self._steady()
 
-    def _expired(self) -> bool:
+    def _is_expired(self) -> bool:
         record = self._seen or {}
         hold = float(record.get("leaseDurationSeconds") or self.durations.hold)
         unchanged = self._steady() - self._seen_at
@@ -306,7 +306,7 @@ class Lease:
             metadata["annotations"] = {NOTE: self.noted}
         return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
 
-    def _ours(self, current: dict[str, Any], note: str) -> dict[str, Any]:
+    def _object_with_record(self, current: dict[str, Any], note: str) -> dict[str, Any]:
         """The object with our record in it; a change of holder counts as a transition."""
         spec = dict(current.get("spec") or {})
         now = micro_time(self._now())

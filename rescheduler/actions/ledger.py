@@ -18,19 +18,19 @@ from rescheduler.actions.ledger_format import (
     FORGET,
     RESET,
     Note,
-    State,
-    asked_to_forget,
+    StoredState,
     checksum,
-    decoded,
-    encoded,
-    filled,
+    decode_state,
+    drop_forget_request,
+    encode_state,
+    fill_config_map,
     note_in,
     note_of,
     packed_in,
     paused_in,
 )
-from rescheduler.actions.resets import obeyed, requests_in, without
-from rescheduler.actions.stored import config_map
+from rescheduler.actions.resets import drop_requests, obey_requests, requests_in
+from rescheduler.actions.stored_object import config_map
 from rescheduler.model.errors import (
     ActionError,
     ClocksDiffer,
@@ -39,7 +39,7 @@ from rescheduler.model.errors import (
     LockLost,
 )
 from rescheduler.model.moves.history import LOOK_BACK, History
-from rescheduler.model.moves.retention import INTENT_BYTES, STATE_BYTES, pruned
+from rescheduler.model.moves.retention import INTENT_BYTES, STATE_BYTES, prune_history
 from rescheduler.model.wording import instant
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 
@@ -125,7 +125,7 @@ class Ledger:
     def _open(self) -> History:
         current = self._store.read()
         self._same_time()
-        noted = self._noted()
+        noted = self._lease_note()
         if current is None:
             self._never_written(noted)
             current = self._store.create(self._blank) or self._store.read()
@@ -134,15 +134,15 @@ class Ledger:
         if noted is None or noted.checksum not in self._follows:
             # Else it is one of ours, and the Lease may have a later one that got no answer.
             self._follows = [] if noted is None else [noted.checksum]
-        current, asked = asked_to_forget(current, "budgets")
+        current, forget_requested = drop_forget_request(current, "budgets")
         try:
-            state = self._believed(current, noted)
+            state = self._trusted_state(current, noted)
             self._not_set_back(state)
         except (LedgerUnreadable, ClocksDiffer):
-            if not asked:
+            if not forget_requested:
                 raise
             last = noted or Note(fence=0, sequence=0)
-            state = self._none(last.fence, last.sequence)
+            state = self._empty_state(last.fence, last.sequence)
         if noted is None and not packed_in(current):
             # From here on a state that is missing again was lost; until it is written, it was not.
             self._note(Note(fence=0, sequence=0))
@@ -167,22 +167,22 @@ class Ledger:
         self._same_time()
         if current is None:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
-        current, asked = asked_to_forget(current, "budgets")
+        current, forget_requested = drop_forget_request(current, "budgets")
         try:
-            state = self._ours(current)
+            state = self._own_state(current)
         except (LedgerUnreadable, ClocksDiffer):
-            if asked:
+            if forget_requested:
                 self._object = None  # opening it again heeds what people ask for
             raise
-        noted = self._noted()
+        noted = self._lease_note()
         if noted is None or noted.sequence < state.sequence:
             self._note(note_of(state, packed_in(current)))
         self._take(current, state)
         # A state that can be believed needs no new start; the request must not wait for a need.
-        return self.write(state.history) if asked else state.history
+        return self.write(state.history) if forget_requested else state.history
 
-    def _ours(self, current: dict[str, Any]) -> State:
-        if not self._known(current):
+    def _own_state(self, current: dict[str, Any]) -> StoredState:
+        if not self._is_own_write(current):
             raise self._foreign(current)
         state = self._decode(current)
         if state is None:
@@ -200,15 +200,15 @@ class Ledger:
         state = None if current is None else self._decode(current)
         if current is None or state is None:
             return History()
-        obeyed(current, state.history, self._clock.now())
+        obey_requests(current, state.history, self._clock.now())
         return state.history
 
     def doubt(self) -> str:
         """Why what is stored cannot be believed, or ""; nothing is written. Raises: ActionError."""
         current = self._store.read()
         try:
-            noted = self._noted()
-            self._not_set_back(self._believed(current or self._blank, noted))
+            noted = self._lease_note()
+            self._not_set_back(self._trusted_state(current or self._blank, noted))
         except (LedgerUnreadable, ClocksDiffer) as error:
             return error.message
         return ""
@@ -236,14 +236,14 @@ class Ledger:
 
     def _write(self, history: History, most: int) -> History:
         self._sequence += 1
-        state = State(
+        state = StoredState(
             fence=self.fence,
             sequence=self._sequence,
             written=self._clock.now(),
             follows=self._follows,
-            history=pruned(history, self._clock.sure(), self.keep),
+            history=prune_history(history, self._clock.sure(), self.keep),
         )
-        packed = encoded(state)
+        packed = encode_state(state)
         if len(packed) > most:
             raise LedgerFull(
                 f"the history of {len(state.history.moves)} moves takes {len(packed)} bytes, "
@@ -259,7 +259,7 @@ class Ledger:
         self._tried.add(checksum(tried))
         problem: ActionError | None = None
         for _ in range(3):
-            body = filled(self._object or self._blank, packed)
+            body = fill_config_map(self._object or self._blank, packed)
             try:
                 stored = self._store.replace(body)
             except ActionError as error:
@@ -283,17 +283,17 @@ class Ledger:
             raise LedgerUnreadable(f"ConfigMap {self._where} is gone", RESET)
         if packed_in(current) == tried:
             return current
-        if not self._known(current):
+        if not self._is_own_write(current):
             raise self._foreign(current)
-        self._see(without(current, self._heeded))
+        self._see(drop_requests(current, self._heeded))
         return None
 
-    def _known(self, current: dict[str, Any]) -> bool:
-        found = packed_in(current)
-        if found == packed_in(self._object or {}):
+    def _is_own_write(self, current: dict[str, Any]) -> bool:
+        packed = packed_in(current)
+        if packed == packed_in(self._object or {}):
             return True
         try:
-            return checksum(found) in self._tried
+            return checksum(packed) in self._tried
         except ValueError:
             return False
 
@@ -322,7 +322,7 @@ class Ledger:
                 "synchronize the clocks.",
             )
 
-    def _not_set_back(self, state: State) -> None:
+    def _not_set_back(self, state: StoredState) -> None:
         """Moves of a clock that is behind would be out of every budget too early."""
         now, written = self._clock.now(), state.written
         if written - now > MOST_SET_BACK:
@@ -332,10 +332,10 @@ class Ledger:
                 f"synchronize the clocks; if it was ahead before, wait until then, or, {FORGET}.",
             )
 
-    def _take(self, current: dict[str, Any], state: State) -> None:
+    def _take(self, current: dict[str, Any], state: StoredState) -> None:
         self._sequence = max(self._sequence, state.sequence)
         self._heeded = requests_in(current)
-        self._see(obeyed(current, state.history, self._clock.now()))
+        self._see(obey_requests(current, state.history, self._clock.now()))
 
     def _see(self, current: dict[str, Any]) -> None:
         self._object, self.paused = current, paused_in(current)
@@ -345,11 +345,11 @@ class Ledger:
         self._marker.note(msgspec.json.encode(note).decode())
         self._follows = [note.checksum]
 
-    def _noted(self) -> Note | None:
+    def _lease_note(self) -> Note | None:
         return note_in(self._marker.noted, self._where)
 
-    def _decode(self, current: dict[str, Any]) -> State | None:
-        return decoded(current, self._where)
+    def _decode(self, current: dict[str, Any]) -> StoredState | None:
+        return decode_state(current, self._where)
 
     def _never_written(self, noted: Note | None) -> None:
         if noted is not None and noted.fence:
@@ -358,12 +358,12 @@ class Ledger:
                 RESET,
             )
 
-    def _believed(self, current: dict[str, Any], noted: Note | None) -> State:
+    def _trusted_state(self, current: dict[str, Any], noted: Note | None) -> StoredState:
         """What is stored, if it is no older than what the Lease records."""
         state = self._decode(current)
         if state is None:
             self._never_written(noted)
-            return self._none()
+            return self._empty_state()
         if noted is None:
             raise LedgerUnreadable(
                 f"ConfigMap {self._where} has fence {state.fence}, but no Lease records it: the "
@@ -377,10 +377,10 @@ class Ledger:
                 f"{noted.sequence}, so that moves would be forgotten",
                 RESET,
             )
-        found = checksum(packed_in(current))
-        if state.sequence == noted.sequence and noted.checksum not in ("", found):
+        stored_checksum = checksum(packed_in(current))
+        if state.sequence == noted.sequence and noted.checksum not in ("", stored_checksum):
             raise LedgerUnreadable(
-                f"ConfigMap {self._where} has checksum {found}, and the Lease records "
+                f"ConfigMap {self._where} has checksum {stored_checksum}, and the Lease records "
                 f"{noted.checksum} for the same write",
                 RESET,
             )
@@ -395,6 +395,6 @@ class Ledger:
         return state
 
     @staticmethod
-    def _none(fence: int = 0, sequence: int = 0) -> State:
+    def _empty_state(fence: int = 0, sequence: int = 0) -> StoredState:
         """A state of nothing that was ever written: acting begins slowly."""
-        return State(fence=fence, sequence=sequence, written=_NEVER, history=History())
+        return StoredState(fence=fence, sequence=sequence, written=_NEVER, history=History())

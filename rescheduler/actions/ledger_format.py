@@ -32,7 +32,7 @@ FORGET = "to forget all budgets and cool-downs on purpose: rescheduler reset sta
 RESET = f"restore the newest state; or, {FORGET}."
 
 
-class State(msgspec.Struct, kw_only=True):
+class StoredState(msgspec.Struct, kw_only=True):
     """What is stored. sequence: grows with every write. written: when, by the server's clock.
 
     follows: the checksums of which the Lease recorded one, that of the last state or, where that
@@ -56,7 +56,7 @@ class Note(msgspec.Struct, kw_only=True, frozen=True):
     written: datetime | None = None
 
 
-def decoded(current: dict[str, Any], where: str) -> State | None:
+def decode_state(current: dict[str, Any], where: str) -> StoredState | None:
     """What the ConfigMap holds, None where it holds nothing.
 
     Raises:
@@ -68,10 +68,10 @@ def decoded(current: dict[str, Any], where: str) -> State | None:
     try:
         packed = base64.b64decode(encoded, validate=True)
         wanted = (current.get("data") or {}).get("checksum")
-        found = hashlib.sha256(packed).hexdigest()
-        if wanted != found:
+        actual = hashlib.sha256(packed).hexdigest()
+        if wanted != actual:
             raise LedgerUnreadable(
-                f"ConfigMap {where}: checksum {found} instead of {wanted}", RESET
+                f"ConfigMap {where}: checksum {actual} instead of {wanted}", RESET
             )
         plain = inflate(packed, _MOST_PLAIN)
         version = msgspec.json.decode(plain, type=dict[str, Any]).get("schemaVersion")
@@ -80,12 +80,12 @@ def decoded(current: dict[str, Any], where: str) -> State | None:
                 f"ConfigMap {where} has schema {version!r}, this version knows {SCHEMA_VERSION}",
                 f"run the version that wrote it; or, {FORGET}.",
             )
-        return msgspec.json.decode(plain, type=State)
+        return msgspec.json.decode(plain, type=StoredState)
     except (ValueError, zlib.error, RecursionError, msgspec.MsgspecError) as error:
         raise LedgerUnreadable(f"ConfigMap {where} cannot be decoded: {error}", RESET) from error
 
 
-def encoded(state: State) -> bytes:
+def encode_state(state: StoredState) -> bytes:
     """The bytes to store.
 
     Raises:
@@ -101,7 +101,7 @@ def encoded(state: State) -> bytes:
     return gzip.compress(plain, _LEVEL, mtime=0)
 
 
-def filled(current: dict[str, Any], packed: bytes) -> dict[str, Any]:
+def fill_config_map(current: dict[str, Any], packed: bytes) -> dict[str, Any]:
     """The ConfigMap with these bytes; what people wrote beside them stays."""
     data = {**(current.get("data") or {}), "checksum": hashlib.sha256(packed).hexdigest()}
     binary = {**(current.get("binaryData") or {}), "state": base64.b64encode(packed).decode()}
@@ -113,7 +113,7 @@ def packed_in(current: dict[str, Any]) -> str:
     return str((current.get("binaryData") or {}).get("state") or "")
 
 
-def note_of(state: State, packed: str) -> Note:
+def note_of(state: StoredState, packed: str) -> Note:
     """What is noted of a state that is stored as these bytes."""
     return Note(
         fence=state.fence,
@@ -146,7 +146,7 @@ def note_in(text: str, where: str) -> Note | None:
         ) from error
 
 
-def asked_to_forget(current: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
+def drop_forget_request(current: dict[str, Any], key: str) -> tuple[dict[str, Any], bool]:
     """The object without a person's request to forget this, and whether there was one."""
     data = current.get("data") or {}
     if str(data.get(key, "")).strip().lower() != "forget":

@@ -1,4 +1,4 @@
-"""What people ask to be reset: requests in the state's ConfigMap, obeyed by the next that reads it.
+"""Reset requests in the state's ConfigMap; the next run obeys them.
 
 data.reset    one request a line: `hold NAME`, `landings NAME` or `demotion NAME`
 No request gives a budget back: every move stays charged, and cool-downs run on.
@@ -7,10 +7,10 @@ No request gives a budget back: every move stays charged, and cool-downs run on.
 from datetime import datetime
 from typing import Any
 
-from rescheduler.actions.ledger_format import asked_to_forget
+from rescheduler.actions.ledger_format import drop_forget_request
 from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 
 TARGETS = frozenset({"hold", "landings", "demotion"})
 KEY = "reset"
@@ -19,36 +19,38 @@ KEY = "reset"
 def requests_in(current: dict[str, Any]) -> list[tuple[str, str]]:
     """Each target and name that is asked for; lines that are no request are not in it."""
     lines = str((current.get("data") or {}).get(KEY, "")).splitlines()
-    found = [tuple(line.split()) for line in lines]
-    return [(each[0], each[1]) for each in found if len(each) == 2 and each[0] in TARGETS]
+    parts = [tuple(line.split()) for line in lines]
+    return [
+        (request[0], request[1]) for request in parts if len(request) == 2 and request[0] in TARGETS
+    ]
 
 
 def with_request(current: dict[str, Any], target: str, name: str) -> dict[str, Any]:
     """The ConfigMap with one more request."""
     wanted = [*requests_in(current), (target, name)]
-    text = "\n".join(" ".join(each) for each in dict.fromkeys(wanted))
+    text = "\n".join(" ".join(fromkey) for fromkey in dict.fromkeys(wanted))
     return {**current, "data": {**(current.get("data") or {}), KEY: text}}
 
 
-def without(current: dict[str, Any], heeded: list[tuple[str, str]]) -> dict[str, Any]:
+def drop_requests(current: dict[str, Any], handled: list[tuple[str, str]]) -> dict[str, Any]:
     """The ConfigMap with those requests alone that have come since these were obeyed."""
     data = {key: value for key, value in (current.get("data") or {}).items() if key != KEY}
-    found = {**current, "data": data}
+    config_map = {**current, "data": data}
     for target, name in requests_in(current):
-        if (target, name) not in heeded:
-            found = with_request(found, target, name)
-    return found
+        if (target, name) not in handled:
+            config_map = with_request(config_map, target, name)
+    return config_map
 
 
-def obeyed(current: dict[str, Any], history: History, now: datetime) -> dict[str, Any]:
+def obey_requests(current: dict[str, Any], history: History, now: datetime) -> dict[str, Any]:
     """The ConfigMap without requests; the history is reset as they ask."""
     for key, records in (
         ("landings", history.landings),
         ("demoted", history.gains),
         ("selections", history.selections),
     ):
-        current, asked = asked_to_forget(current, key)
-        if asked:
+        current, forget_requested = drop_forget_request(current, key)
+        if forget_requested:
             records.clear()
     for target, name in requests_in(current):
         reset(history, target, name, now)
@@ -72,7 +74,7 @@ def _reset_hold(history: History, name: str, now: datetime) -> list[str]:
     """
     done = []
     for move in history.recent(now):
-        names = {_key(move)} if move.awaited else {_key(move), move.namespace}
+        names = {_key(move)} if move.replacement_pending else {_key(move), move.namespace}
         missing = move.state == "lost" or move.in_flight
         if missing and not move.forgiven and name in names:
             move.forgive()
@@ -96,20 +98,22 @@ def _reset_landings(history: History, name: str) -> list[str]:
             continue
         all_known = record.workloads
         record.workloads = {
-            mark: each
-            for mark, each in all_known.items()
-            if namespace and each.namespace != namespace
+            mark: landings
+            for mark, landings in all_known.items()
+            if namespace and landings.namespace != namespace
         }
         forgotten = len(all_known) - len(record.workloads)
         if forgotten:
-            text = f"the landings of {counted(forgotten, 'workload')} with {kind} pods under "
+            text = f"the landings of {count_text(forgotten, 'workload')} with {kind} pods under "
             done.append(f"{text}scheduler {record.version} are forgotten")
     return done
 
 
 def _end_demotion(history: History, name: str) -> list[str]:
     """name: a policy."""
-    found = [each for each in history.gains if each.policy == name and each.until is not None]
-    for record in found:
+    records = [gain for gain in history.gains if gain.policy == name and gain.until is not None]
+    for record in records:
         history.gains.remove(record)
-    return [f"policy {name} is demoted no more: it was, as it {each.reason}" for each in found]
+    return [
+        f"policy {name} is demoted no more: it was, as it {record.reason}" for record in records
+    ]

@@ -1,4 +1,4 @@
-"""One pod as the API server has it now: as much of it as tells whether its eviction took effect.
+"""One pod as the API server has it now: enough to see whether its eviction took effect.
 
 Each field is read by itself, so that nothing else that is odd about a pod hides it. Three things
 are told apart: what the pod shows; that this pod alone cannot be read (`ObjectUnreadable`), which
@@ -14,12 +14,12 @@ from urllib.parse import quote
 
 import msgspec
 
-from rescheduler.actions.transport import Answer
+from rescheduler.actions.api_call import ApiResponse
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.pod_state import grace, grace_of
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
-from rescheduler.wire.object_paths import collection_path, named, object_path
+from rescheduler.wire.object_paths import collection_path, name_selector, object_path
 
 ANY_POD = "/api/v1/pods?limit=1"
 """Anybody who may ask this has the right to read pods: a refusal of one is about that one then, or
@@ -41,7 +41,7 @@ class SeenPod:
     grace: timedelta
 
     @classmethod
-    def of(cls, pod: Pod) -> "SeenPod":
+    def from_pod(cls, pod: Pod) -> "SeenPod":
         """The same of a pod that was read whole."""
         metadata, marked = pod.metadata, pod.condition(_DISRUPTED[0])
         evicted = marked and (marked.type, marked.status, marked.reason) == _DISRUPTED
@@ -49,7 +49,7 @@ class SeenPod:
         return cls(metadata.uid, metadata.creationTimestamp, leaving, grace(pod))
 
 
-def read_pod(get: Callable[[str], Answer], namespace: str, name: str) -> SeenPod | None:
+def read_pod(get: Callable[[str], ApiResponse], namespace: str, name: str) -> SeenPod | None:
     """The pod as the API server has it now, or None where there is none.
 
     get: asks for this path, once.
@@ -64,14 +64,14 @@ def read_pod(get: Callable[[str], Answer], namespace: str, name: str) -> SeenPod
     if answer.status == 404:
         return None
     if answer.status == 403:
-        return _listed(get, collection, namespace, name)
+        return _read_by_list(get, collection, namespace, name)
     if not answer.ok:
         raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
-    return _seen(answer.body, namespace, name)
+    return _seen_pod(answer.body, namespace, name)
 
 
-def _listed(
-    get: Callable[[str], Answer], collection: str, namespace: str, name: str
+def _read_by_list(
+    get: Callable[[str], ApiResponse], collection: str, namespace: str, name: str
 ) -> SeenPod | None:
     """The same by a list, which is another right, where the pod itself may not be read.
 
@@ -79,7 +79,7 @@ def _listed(
     in the list.
     """
     _may_read_pods(get)
-    answer = get(f"{collection}?fieldSelector={quote(named(name), safe='')}")
+    answer = get(f"{collection}?fieldSelector={quote(name_selector(name), safe='')}")
     if answer.status == 403:
         raise ObjectUnreadable(
             f"pod {namespace}/{name} may not be read, though others may: {answer.message}",
@@ -91,11 +91,11 @@ def _listed(
         raise ClusterUnavailable(said, "check whether the API server can be reached.")
     for item in items:
         if _text(_fields(item, "metadata"), "name") == name:
-            return _seen(item, namespace, name)
+            return _seen_pod(item, namespace, name)
     return None
 
 
-def _may_read_pods(get: Callable[[str], Answer]) -> None:
+def _may_read_pods(get: Callable[[str], ApiResponse]) -> None:
     answer = get(ANY_POD)
     if answer.status == 403:
         raise ClusterUnavailable(
@@ -106,7 +106,7 @@ def _may_read_pods(get: Callable[[str], Answer]) -> None:
         raise ClusterUnavailable(answer.message, "check whether the API server can be reached.")
 
 
-def _seen(item: Any, namespace: str, name: str) -> SeenPod:
+def _seen_pod(item: Any, namespace: str, name: str) -> SeenPod:
     """Raises: as `read_pod`."""
     metadata = _fields(item, "metadata")
     if not metadata or item.get("kind", "Pod") != "Pod":
@@ -123,16 +123,17 @@ def _seen(item: Any, namespace: str, name: str) -> SeenPod:
         born = msgspec.convert(metadata.get("creationTimestamp"), datetime | None)
     except msgspec.ValidationError:
         born = None
-    leaving = metadata.get("deletionTimestamp") is not None or _marked(item)
+    leaving = metadata.get("deletionTimestamp") is not None or _is_disrupted(item)
     return SeenPod(uid, born, leaving, _grace(item))
 
 
-def _marked(item: dict[str, Any]) -> bool:
+def _is_disrupted(item: dict[str, Any]) -> bool:
     """Whether a condition says that it is evicted; one that cannot be read says nothing."""
     conditions = _fields(item, "status").get("conditions")
     return any(
-        isinstance(each, dict) and tuple(map(each.get, ("type", "status", "reason"))) == _DISRUPTED
-        for each in (conditions if isinstance(conditions, list) else ())
+        isinstance(condition, dict)
+        and tuple(map(condition.get, ("type", "status", "reason"))) == _DISRUPTED
+        for condition in (conditions if isinstance(conditions, list) else ())
     )
 
 
@@ -142,26 +143,26 @@ def _grace(item: dict[str, Any]) -> timedelta:
 
 
 def _fields(item: Any, name: str) -> dict[str, Any]:
-    found = item.get(name) if isinstance(item, dict) else None
-    return found if isinstance(found, dict) else {}
+    value = item.get(name) if isinstance(item, dict) else None
+    return value if isinstance(value, dict) else {}
 
 
 def _text(fields: dict[str, Any], name: str) -> str:
-    found = fields.get(name)
-    return found if isinstance(found, str) else ""
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
 
 
-def was_evicted(found: SeenPod | None, uid: str) -> bool:
+def was_evicted(pod: SeenPod | None, uid: str) -> bool:
     """Whether this reading of the pod shows that an eviction of unknown outcome took effect."""
-    return found is None or found.uid != uid or found.leaving
+    return pod is None or pod.uid != uid or pod.leaving
 
 
-def older(found: SeenPod | None, uid: str, intended: datetime) -> bool:
+def older(pod: SeenPod | None, uid: str, intended: datetime) -> bool:
     """Whether this is another pod than was meant, and was there before that was to go.
 
     Then it came before it too: a cache has answered that lags far behind, and its answer says
     nothing of the eviction.
     """
-    if found is None or found.uid == uid:
+    if pod is None or pod.uid == uid:
         return False
-    return found.born is not None and found.born < intended - MOST_CLOCK_SKEW
+    return pod.born is not None and pod.born < intended - MOST_CLOCK_SKEW

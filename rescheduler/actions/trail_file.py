@@ -10,9 +10,9 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from rescheduler.actions.trail import Tail
+from rescheduler.actions.trail_writer import Tail
 from rescheduler.model.trails.trail import MARK, digest_of_line, read_entry
-from rescheduler.model.trails.trail_files import in_order, rotated
+from rescheduler.model.trails.trail_files import in_order, rotated_name
 from rescheduler.model.trails.trail_line import MOST_BYTES
 
 _TAIL = 4 * MOST_BYTES
@@ -76,11 +76,11 @@ class TrailFile:
             OSError: it cannot be opened, or another process writes it.
             ValueError: it is no audit trail, or its last line is damaged.
         """
-        self._file = self._locked()
+        self._file = self._open_locked()
         try:
             self._size = os.fstat(self._file).st_size
             tail = _tail(self._file, self._size, self.path)
-            if _whole(tail):  # only its line break is missing
+            if _is_whole_record(tail):  # only its line break is missing
                 self._size += os.write(self._file, b"\n")
                 tail = Tail(tail.file, tail.torn)
             elif tail.torn:
@@ -114,7 +114,7 @@ class TrailFile:
             file, self._file = self._file, -1
             os.close(file)
 
-    def _locked(self) -> int:
+    def _open_locked(self) -> int:
         for _ in range(5):
             file = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -139,7 +139,7 @@ class TrailFile:
 
     def _rotate(self, at: datetime, seq: int) -> None:
         os.fsync(self._file)
-        self.path.rename(self.path.with_name(rotated(self.path.name, _day(at), seq)))
+        self.path.rename(self.path.with_name(rotated_name(self.path.name, _day(at), seq)))
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         file = os.open(self.path, flags, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,15 +150,15 @@ class TrailFile:
             os.fsync(folder)
         finally:
             os.close(folder)
-        for old in self._rotated()[: -(self._keep - 1) or None]:
+        for old in self._rotated_files()[: -(self._keep - 1) or None]:
             old.unlink(missing_ok=True)
 
-    def _rotated(self) -> list[Path]:
-        names = in_order(self.path.name, (each.name for each in self.path.parent.iterdir()))
+    def _rotated_files(self) -> list[Path]:
+        names = in_order(self.path.name, (path.name for path in self.path.parent.iterdir()))
         return [self.path.with_name(name) for name in names]
 
     def _last_rotated(self) -> bytes:
-        for path in reversed(self._rotated()[-1:]):
+        for path in reversed(self._rotated_files()[-1:]):
             with path.open("rb") as file:
                 size = os.fstat(file.fileno()).st_size
                 return _tail(file.fileno(), size, path).last
@@ -176,7 +176,7 @@ def _number(line: bytes) -> tuple[datetime, int] | None:
     return entry.at, entry.seq
 
 
-def _whole(tail: Tail) -> bool:
+def _is_whole_record(tail: Tail) -> bool:
     """Whether what stands after the last line is a whole record that follows on it."""
     try:
         entry = read_entry(tail.torn)

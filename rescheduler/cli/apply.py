@@ -8,10 +8,10 @@ import click
 
 from rescheduler.cli.shared.options import SOURCES, takes
 from rescheduler.cli.shared.output import check_writable, show_result, trail_of
-from rescheduler.cli.shared.saved import read_plan
+from rescheduler.cli.shared.saved_plans import read_plan
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.plan import Plan
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.runtime.settings import Settings, env_names
 
 
@@ -72,7 +72,8 @@ def _agree(plan: Plan, settings: Settings) -> None:
         raise click.UsageError("There is no terminal to ask on. Give --yes to act without asking.")
     moves = sum(move.mode == "Enforce" for move in plan.moves)
     typed = click.prompt(
-        f"Plan {plan.id} evicts {counted(moves, 'pod')} of cluster {name}. Type its name to go on",
+        f"Plan {plan.id} evicts {count_text(moves, 'pod')} of cluster {name}. Type its name to "
+        "go on",
         err=True,
     )
     if typed.strip() != name:

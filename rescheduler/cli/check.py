@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.options import SOURCES, takes
-from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import PolicyError
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Told:
+class _CheckReport:
     """What was found, as lines or, in the end, as one JSON document; github: with annotations."""
 
     form: str
@@ -81,63 +81,63 @@ def command(settings: Settings, paths: tuple[Path, ...], output: str) -> int:
       rescheduler check policies/
       rescheduler check policies/ --prometheus-url http://localhost:9090
     """  # noqa: D301 - click wants the character
-    codes, told = [], _Told(output)
+    codes, report = [], _CheckReport(output)
     for path in paths:
         try:
-            codes.append(_check(path, settings, told))
+            codes.append(_check(path, settings, report))
         except PolicyError as error:
             codes.append(error.exit_code)
-            told.add("errors", str(error), f"error: {error}", err=True)
+            report.add("errors", str(error), f"error: {error}", err=True)
             if output == "github":
                 _annotate(error, path)
-    told.end()
+    report.end()
     return max(codes)
 
 
-def _check(path: Path, settings: Settings, told: _Told) -> int:
+def _check(path: Path, settings: Settings, report: _CheckReport) -> int:
     from rescheduler.policies.files.policy_warnings import warnings  # noqa: PLC0415
     from rescheduler.policytest.runner import is_policy_test, load  # noqa: PLC0415
-    from rescheduler.runtime.inspecting.checking import dead, undefined  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.runtime.inspecting.checking import dead, undefined_readings  # noqa: PLC0415 - pydantic is slow
     from rescheduler.sources.policy_files import load_policies, read_file  # noqa: PLC0415
 
     if is_policy_test(path.name):
-        tests = counted(len(load(read_file(path)).tests), "policy test")
+        tests = count_text(len(load(read_file(path)).tests), "policy test")
         text = f"{path}: {tests}, which `rescheduler test` runs"
-        told.add("valid", {"path": str(path)}, text)
+        report.add("valid", {"path": str(path)}, text)
         return 0
-    found = load_policies(path)
-    policies = [f"{each.kind} {each.name} ({each.mode})" for each in found.policies]
+    policy_set = load_policies(path)
+    policies = [f"{policy.kind} {policy.name} ({policy.mode})" for policy in policy_set.policies]
     valid = {"path": str(path), "policies": policies}
-    told.add("valid", valid, f"{path}: {len(policies)} valid: {', '.join(policies)}")
-    for warning in warnings(found):
+    report.add("valid", valid, f"{path}: {len(policies)} valid: {', '.join(policies)}")
+    for warning in warnings(policy_set):
         at = warning.place()
-        told.add("warnings", warning.report(), warning.report())
-        told.annotate("warning", at.message, file=at.file, line=at.line, col=at.column)
-    for note in dead(found):
-        told.add("notes", note, f"  note: {note}")
-        told.annotate("warning", note)
-    lacking = list(undefined(found))
+        report.add("warnings", warning.report(), warning.report())
+        report.annotate("warning", at.message, file=at.file, line=at.line, col=at.column)
+    for note in dead(policy_set):
+        report.add("notes", note, f"  note: {note}")
+        report.annotate("warning", note)
+    lacking = list(undefined_readings(policy_set))
     for policy, text in lacking:
-        _left_out(told, found, policy, "RDG008", text)
-    if not lacking and any(getattr(settings, each) for each in (*SOURCES, "snapshot")):
-        return _against_cluster(found, settings, told)
+        _left_out(report, policy_set, policy, "RDG008", text)
+    if not lacking and any(getattr(settings, option) for option in (*SOURCES, "snapshot")):
+        return _against_cluster(policy_set, settings, report)
     return 1 if lacking else 0
 
 
 def _left_out(
-    told: _Told, policies: "PolicySet", policy: "Policy", code: str, message: str
+    report: _CheckReport, policies: "PolicySet", policy: "Policy", code: str, message: str
 ) -> None:
     text = f"{policy.kind} {policy.name}: {code} {message}"
     silent = {"policy": policy.name, "code": code, "message": message}
-    told.add("notEvaluated", silent, f"  not evaluated: {text}")
-    told.annotate("error", text, title="not evaluated", file=policies.files[policy.name])
+    report.add("notEvaluated", silent, f"  not evaluated: {text}")
+    report.annotate("error", text, title="not evaluated", file=policies.files[policy.name])
 
 
-def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> int:
-    from rescheduler.cli.shared.output import colored  # noqa: PLC0415 - keeps help quick
+def _against_cluster(policies: "PolicySet", settings: Settings, report: _CheckReport) -> int:
+    from rescheduler.cli.shared.output import has_colors  # noqa: PLC0415 - keeps help quick
     from rescheduler.planning.plan.steering_notes import steering_notes  # noqa: PLC0415
     from rescheduler.reporting.reading_table import render_readings  # noqa: PLC0415
-    from rescheduler.runtime.inspecting.checking import answers, idle, unheard  # noqa: PLC0415
+    from rescheduler.runtime.inspecting.checking import answers, idle, unevaluated_policies  # noqa: PLC0415
     from rescheduler.runtime.observing import observer  # noqa: PLC0415
     from rescheduler.runtime.parts import connection_of  # noqa: PLC0415
     from rescheduler.runtime.steering_seen import not_set_up  # noqa: PLC0415
@@ -145,19 +145,19 @@ def _against_cluster(policies: "PolicySet", settings: Settings, told: _Told) -> 
     connection = connection_of(settings)
     observe = observer(settings, connection, stats=True)
     snapshot = observe(policies.requests(), policies.limits.own_annotations)
-    found = list(answers(policies, snapshot))
-    told.document["readings"] += found
-    if found and told.form != "json":
+    reading_answers = list(answers(policies, snapshot))
+    report.document["readings"] += reading_answers
+    if reading_answers and report.form != "json":
         width = shutil.get_terminal_size((120, 24)).columns
-        click.echo(render_readings(found, width=width, color=colored(None)), nl=False)
+        click.echo(render_readings(reading_answers, width=width, color=has_colors(None)), nl=False)
     unsteered = list(steering_notes(policies.policies, policies.limits, snapshot))
     if connection is not None:
         unsteered += not_set_up(connection, policies)
-    for note in (*(each.message for each in unsteered), *idle(policies, snapshot)):
-        told.add("notes", note, f"  note: {note}")
-    left_out = list(unheard(policies, snapshot))
+    for note in (*(problem.message for problem in unsteered), *idle(policies, snapshot)):
+        report.add("notes", note, f"  note: {note}")
+    left_out = list(unevaluated_policies(policies, snapshot))
     for policy, problem in left_out:
-        _left_out(told, policies, policy, problem.code, problem.message)
+        _left_out(report, policies, policy, problem.code, problem.message)
     return 1 if left_out else 0
 
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.options import SOURCES, Command, takes
 from rescheduler.cli.shared.output import check_writable, show_explanation
-from rescheduler.cli.shared.say import say
 from rescheduler.runtime.settings import Settings
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def node(settings: Settings, name: str) -> int:
 @command.command(short_help="Pending pods: why they wait, and what would make room.")
 @click.argument("name", metavar="[NAMESPACE/NAME]", required=False)
 @_options
-def pending(settings: Settings, name: str | None) -> int:
+def pending_command(settings: Settings, name: str | None) -> int:
     """Why Pending pods fit on no node, and which single move would make room for them."""
-    return _explain(settings, lambda explainer: explainer.pending(name))
+    return _explain(settings, lambda explainer: explainer.pending_pods(name))
 
 
 def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> int:

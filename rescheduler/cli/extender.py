@@ -24,7 +24,7 @@ def command(settings: Settings) -> int:
       rescheduler extender -p policies/ --listen 127.0.0.1:8888
     """  # noqa: D301 - click wants the character
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
-    from rescheduler.runtime.servers.extender.extender import serve_extender  # noqa: PLC0415
+    from rescheduler.runtime.servers.extender.extender_server import serve_extender  # noqa: PLC0415
 
     configure(settings, usual="info")
     return serve_extender(settings)

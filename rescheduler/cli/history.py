@@ -5,7 +5,7 @@ import shutil
 import click
 
 from rescheduler.cli.shared.options import takes
-from rescheduler.cli.shared.output import check_writable, colored, trail_of
+from rescheduler.cli.shared.output import check_writable, has_colors, trail_of
 from rescheduler.runtime.settings import Settings
 
 
@@ -22,7 +22,7 @@ def command(settings: Settings) -> int:
       kubectl logs deployment/rescheduler | rescheduler history --audit-trail - -o html --out h.html
     """  # noqa: D301 - click wants the character
     check_writable(settings.out, trail_of(settings))
-    from rescheduler.model.wording import counted  # noqa: PLC0415 - keeps help quick
+    from rescheduler.model.wording import count_text  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.inspecting.move_history import move_history  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
     from rescheduler.sources.output_file import write_output  # noqa: PLC0415 - keeps help quick
@@ -30,30 +30,30 @@ def command(settings: Settings) -> int:
     configure(settings)
     history = move_history(settings)
     if settings.output == "json":
-        from rescheduler.reporting.history.machine import (  # noqa: PLC0415 - only what is shown
+        from rescheduler.reporting.history.history_json import (  # noqa: PLC0415 - only what is shown
             history_json,
         )
 
         data = history_json(history)
     elif settings.output == "html":
-        from rescheduler.reporting.history.page import (  # noqa: PLC0415 - only what is shown
+        from rescheduler.reporting.history.history_page import (  # noqa: PLC0415 - only what is shown
             render_history_page,
         )
 
         data = render_history_page(history).encode()
     else:
-        from rescheduler.reporting.history.table import (  # noqa: PLC0415 - only what is shown
+        from rescheduler.reporting.history.history_text import (  # noqa: PLC0415 - only what is shown
             render_history,
         )
 
         width = shutil.get_terminal_size((100, 24)).columns
-        data = render_history(history, width=width, color=colored(settings.out)).encode()
+        data = render_history(history, width=width, color=has_colors(settings.out)).encode()
     write_output(data, settings.out)
     checked = history.integrity
     if not checked.broken:
         return 0
     click.echo(
-        f"error: the audit trail is broken in {counted(checked.broken, 'place')}, first at "
+        f"error: the audit trail is broken in {count_text(checked.broken, 'place')}, first at "
         f"{checked.problems[0]}",
         err=True,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from rescheduler import __version__
-from rescheduler.cli.shared.say import say
+from rescheduler.cli.shared.messages import say
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.runtime.stopping import end_on_signals
 
@@ -95,11 +95,11 @@ class Program(click.Group):
             say("stopped", err=True)
             code = 130
         except Exception as error:  # noqa: BLE001 - the edge: people get a sentence, not a traceback
-            code = _unwritten(error) or _unexpected(error)
+            code = _report_unwritable(error) or _report_unexpected(error)
         ctx.exit(code or 0)
 
 
-def _unwritten(error: Exception) -> int:
+def _report_unwritable(error: Exception) -> int:
     """Say that standard output cannot be written; 0 where the error is another."""
     if not isinstance(error, OSError):
         return 0
@@ -112,7 +112,7 @@ def _unwritten(error: Exception) -> int:
     return problem.exit_code
 
 
-def _unexpected(error: Exception) -> int:
+def _report_unexpected(error: Exception) -> int:
     if "--debug" in sys.argv or os.environ.get("RESCHEDULER_DEBUG", "").lower() in ("1", "true"):
         traceback.print_exception(error)
     text = " ".join(str(error).split())[:500]
@@ -153,5 +153,5 @@ def main() -> None:
     try:
         program(prog_name="rescheduler")
     except OSError as error:  # of the help, which click prints before there is a command to run
-        code = _unwritten(error) or _unexpected(error)
+        code = _report_unwritable(error) or _report_unexpected(error)
         sys.exit(code)

@@ -6,7 +6,7 @@ import click
 
 from rescheduler.cli.shared.options import SOURCES, takes
 from rescheduler.cli.shared.output import check_writable, show_result
-from rescheduler.cli.shared.saved import read_plan
+from rescheduler.cli.shared.saved_plans import read_plan
 from rescheduler.model.errors import PlanForeign
 from rescheduler.model.moves.plan import ClusterRef, plan_in
 from rescheduler.runtime.settings import Settings

@@ -16,7 +16,7 @@ from rescheduler.runtime.settings import Settings
     type=click.Path(path_type=Path, exists=True),
     help="A file or folder, whose documents of kind Readings are listed too.",
 )
-@takes(*(each for each in SOURCES if each.startswith("prometheus")))
+@takes(*(source for source in SOURCES if source.startswith("prometheus")))
 def command(settings: Settings, name: str | None, policies: Path | None) -> int:
     """Print every reading with its unit, its document and its series; or the document NAME.
 
@@ -31,21 +31,28 @@ def command(settings: Settings, name: str | None, policies: Path | None) -> int:
     """  # noqa: D301 - click wants the character
     from rescheduler.reporting.reading_table import render_definitions  # noqa: PLC0415 - if asked
     from rescheduler.runtime.inspecting.reading_list import (  # noqa: PLC0415 - keeps help quick
-        answered,
-        defined,
-        printed,
+        all_definitions,
+        document_text,
+        texts_of_series,
     )
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415 - keeps help quick
     from rescheduler.sources.reading_guide import series_of  # noqa: PLC0415 - keeps help quick
 
     if name is not None and settings.prometheus_url is None:
-        click.echo(printed(name), nl=False)
+        click.echo(document_text(name), nl=False)
         return 0
-    found = list(defined(None if policies is None else load_policies(policies)))
+    definitions = list(all_definitions(None if policies is None else load_policies(policies)))
     if name is not None:
-        found = [each for each in found if name in (each.name, each.place.partition(" ")[0])]
-    there = None if settings.prometheus_url is None else answered(settings, found)
-    rows = [(each.name, each.own.unit, each.place, series_of(each.own)) for each in found]
+        definitions = [
+            definition
+            for definition in definitions
+            if name in (definition.name, definition.place.partition(" ")[0])
+        ]
+    there = None if settings.prometheus_url is None else texts_of_series(settings, definitions)
+    rows = [
+        (definition.name, definition.own.unit, definition.place, series_of(definition.own))
+        for definition in definitions
+    ]
     width = shutil.get_terminal_size((120, 24)).columns
     click.echo(render_definitions(rows, there, width=width), nl=False)
     return 0

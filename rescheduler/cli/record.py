@@ -2,9 +2,9 @@
 
 import click
 
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.options import SOURCES, takes
 from rescheduler.cli.shared.output import check_writable
-from rescheduler.cli.shared.say import say
 from rescheduler.runtime.settings import Settings
 
 

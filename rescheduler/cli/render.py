@@ -6,7 +6,7 @@ import click
 
 from rescheduler.cli.shared.options import takes
 from rescheduler.cli.shared.output import check_writable, show
-from rescheduler.cli.shared.saved import read_plan
+from rescheduler.cli.shared.saved_plans import read_plan
 from rescheduler.runtime.settings import Settings
 
 

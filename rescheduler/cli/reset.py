@@ -2,8 +2,8 @@
 
 import click
 
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.options import takes
-from rescheduler.cli.shared.say import say
 from rescheduler.runtime.settings import Settings
 
 _NAMES = {

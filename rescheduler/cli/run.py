@@ -55,7 +55,7 @@ def command(settings: Settings) -> int:
         from rescheduler.runtime.service.service import serve  # noqa: PLC0415 - keeps help quick
 
         return serve(settings, report=lambda report: _keep(settings, report))
-    from rescheduler.runtime.once import run_once  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.single_cycle import run_once  # noqa: PLC0415 - keeps help quick
 
     report, code = run_once(settings)
     show_result(report, settings)

@@ -14,11 +14,11 @@ import click
 def command(what: str) -> int:
     """Print the JSON Schema of policy files, plans, outcomes, explanations or histories."""
     if what == "plan":
-        from rescheduler.reporting.formats.machine import plan_schema  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.formats.plan_json import plan_schema  # noqa: PLC0415 - only what is asked
 
         schema = plan_schema()
     elif what == "outcome":
-        from rescheduler.reporting.formats.machine import (  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.formats.plan_json import (  # noqa: PLC0415 - only what is asked
             outcome_schema,
         )
 
@@ -30,7 +30,7 @@ def command(what: str) -> int:
 
         schema = explanation_schema()
     elif what == "history":
-        from rescheduler.reporting.history.machine import (  # noqa: PLC0415 - only what is asked
+        from rescheduler.reporting.history.history_json import (  # noqa: PLC0415 - only what is asked
             history_schema,
         )
 

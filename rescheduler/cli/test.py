@@ -36,6 +36,6 @@ def command(paths: tuple[Path, ...], output: str, out: Path | None) -> int:
     write_output(text.encode(), out)
     if not is_stdout(out):
         click.echo(to_text(results).splitlines()[-1], err=True)
-    if any(each.broken for each in results):
+    if any(result.broken for result in results):
         return 2
-    return 0 if all(each.holds for each in results) else 1
+    return 0 if all(result.holds for result in results) else 1

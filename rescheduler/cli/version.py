@@ -1,4 +1,4 @@
-"""`rescheduler version`."""
+"""`rescheduler version`: prints the version of the program."""
 
 import click
 

@@ -21,7 +21,7 @@ def command(settings: Settings) -> int:
       rescheduler webhook --listen 0.0.0.0:8443
     """  # noqa: D301 - click wants the character
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
-    from rescheduler.runtime.servers.webhook.webhook import serve_webhook  # noqa: PLC0415
+    from rescheduler.runtime.servers.webhook.webhook_server import serve_webhook  # noqa: PLC0415
 
     configure(settings, usual="info")
     return serve_webhook(settings)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from rescheduler.documents.field_problems import FieldError, respelled
+from rescheduler.documents.field_problems import FieldError, respelling_hint
 from rescheduler.documents.fields import RATIO_PATTERN
 
 
@@ -18,7 +18,7 @@ def _amount(value: Any) -> Any:
         return value
     if isinstance(value, str) and re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?%", value):
         raise FieldError("must be at most 100%")
-    hint = respelled(value, RATIO_PATTERN)
+    hint = respelling_hint(value, RATIO_PATTERN)
     if isinstance(value, float) and 0 < value < 1:
         hint = f"`{100 * value:.10g}%`"
     elif isinstance(value, str) and re.fullmatch("[0-9]{1,9}", value):
@@ -36,7 +36,7 @@ Amount = Annotated[
 ]
 
 
-def allowed(amount: int | str, pods: int) -> int:
+def pods_of_amount(amount: int | str, pods: int) -> int:
     """How many that are of so many pods; a percentage is rounded down, so that it holds.
 
     As a Deployment's maxUnavailable is (intstr.GetScaledValueFromIntOrPercent, roundUp false); that

@@ -17,10 +17,10 @@ class FieldError(ValueError):
         at: FieldPath = (),
         *,
         hint: str = "",
-        known: Iterable[str] = (),
+        choices: Iterable[str] = (),
         others: Iterable[FieldPath] = (),
     ) -> None:
-        """at: the value that is meant, below what is validated. known: words of which one is meant.
+        """at: the value meant, below what is validated. choices: the words it may be.
 
         hint: advice, without the leading "Maybe". others: further values that it is about. Without
         any path the fields are marked that the message names.
@@ -28,7 +28,7 @@ class FieldError(ValueError):
         super().__init__(message)
         self.at = at
         self.hint = hint
-        self.known = tuple(known)
+        self.choices = tuple(choices)
         self.others = tuple(others)
 
 
@@ -36,16 +36,16 @@ class FieldWarning(NamedTuple):
     """Why a value that can be used is probably not what was meant.
 
     at: the value, below the model that reports it. hint: advice, without the leading "Maybe".
-    known: words of which one was probably meant.
+    choices: words of which one was probably meant.
     """
 
     at: FieldPath
     message: str
     hint: str = ""
-    known: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
-def respelled(value: Any, pattern: str) -> str:
+def respelling_hint(value: Any, pattern: str) -> str:
     """A hint with the text as it should be written, where only blanks and capitals are wrong."""
     text = "".join(value.lower().split()) if isinstance(value, str) else ""
     return f"`{text}`" if re.fullmatch(pattern, text) else ""

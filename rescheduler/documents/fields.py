@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
 
-from rescheduler.documents.field_problems import FieldError, FieldWarning, respelled
+from rescheduler.documents.field_problems import FieldError, FieldWarning, respelling_hint
 
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
 """For the schema of a mapping: no keys but those of which the pattern is given."""
@@ -17,7 +17,8 @@ def at_least_one_of(*fields: str) -> dict[str, Any]:
     """One of the fields must be given, and not as null."""
     return {
         "anyOf": [
-            {"properties": {each: {"not": {"type": "null"}}}, "required": [each]} for each in fields
+            {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
+            for field in fields
         ]
     }
 
@@ -50,7 +51,7 @@ def _duration(value: Any) -> Any:
     if not isinstance(value, str) or not re.fullmatch(DURATION_PATTERN, value):
         raise FieldError(
             "must be a duration with a unit, such as 90s, 10m or 1h30m",
-            hint=respelled(value, DURATION_PATTERN),
+            hint=respelling_hint(value, DURATION_PATTERN),
         )
     parts = re.findall(rf"({_NUMBER})([dhms])", value)
     return timedelta(seconds=sum(float(part[0]) * _UNITS[part[-1]] for part in parts))
@@ -75,7 +76,7 @@ def _ratio(value: Any) -> Any:
         return float(value)
     raise FieldError(
         "must be a percentage such as 50% or a ratio such as 0.5",
-        hint=respelled(value, RATIO_PATTERN),
+        hint=respelling_hint(value, RATIO_PATTERN),
     )
 
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rescheduler.model.errors import Place, PolicyError
-from rescheduler.model.wording import counted
+from rescheduler.model.errors import PolicyError, ProblemLocation
+from rescheduler.model.wording import count_text
 
 _WIDTH = 100
 """How much of a line is shown."""
@@ -18,7 +18,7 @@ LINE_ENDS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TextSpan:
     """A place in a file. line, column: from 1. length: how many characters it is about."""
 
     line: int = 1
@@ -34,10 +34,10 @@ class FileProblem:
     of two fields that exclude each other.
     """
 
-    mark: Mark
+    mark: TextSpan
     message: str
     hint: str = ""
-    others: tuple[Mark, ...] = ()
+    others: tuple[TextSpan, ...] = ()
 
     def report(self, file: str, text: str, level: str = "") -> str:
         """The problem as people read it. text: the content of the file. level: as `warning`."""
@@ -46,7 +46,7 @@ class FileProblem:
         elsewhere = (mark for mark in self.others if mark.line != self.mark.line)
         for mark in (self.mark, *elsewhere):
             if text and mark.line <= len(lines):
-                answer += _pointed(mark, lines[mark.line - 1])
+                answer += _line_with_caret(mark, lines[mark.line - 1])
         if self.hint:
             answer.append(f"  Maybe {_harmless(self.hint)}")
         return "\n".join(answer)
@@ -59,13 +59,13 @@ class FileProblem:
     def _message(self, level: str) -> str:
         return f"{level}: {_harmless(self.message)}" if level else _harmless(self.message)
 
-    def place(self, file: str) -> Place:
+    def place(self, file: str) -> ProblemLocation:
         """The problem as machines read it."""
         advice = f"\nMaybe {self.hint}" if self.hint else ""
-        return Place(file, self.mark.line, self.mark.column, self.message + advice)
+        return ProblemLocation(file, self.mark.line, self.mark.column, self.message + advice)
 
 
-def _pointed(mark: Mark, line: str) -> list[str]:
+def _line_with_caret(mark: TextSpan, line: str) -> list[str]:
     """The line, or the part of it around the place, and a caret below."""
     column = mark.column - 1
     start = 0 if column < 3 * _WIDTH // 4 else column - _WIDTH // 4
@@ -85,11 +85,11 @@ def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: i
 
     Their number comes first, so that what is printed before it is not taken for part of a place.
     """
-    known = list(file_problems)
-    bad = len({file for file, _, _ in known})
-    head = f"{counted(len(known), 'problem')} in {bad} of {counted(files, 'file')}"
-    lines = [head, *(file_problem.report(file, text) for file, text, file_problem in known)]
-    places = tuple(file_problem.place(file) for file, _, file_problem in known)
+    problems = list(file_problems)
+    bad = len({file for file, _, _ in problems})
+    head = f"{count_text(len(problems), 'problem')} in {bad} of {count_text(files, 'file')}"
+    lines = [head, *(file_problem.report(file, text) for file, text, file_problem in problems)]
+    places = tuple(file_problem.place(file) for file, _, file_problem in problems)
     return PolicyError("\n".join(lines), places=places)
 
 
@@ -103,6 +103,7 @@ def _visible(character: str) -> str:
 def _harmless(message: str) -> str:
     """In one line, without what a terminal would obey, and not too long."""
     shown = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode() for each in message
+        character if character.isprintable() else character.encode("unicode_escape").decode()
+        for character in message
     )
     return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"

@@ -10,16 +10,14 @@ import re
 
 import yaml
 
-from rescheduler.documents.file_problems import Mark
-from rescheduler.documents.strict_yaml import Reader, Stop, Tree, mark_of
+from rescheduler.documents.file_problems import TextSpan
+from rescheduler.documents.strict_yaml import StopReading, Tree, YamlReader, mark_of
 
 MOST_VALUES = 100_000
 """Values of a file with its aliases written out: an alias may name a list of aliases."""
 
 _TAGS = "tag:yaml.org,2002:"
-_OWN_TYPES = frozenset(
-    _TAGS + each for each in ("str", "int", "float", "bool", "null", "map", "seq")
-)
+_OWN_TYPES = frozenset(_TAGS + tag for tag in ("str", "int", "float", "bool", "null", "map", "seq"))
 _TRUE = frozenset(["y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"])
 _FALSE = frozenset(["n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"])
 _NULL = frozenset(("", "~", "null", "Null", "NULL"))
@@ -59,7 +57,7 @@ def kubernetes_scalar(text: str) -> str | float | bool | None:
     return int(number) if number.is_integer() else number
 
 
-class KubernetesReader(Reader):
+class KubernetesReader(YamlReader):
     """Builds the trees of a file that Kubernetes reads."""
 
     def __init__(self) -> None:
@@ -71,7 +69,7 @@ class KubernetesReader(Reader):
         """The tree that begins with this event, or the one that an alias names."""
         mark = mark_of(event)
         if isinstance(event, yaml.AliasEvent):
-            return self._aliased(event.anchor, mark)
+            return self._tree_of_alias(event.anchor, mark)
         tag = getattr(event, "tag", None)
         if tag not in (None, "!", *_OWN_TYPES):
             self.complain(mark, f"the tag {tag} is not allowed", "leave it out")
@@ -89,7 +87,9 @@ class KubernetesReader(Reader):
         plain = event.implicit[0] or tagged
         return kubernetes_scalar(event.value) if plain else event.value
 
-    def add(self, key: Tree, value: Tree, values: dict[str, Tree], keys: dict[str, Mark]) -> None:
+    def add(
+        self, key: Tree, value: Tree, values: dict[str, Tree], keys: dict[str, TextSpan]
+    ) -> None:
         """Put an entry into a mapping; under `<<` those of one mapping, or of several."""
         if key.value != "<<":
             super().add(key, value, values, keys)
@@ -101,14 +101,14 @@ class KubernetesReader(Reader):
             for name, mark in merged.keys.items():
                 super().add(Tree(name, mark, {}), merged.value[name], values, keys)
 
-    def _aliased(self, anchor: str | None, mark: Mark) -> Tree:
-        known = self._anchored.get(anchor or "")
-        if known is None:
+    def _tree_of_alias(self, anchor: str | None, mark: TextSpan) -> Tree:
+        target = self._anchored.get(anchor or "")
+        if target is None:
             self.complain(mark, f"no anchor `{anchor}` comes before this alias")
             return Tree(None, mark, {})
-        made, size = known
+        made, size = target
         self._values += size
         if self._values > MOST_VALUES:
             self.complain(mark, f"its aliases expand to more than {MOST_VALUES} values")
-            raise Stop
+            raise StopReading
         return made

@@ -106,8 +106,11 @@ class Selector(Strict):
     @model_validator(mode="after")
     def _can_be_satisfied(self) -> "Selector":
         """What nothing satisfies selects nothing, or excludes nothing."""
-        given = ((each.key, each.operator, each.values) for each in self.matchExpressions)
-        refuse_conflict(self.matchLabels, given)
+        expressions = (
+            (expression.key, expression.operator, expression.values)
+            for expression in self.matchExpressions
+        )
+        refuse_conflict(self.matchLabels, expressions)
         return self
 
     @property

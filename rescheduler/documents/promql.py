@@ -91,22 +91,22 @@ def selectors(query: str) -> list[str]:
     """Every vector selector of a query that can be read, as it is written, without its range."""
     bare, _ = _without_quotes(query)
     for pattern in (_LABEL_LISTS, _OFFSET, re.compile(r"\[[^\]]*\]")):
-        bare = pattern.sub(lambda found: " " * len(found.group()), bare)
+        bare = pattern.sub(lambda match: " " * len(match.group()), bare)
     # A number may hold letters (1e9, 0x1F), and so may a parameter (5m): none begins a name.
-    bare = re.sub(r"(?<![\w:])\d[\w.]*", lambda found: " " * len(found.group()), bare)
+    bare = re.sub(r"(?<![\w:])\d[\w.]*", lambda match: " " * len(match.group()), bare)
     return [
-        query[found.start() : found.end()].strip()
-        for found in _SELECTED.finditer(bare)
-        if found[2] or (query[found.start()] not in "\"'`" and found[3].lower() not in _WORDS)
+        query[match.start() : match.end()].strip()
+        for match in _SELECTED.finditer(bare)
+        if match[2] or (query[match.start()] not in "\"'`" and match[3].lower() not in _WORDS)
     ]
 
 
-def unmatched(query: str) -> str:
+def selector_without_match(query: str) -> str:
     """The first selector without `$match`, with which it would read every cluster; "" if none."""
-    return next((each for each in selectors(query) if not _matched(each)), "")
+    return next((selector for selector in selectors(query) if not _has_match(selector)), "")
 
 
-def _matched(selector: str) -> bool:
+def _has_match(selector: str) -> bool:
     """Whether `$match` narrows all of a selector: not in quotes or a comment, and no alternative.
 
     VictoriaMetrics takes `{a="b" or c="d"}`, of which it would narrow one side.
@@ -157,12 +157,12 @@ Query = Annotated[
 PrometheusLabel = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 
 
-def matched(query: str) -> str:
+def require_match(query: str) -> str:
     """A query of which each selector takes the matchers of one cluster."""
-    found = selectors(query)
-    if not found:
+    vector_selectors = selectors(query)
+    if not vector_selectors:
         raise FieldError("selects no series")
-    wide = unmatched(query)
+    wide = selector_without_match(query)
     if wide:
         name, brace, rest = wide.partition("{")
         hint = f"`{name.strip()}{{$match {rest.lstrip()}`" if brace else f"`{name}{{$match}}`"
@@ -175,7 +175,7 @@ def matched(query: str) -> str:
 
 OwnQuery = Annotated[
     Query,
-    AfterValidator(matched),
+    AfterValidator(require_match),
     WithJsonSchema(
         {"type": "string", "allOf": [{"pattern": QUERY_PATTERN}, {"pattern": r"\$match"}]}
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from rescheduler.documents.file_problems import LINE_ENDS, FileProblem, Mark
+from rescheduler.documents.file_problems import LINE_ENDS, FileProblem, TextSpan
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 20
@@ -31,54 +31,60 @@ class Tree:
     """A value and its place. keys: the places of the keys of a mapping."""
 
     value: Value
-    mark: Mark
-    keys: dict[str, Mark]
+    mark: TextSpan
+    keys: dict[str, TextSpan]
 
     def plain(self) -> Any:
         """The value alone, as Python's own types."""
         if isinstance(self.value, dict):
-            return {key: each.plain() for key, each in self.value.items()}
+            return {key: tree.plain() for key, tree in self.value.items()}
         if isinstance(self.value, list):
-            return [each.plain() for each in self.value]
+            return [tree.plain() for tree in self.value]
         return self.value
 
 
-class Stop(Exception):
+class StopReading(Exception):
     """Reading cannot go on."""
 
 
-def read(text: str, reader: type["Reader"] | None = None) -> tuple[list[Tree], list[FileProblem]]:
+def read(
+    text: str, reader: type["YamlReader"] | None = None
+) -> tuple[list[Tree], list[FileProblem]]:
     """The documents of the text, empty ones left out, and what is wrong with it.
 
     reader: what builds the trees, where the text is not in the form that we ask for.
     """
     if len(text.encode()) > MAX_BYTES:
-        return [], [FileProblem(Mark(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
-    building = (reader or Reader)()
+        return [], [FileProblem(TextSpan(), f"the file is larger than {MAX_BYTES // 1024} KiB")]
+    building = (reader or YamlReader)()
     documents: list[Tree] = []
     try:
         building.documents(text, documents)
     except yaml.reader.ReaderError as error:
         *before, line = LINE_ENDS.split(text[: error.position])
-        mark = Mark(len(before) + 1, len(line) + 1)
+        mark = TextSpan(len(before) + 1, len(line) + 1)
         building.file_problems.append(FileProblem(mark, "a character is not allowed in YAML"))
     except yaml.MarkedYAMLError as error:
         place = error.problem_mark or error.context_mark
-        mark = Mark(place.line + 1, place.column + 1) if place else Mark()
+        mark = TextSpan(place.line + 1, place.column + 1) if place else TextSpan()
         message = f"not YAML: {error.problem or error.context}"
         tab = place is not None and text[place.index : place.index + 1] == "\t"
         building.file_problems.append(FileProblem(mark, message, _TAB if tab else _ODD))
-    except Stop:
+    except StopReading:
         pass
     return documents, building.file_problems
 
 
-def grown(value: Any) -> Tree:
+def tree_of_value(value: Any) -> Tree:
     """The tree of a value that is in no file, such as a document in a plan."""
     if isinstance(value, dict):
-        branches = {str(key): grown(each) for key, each in value.items()}
-        return Tree(branches, Mark(), dict.fromkeys(branches, Mark()))
-    return Tree([grown(each) for each in value] if isinstance(value, list) else value, Mark(), {})
+        branches = {str(key): tree_of_value(child) for key, child in value.items()}
+        return Tree(branches, TextSpan(), dict.fromkeys(branches, TextSpan()))
+    return Tree(
+        [tree_of_value(child) for child in value] if isinstance(value, list) else value,
+        TextSpan(),
+        {},
+    )
 
 
 def scalar(text: str) -> str | float | bool | None:
@@ -90,7 +96,7 @@ def scalar(text: str) -> str | float | bool | None:
     return float(text) if _NUMBER.fullmatch(text) else text
 
 
-class Reader:
+class YamlReader:
     """Builds the trees from the parser's events, so that nothing is expanded before it is seen."""
 
     def __init__(self) -> None:
@@ -116,11 +122,11 @@ class Reader:
             self.complain(mark, f"the tag {tag} is not allowed", "leave it out")
         return self.node(event, mark, depth)
 
-    def node(self, event: yaml.Event, mark: Mark, depth: int) -> Tree:
+    def node(self, event: yaml.Event, mark: TextSpan, depth: int) -> Tree:
         """The tree that begins with this event."""
         if depth > MAX_DEPTH:
             self.complain(mark, f"nested deeper than {MAX_DEPTH} levels")
-            raise Stop
+            raise StopReading
         if isinstance(event, yaml.MappingStartEvent):
             return self._mapping(mark, depth)
         if isinstance(event, yaml.SequenceStartEvent):
@@ -136,16 +142,18 @@ class Reader:
         """What a scalar means."""
         return scalar(event.value) if event.implicit[0] else event.value
 
-    def _mapping(self, mark: Mark, depth: int) -> Tree:
+    def _mapping(self, mark: TextSpan, depth: int) -> Tree:
         values: dict[str, Tree] = {}
-        keys: dict[str, Mark] = {}
+        keys: dict[str, TextSpan] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             key = self.tree(event, depth + 1)
             value = self.tree(next(self._events), depth + 1)
             self.add(key, value, values, keys)
         return Tree(values, mark, keys)
 
-    def add(self, key: Tree, value: Tree, values: dict[str, Tree], keys: dict[str, Mark]) -> None:
+    def add(
+        self, key: Tree, value: Tree, values: dict[str, Tree], keys: dict[str, TextSpan]
+    ) -> None:
         """Put an entry into a mapping, unless its key is odd or there already."""
         if not isinstance(key.value, str):
             self.complain(key.mark, "a key must be text", "put it in quotes")
@@ -156,15 +164,15 @@ class Reader:
             keys[key.value] = key.mark
             values[key.value] = value
 
-    def complain(self, mark: Mark, message: str, hint: str = "") -> None:
+    def complain(self, mark: TextSpan, message: str, hint: str = "") -> None:
         """Note what is wrong at that place."""
         self.file_problems.append(FileProblem(mark, message, hint))
 
 
-def mark_of(event: yaml.Event) -> Mark:
+def mark_of(event: yaml.Event) -> TextSpan:
     """The place of an event."""
     start, end = event.start_mark, event.end_mark
     if start is None or end is None:
-        return Mark()
+        return TextSpan()
     length = end.column - start.column if end.line == start.line else 1
-    return Mark(start.line + 1, start.column + 1, max(1, length))
+    return TextSpan(start.line + 1, start.column + 1, max(1, length))

@@ -1,4 +1,4 @@
-"""Files of text, as anybody who reads them hands them over: names, contents and what was wrong."""
+"""Text files as callers hand them over: name, content, or why it was not read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

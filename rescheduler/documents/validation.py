@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from rescheduler.documents.envelope import API_VERSION, Document
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, TextSpan
 from rescheduler.documents.kubernetes_yaml import boolean
 from rescheduler.documents.label_selector import Selector
 from rescheduler.documents.strict_yaml import Tree, scalar
@@ -63,7 +63,7 @@ def validate(
         details = error.errors(include_url=False)
         return None, [
             *envelope.file_problems,
-            *(_file_problem(each, spec, model) for each in details),
+            *(_file_problem(detail, spec, model) for detail in details),
         ]
     return (None if envelope.file_problems else made), envelope.file_problems
 
@@ -76,21 +76,21 @@ def validate_part(tree: Tree, model: type[Part]) -> tuple[Part | None, list[File
         return model.model_validate(tree.plain()), []
     except ValidationError as error:
         details = error.errors(include_url=False)
-        return None, [_file_problem(each, tree, model, root=()) for each in details]
+        return None, [_file_problem(detail, tree, model, root=()) for detail in details]
 
 
-def described(error: ErrorDetails, at: str) -> str:
+def describe_error(error: ErrorDetails, at: str) -> str:
     """What is wrong with a value that is in no file, in one sentence. at: where the value is."""
     cause = error.get("ctx", {}).get("error")
     below = ".".join(map(str, cause.at)) if isinstance(cause, FieldError) else ""
     field = ".".join(filter(None, (at, below)))
-    got = "" if isinstance(error["input"], dict | list) else f" (got {_shown(error['input'])})"
+    got = "" if isinstance(error["input"], dict | list) else f" (got {_yaml_text(error['input'])})"
     return f"{field}: {_sentence(error)}{got}"
 
 
-def near(word: str, known: Iterable[str]) -> str:
+def near(word: str, words: Iterable[str]) -> str:
     """A hint that names the known word that was probably meant, or "" if none is near."""
-    spelled = {each.lower(): each for each in known}
+    spelled = {candidate.lower(): candidate for candidate in words}
     close = difflib.get_close_matches(word.lower(), list(spelled), n=1, cutoff=0.65)
     return f"`{spelled[close[0]]}`" if close else ""
 
@@ -119,7 +119,7 @@ class _Envelope:
         self._text(self._tree, "apiVersion", "")
         version = self._tree.value.get("apiVersion")
         if version is not None and isinstance(version.value, str) and version.value != API_VERSION:
-            message = f"apiVersion: must be {API_VERSION} (got {_shown(version.value)})"
+            message = f"apiVersion: must be {API_VERSION} (got {_yaml_text(version.value)})"
             self._complain(version.mark, message, f"`{API_VERSION}`")
         self._metadata()
         model = self._model()
@@ -140,11 +140,11 @@ class _Envelope:
         version, kind = fields.get("apiVersion"), fields.get("kind")
         if version is None or kind is None:
             return False
-        texts = [each.value for each in (version, kind) if isinstance(each.value, str)]
+        texts = [tree.value for tree in (version, kind) if isinstance(tree.value, str)]
         if len(texts) < 2 or texts[1] in self._kinds or "rescheduler" in texts[0]:
             return False
-        known = near(texts[1], self._kinds) if "/" not in texts[0] else ""
-        hint = self._elsewhere.get(texts[1], known) or "leave it out: it is of another program"
+        near_kind = near(texts[1], self._kinds) if "/" not in texts[0] else ""
+        hint = self._elsewhere.get(texts[1], near_kind) or "leave it out: it is of another program"
         self.kind = texts[1]
         message = f"kind: `{_cut(texts[1])}` of {_cut(texts[0])} is no policy of ours"
         self._complain(kind.mark, message, hint)
@@ -154,8 +154,8 @@ class _Envelope:
         self.kind = self._text(self._tree, "kind", "")
         if self.kind and self.kind not in self._kinds:
             tree = self._tree.value["kind"] if isinstance(self._tree.value, dict) else self._tree
-            known = ", ".join(sorted(self._kinds))
-            hint = near(self.kind, self._kinds) or f"one of {known}"
+            kinds = ", ".join(sorted(self._kinds))
+            hint = near(self.kind, self._kinds) or f"one of {kinds}"
             hint = self._elsewhere.get(self.kind, hint)
             self._complain(tree.mark, f"kind: unknown kind `{self.kind}`", hint)
         return self._kinds.get(self.kind)
@@ -178,28 +178,30 @@ class _Envelope:
         if not isinstance(tree.value, dict):
             self._complain(tree.mark, f"{path}: must be a mapping")
             return
-        for key, each in tree.value.items():
-            if not isinstance(each.value, str):
-                message = f"{path}.{key}: must be text (got {_shown(each.value)})"
-                self._complain(each.mark, message, "put it in quotes")
+        for key, child in tree.value.items():
+            if not isinstance(child.value, str):
+                message = f"{path}.{key}: must be text (got {_yaml_text(child.value)})"
+                self._complain(child.mark, message, "put it in quotes")
 
     def _text(self, tree: Tree, key: str, prefix: str) -> str:
-        found = tree.value.get(key) if isinstance(tree.value, dict) else None
-        if found is None:
+        branch = tree.value.get(key) if isinstance(tree.value, dict) else None
+        if branch is None:
             self._complain(tree.mark, f"{prefix}{key}: is required")
-        elif not isinstance(found.value, str) or not found.value:
-            self._complain(found.mark, f"{prefix}{key}: must be text (got {_shown(found.value)})")
+        elif not isinstance(branch.value, str) or not branch.value:
+            self._complain(
+                branch.mark, f"{prefix}{key}: must be text (got {_yaml_text(branch.value)})"
+            )
         else:
-            return found.value
+            return branch.value
         return ""
 
-    def _keys(self, tree: Tree, known: Sequence[str], prefix: str) -> None:
+    def _keys(self, tree: Tree, fields: Sequence[str], prefix: str) -> None:
         for key, mark in tree.keys.items():
-            if key not in known:
+            if key not in fields:
                 message = f"{prefix}{_cut(key)}: unknown field `{_cut(key)}`"
-                self._complain(mark, message, near(key, known))
+                self._complain(mark, message, near(key, fields))
 
-    def _complain(self, mark: Mark, message: str, hint: str = "") -> None:
+    def _complain(self, mark: TextSpan, message: str, hint: str = "") -> None:
         self.file_problems.append(FileProblem(mark, message, hint))
 
 
@@ -216,31 +218,31 @@ def _file_problem(
         return FileProblem(locate(spec, path, key=True), message, _known_field(error, path, model))
     if error["type"] == "missing":
         return FileProblem(locate(spec, path[:-1]), f"{field}: {_SENTENCES['missing']}")
-    value, hint = error["input"], _meant(error)
+    value, hint = error["input"], _value_hint(error)
     cause = error.get("ctx", {}).get("error")
     named = isinstance(value, dict)
-    marks: list[Mark] = []
+    marks: list[TextSpan] = []
     if isinstance(cause, FieldError):
         marks = [locate(spec, [*path, *other]) for other in cause.others]
         named &= not cause.at
         path += cause.at
         field = ".".join([*root, *map(_cut, path)])
-        hint = cause.hint or near(str(value_at(spec, path)), cause.known)
-    got = "" if isinstance(value, dict | list) else f" (got {_shown(value)})"
+        hint = cause.hint or near(str(value_at(spec, path)), cause.choices)
+    got = "" if isinstance(value, dict | list) else f" (got {_yaml_text(value)})"
     in_key = error["loc"][-1:] == ("[key]",)
     mark, said = locate(spec, path, key=in_key), _sentence(error)
     if named:
-        mark, *marks = _named(spec, path, said) or [mark]
+        mark, *marks = _marks_of_keys(spec, path, said) or [mark]
     return FileProblem(mark, f"{field}: {said}{got}", hint, tuple(marks))
 
 
-def _named(spec: Tree, path: Sequence[int | str], message: str) -> list[Mark]:
+def _marks_of_keys(spec: Tree, path: Sequence[int | str], message: str) -> list[TextSpan]:
     """The keys of the mapping at that path that the message names, in their order in the file."""
     words = set(re.findall(r"\w+", message))
     mapping = value_at(spec, path)
     keys = mapping if isinstance(mapping, dict) else ()
-    found = (locate(spec, [*path, key], key=True) for key in keys if key in words)
-    return sorted(found, key=lambda mark: (mark.line, mark.column))
+    marks = (locate(spec, [*path, key], key=True) for key in keys if key in words)
+    return sorted(marks, key=lambda mark: (mark.line, mark.column))
 
 
 def _is_tag(part: int | str) -> bool:
@@ -249,26 +251,26 @@ def _is_tag(part: int | str) -> bool:
 
 
 def _sentence(error: ErrorDetails) -> str:
-    context = {key: _bound(each) for key, each in error.get("ctx", {}).items()}
+    context = {key: _bound_text(value) for key, value in error.get("ctx", {}).items()}
     # Pydantic's own sentences quote the input, braces and all.
     template = _SENTENCES.get(error["type"])
     return error["msg"] if template is None else template.format(**context)
 
 
-def _meant(error: ErrorDetails) -> str:
+def _value_hint(error: ErrorDetails) -> str:
     """What the value should probably have been."""
     value, context = error["input"], error.get("ctx", {})
     match error["type"]:
         case "literal_error" if isinstance(value, str):
             return near(value, re.findall(r"'([^']*)'", str(context.get("expected", ""))))
         case "less_than_equal" if isinstance(value, int) and 1 < value <= 100:
-            return f"`{value}%`" if _bound(context["le"]) == "1" else ""
+            return f"`{value}%`" if _bound_text(context["le"]) == "1" else ""
         case "bool_type" if isinstance(value, str) and (word := boolean(value)) is not None:
-            return f"`{_shown(word)}`, as which Kubernetes reads a plain {_cut(value)}"
+            return f"`{_yaml_text(word)}`, as which Kubernetes reads a plain {_cut(value)}"
         case "int_type" if isinstance(value, str) and isinstance(scalar(value), int):
             return f"`{value}`, without quotes"
         case "string_type" if isinstance(value, int | float):
-            return f"`'{_shown(value)}'`, in quotes"
+            return f"`'{_yaml_text(value)}'`, in quotes"
     return ""
 
 
@@ -277,7 +279,7 @@ def _known_field(error: ErrorDetails, path: Sequence[int | str], model: type[Bas
     holder, name, value = _model_at(model, path[:-1]), str(path[-1]), error["input"]
     hint = near(name, _fields(holder, nested=len(path) > 1))
     if not hint and holder is Selector and not isinstance(value, dict | list):
-        text = _cut(value) if isinstance(value, str) else f"'{_shown(value)}'"
+        text = _cut(value) if isinstance(value, str) else f"'{_yaml_text(value)}'"
         return f"`matchLabels: {{{_cut(name)}: {text}}}`"
     return hint
 
@@ -288,7 +290,7 @@ def _cut(part: int | str) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
-def _shown(value: Any) -> str:
+def _yaml_text(value: Any) -> str:
     """The value as it would be in YAML, shortened; what it holds in the case of a collection."""
     if isinstance(value, dict | list):
         return "a mapping" if isinstance(value, dict) else "a list"
@@ -297,14 +299,14 @@ def _shown(value: Any) -> str:
     return repr(value)[:60]
 
 
-def _bound(value: Any) -> str:
+def _bound_text(value: Any) -> str:
     """A bound of pydantic's as operators write it."""
     if isinstance(value, float):
         return f"{value:g}"
     return str(value).replace("True", "true").replace("datetime.timedelta(0)", "0s")
 
 
-def locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> Mark:
+def locate(tree: Tree, path: Sequence[int | str], *, key: bool = False) -> TextSpan:
     """The place of the value at that path (or of its key), or the nearest thing around it."""
     mark = tree.mark
     for step, part in enumerate(path):

@@ -59,7 +59,7 @@ class ControllerSpec(Base):
         return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
-class ToldCondition(Condition):
+class ConditionWithMessage(Condition):
     """status.conditions[] with its writer's message."""
 
     message: str = ""
@@ -80,7 +80,7 @@ class ControllerStatus(Base):
     succeeded: int | None = 0
     desiredNumberScheduled: int = 0
     numberReady: int = 0
-    conditions: list[ToldCondition] | None = None
+    conditions: list[ConditionWithMessage] | None = None
 
 
 READ_OWNERS = frozenset(
@@ -105,7 +105,7 @@ MOST_OWNERS = 16
 """Above one another: a Pod of a LeaderWorkerSet has five. What is beyond counts as not known."""
 
 
-def qualified(owner: OwnerReference) -> str:
+def qualified_kind(owner: OwnerReference) -> str:
     """Kind and API group, such as "Rollout.argoproj.io"; the kind alone in the core group."""
     group, slash, _ = owner.apiVersion.partition("/")
     return f"{owner.kind}.{group}" if slash else owner.kind
@@ -162,8 +162,8 @@ class Controller(Owner):
     def _ended(self) -> bool:
         """Whether it is a Job that is Complete or Failed."""
         return any(
-            each.type in ("Complete", "Failed") and each.status == "True"
-            for each in self.status.conditions or ()
+            condition.type in ("Complete", "Failed") and condition.status == "True"
+            for condition in self.status.conditions or ()
         )
 
 
@@ -190,12 +190,14 @@ def selector_text(controller: Controller) -> str:
     labelled = controller.kind != "ReplicationController"
     selector = msgspec.convert(raw if labelled else {"matchLabels": raw}, LabelSelector)
     parts = [f"{key}={value}" for key, value in (selector.matchLabels or {}).items()]
-    for each in selector.matchExpressions or ():
-        if each.operator in ("In", "NotIn"):
-            values = ",".join(each.values or ())
-            parts.append(f"{each.key} {each.operator.lower()} ({values})")
+    for expression in selector.matchExpressions or ():
+        if expression.operator in ("In", "NotIn"):
+            values = ",".join(expression.values or ())
+            parts.append(f"{expression.key} {expression.operator.lower()} ({values})")
         else:
-            parts.append(each.key if each.operator == "Exists" else f"!{each.key}")
+            parts.append(
+                expression.key if expression.operator == "Exists" else f"!{expression.key}"
+            )
     return ",".join(parts)
 
 
@@ -221,7 +223,7 @@ class BudgetStatus(Base):
     desiredHealthy: int = 0
     expectedPods: int = 0
     disruptedPods: dict[str, datetime] | None = None
-    conditions: list[ToldCondition] | None = None
+    conditions: list[ConditionWithMessage] | None = None
 
 
 class PodDisruptionBudget(Base):
@@ -239,10 +241,10 @@ class PodDisruptionBudget(Base):
         pkg/controller/disruption/disruption.go.
         """
         status, name = self.status, f"PodDisruptionBudget {self.metadata.name}"
-        for each in status.conditions or ():
-            if each.reason == "SyncFailed" and each.status != "True":
+        for condition in status.conditions or ():
+            if condition.reason == "SyncFailed" and condition.status != "True":
                 text = f"the disruption controller cannot evaluate {name} (SyncFailed)"
-                return f"{text}: {each.message}" if each.message else text
+                return f"{text}: {condition.message}" if condition.message else text
         if status.observedGeneration < self.metadata.generation:
             seen = status.observedGeneration
             return f"{name} is at generation {self.metadata.generation}, its status at {seen}"
@@ -351,9 +353,9 @@ class HorizontalPodAutoscaler(Base):
         Source: reconcileAutoscaler in pkg/controller/podautoscaler/horizontal.go.
         """
         off = any(
-            (each.type == "ScalingActive" and each.status != "True")
-            or (each.type == "AbleToScale" and each.reason == "FailedGetScale")
-            for each in self.status.conditions or ()
+            (condition.type == "ScalingActive" and condition.status != "True")
+            or (condition.type == "AbleToScale" and condition.reason == "FailedGetScale")
+            for condition in self.status.conditions or ()
         )
         never = self.status.desiredReplicas == 0 and self.spec.minReplicas != 0
         here = self.status.currentReplicas or 0

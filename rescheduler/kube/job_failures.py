@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 
 _KILLED = (143, 137)
 """How containers end that do not handle SIGTERM, or not in time: 128 + 15 and 128 + 9."""
@@ -27,14 +27,16 @@ def ignores_eviction(policy: Mapping[str, Any] | None, pod: Pod) -> bool:
     Any other rule is taken to match where it may, as one does that is about nothing that we know.
     """
     rules = (policy or {}).get("rules") or ()
-    return all(_decided(rules, code, pod) == "Ignore" for code in _KILLED)
+    return all(_action_of_rules(rules, code, pod) == "Ignore" for code in _KILLED)
 
 
-def _decided(rules: Any, code: int, pod: Pod) -> str:
+def _action_of_rules(rules: Any, code: int, pod: Pod) -> str:
     """The action of the first rule that matches; a pod that none matches counts as failed."""
-    alone = sum(1 for _ in every(pod.spec)) == 1
+    alone = sum(1 for _ in all_containers(pod.spec)) == 1
     conditions = dict.fromkeys(_PASSED, "True")
-    conditions |= {each.type: each.status for each in pod.status.conditions or ()} | _ENDED
+    conditions |= {
+        condition.type: condition.status for condition in pod.status.conditions or ()
+    } | _ENDED
     for rule in rules:
         certain = rule.get("action") == "Ignore"
         exits, patterns = rule.get("onExitCodes"), rule.get("onPodConditions")
@@ -43,7 +45,9 @@ def _decided(rules: Any, code: int, pod: Pod) -> str:
             matches = listed if exits.get("operator") == "In" else not listed
             matches = matches and (alone or not certain or not exits.get("containerName"))
         elif patterns:
-            wanted = [(each.get("type"), each.get("status") or "True") for each in patterns]
+            wanted = [
+                (pattern.get("type"), pattern.get("status") or "True") for pattern in patterns
+            ]
             matches = any(
                 conditions.get(kind) == status or (kind == _EITHER and not certain)
                 for kind, status in wanted

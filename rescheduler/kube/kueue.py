@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from rescheduler.kube.gangs import GangObject, PodSet, PodSetAssignment
+from rescheduler.kube.gang_marks import GangObject, PodSet, PodSetAssignment
 from rescheduler.kube.objects import (
     Base,
     Condition,
@@ -139,7 +139,9 @@ class LocalQueue(Base):
 
 def holds(conditions: Iterable[Condition] | None, name: str) -> bool:
     """Whether the condition of that type is True."""
-    return any(each.type == name and each.status == "True" for each in conditions or ())
+    return any(
+        condition.type == name and condition.status == "True" for condition in conditions or ()
+    )
 
 
 def waits(workload: GangObject) -> bool:
@@ -163,7 +165,10 @@ def unstoppable(workload: GangObject) -> str:
         return f"{name} is being stopped already"
     if holds(conditions, "Evicted") or holds(conditions, "Finished"):
         return f"{name} was evicted or has finished"
-    if not all(holds(conditions, each) for each in _RUNNING) or workload.status.admission is None:
+    if (
+        not all(holds(conditions, condition) for condition in _RUNNING)
+        or workload.status.admission is None
+    ):
         return f"{name} is not admitted"
     if workload.spec.maximumExecutionTimeSeconds is not None:
         return f"{name} has a maximumExecutionTimeSeconds, which would begin again"
@@ -171,7 +176,7 @@ def unstoppable(workload: GangObject) -> str:
         return f"{name} has admission checks, which would have to pass again"
     if owner is not None and workload.metadata.name not in made_names(owner):
         return f"{name} was not made by Kueue for {owner.kind} {owner.name}, or is elastic"
-    if any(each.minCount is not None for each in workload.spec.podSets or ()):
+    if any(pod_set.minCount is not None for pod_set in workload.spec.podSets or ()):
         return f"{name} may be admitted with fewer pods (minCount)"
     if _by_topology(workload):
         return f"{name} is placed by Kueue itself (TopologyAwareScheduling)"
@@ -183,7 +188,9 @@ def unrepeatable(workload: GangObject) -> str:
     name, conditions = f"Workload {workload.metadata.name}", workload.status.conditions
     if workload.metadata.deletionTimestamp is not None or workload.spec.active is False:
         return f"{name} is being stopped"
-    if holds(conditions, "Evicted") or not all(holds(conditions, each) for each in _RUNNING):
+    if holds(conditions, "Evicted") or not all(
+        holds(conditions, condition) for condition in _RUNNING
+    ):
         return f"{name} is not admitted"
     if workload.status.admissionChecks or workload.status.clusterName:
         return f"{name} has admission checks, which would have to pass again"
@@ -192,10 +199,12 @@ def unrepeatable(workload: GangObject) -> str:
     return ""
 
 
-def was_stopped(found: GangObject | None, uid: str) -> bool:
+def was_stopped(workload: GangObject | None, uid: str) -> bool:
     """Whether this reading of the Workload with that UID shows that its deletion took effect."""
     return (
-        found is None or found.metadata.uid != uid or found.metadata.deletionTimestamp is not None
+        workload is None
+        or workload.metadata.uid != uid
+        or workload.metadata.deletionTimestamp is not None
     )
 
 
@@ -211,7 +220,7 @@ def made_names(owner: OwnerReference) -> set[str]:
         f"{owner.kind}\n{group}\n{owner.name}",
         f"{owner.kind}\n{group}\n{owner.name}\n{owner.uid}",
     )
-    return {f"{prefix}-{_hash(each)}" for each in texts}
+    return {f"{prefix}-{_hash(text)}" for text in texts}
 
 
 def _hash(text: str) -> str:
@@ -220,13 +229,15 @@ def _hash(text: str) -> str:
 
 def _by_topology(workload: GangObject) -> bool:
     sets: list[PodSet] = workload.spec.podSets or []
-    return any(not _NO_TOPOLOGY.issuperset(each.topologyRequest or ()) for each in sets) or any(
-        each.topologyAssignment is not None or each.delayedTopologyRequest
-        for each in _assignments(workload)
+    return any(
+        not _NO_TOPOLOGY.issuperset(pod_set.topologyRequest or ()) for pod_set in sets
+    ) or any(
+        assignment.topologyAssignment is not None or assignment.delayedTopologyRequest
+        for assignment in _assignments(workload)
     )
 
 
-def unlike(workload: GangObject, queue: ClusterQueue) -> str:
+def readmission_obstacle(workload: GangObject, queue: ClusterQueue) -> str:
     """Why this ClusterQueue might not admit the Workload again in the flavors it has; "" if so.
 
     What it holds has to be of the queue's own quota, in the only flavor that there is for it.
@@ -238,25 +249,27 @@ def unlike(workload: GangObject, queue: ClusterQueue) -> str:
         return f"{name} admits nothing (stopPolicy {queue.spec.stopPolicy})"
     if queue.spec.admissionChecks or queue.spec.admissionChecksStrategy:
         return f"{name} has admission checks, which would have to pass again"
-    assigned = [each.flavors or {} for each in _assignments(workload)]
+    assigned = [assignment.flavors or {} for assignment in _assignments(workload)]
     if len(assigned) != len(workload.spec.podSets or ()) or not all(assigned):
         return f"Workload {workload.metadata.name} does not name the flavors of all its pods"
     groups = queue.spec.resourceGroups or []
-    for resource, flavor in sorted({pair for each in assigned for pair in each.items()}):
+    for resource, flavor in sorted(
+        {pair for assignment in assigned for pair in assignment.items()}
+    ):
         offered = [
-            each
+            flavor
             for group in groups
             if resource in (group.coveredResources or ())
-            for each in group.flavors or ()
+            for flavor in group.flavors or ()
         ]
-        if [each.name for each in offered] != [flavor]:
+        if [flavor_quota.name for flavor_quota in offered] != [flavor]:
             return f"{name} has other flavors of {resource} than {flavor}, and may choose another"
         quota = [q.nominalQuota for q in offered[0].resources or () if q.name == resource]
         held = [
             used.total
-            for each in queue.status.flavorsReservation or ()
-            if each.name == flavor
-            for used in each.resources or ()
+            for usage in queue.status.flavorsReservation or ()
+            if usage.name == flavor
+            for used in usage.resources or ()
             if used.name == resource
         ]
         if len(quota) != 1 or len(held) != 1 or nanos(held[0]) > nanos(quota[0]):

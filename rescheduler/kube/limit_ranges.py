@@ -16,7 +16,7 @@ from rescheduler.kube.objects import (
     ResourceRequirements,
     Resources,
 )
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.kube.pods.pod_requests import (
     Amounts,
     amounts,
@@ -61,25 +61,29 @@ class LimitRange(Base):
     spec: LimitRangeSpec = msgspec.field(default_factory=LimitRangeSpec)
 
 
-def completed(spec: PodSpec, ranges: Iterable[LimitRange]) -> PodSpec:
+def apply_limit_ranges(spec: PodSpec, ranges: Iterable[LimitRange]) -> PodSpec:
     """The spec with the requests and limits that these give to containers without."""
-    items = [each for made in ranges for each in made.spec.limits or () if each.type == "Container"]
+    items = [
+        limit for made in ranges for limit in made.spec.limits or () if limit.type == "Container"
+    ]
     if not items:
         return spec
-    first = [_completed(each, items) for each in spec.initContainers or ()]
+    first = [_with_defaults(container, items) for container in spec.initContainers or ()]
     return msgspec.structs.replace(
         spec,
-        containers=[_completed(each, items) for each in spec.containers],
+        containers=[_with_defaults(container, items) for container in spec.containers],
         initContainers=first or None,
     )
 
 
-def _completed(container: Container, items: Iterable[LimitRangeItem]) -> Container:
-    given = container.resources or ResourceRequirements()
-    requests, limits = container_requests(container), given.limits or {}
-    for each in items:
-        requests, limits = {**each.requests, **requests}, {**each.limits, **limits}
-    resources = msgspec.structs.replace(given, requests=requests or None, limits=limits or None)
+def _with_defaults(container: Container, items: Iterable[LimitRangeItem]) -> Container:
+    requirements = container.resources or ResourceRequirements()
+    requests, limits = container_requests(container), requirements.limits or {}
+    for item in items:
+        requests, limits = {**item.requests, **requests}, {**item.limits, **limits}
+    resources = msgspec.structs.replace(
+        requirements, requests=requests or None, limits=limits or None
+    )
     return msgspec.structs.replace(container, resources=resources)
 
 
@@ -87,26 +91,30 @@ def violation(spec: PodSpec, ranges: Iterable[LimitRange]) -> str:
     """Why these do not admit a pod of this spec, whose defaults are filled in; "" if they do."""
     for made in ranges:
         for item in made.spec.limits or ():
-            for what, requests, limits in _measured(item.type, spec):
+            for what, requests, limits in _limited_parts(item.type, spec):
                 if why := _outside(item, requests, limits):
                     return f"LimitRange {made.metadata.name}: {what} {why}"
     return ""
 
 
-def _measured(kind: str, spec: PodSpec) -> Iterator[tuple[str, Amounts, Amounts]]:
+def _limited_parts(kind: str, spec: PodSpec) -> Iterator[tuple[str, Amounts, Amounts]]:
     """What an item of that type is about: its name, requests and limits."""
     if kind == "Container":
-        for each in every(spec):
-            limits = each.resources.limits if each.resources is not None else None
-            yield f"container {each.name}", amounts(container_requests(each)), amounts(limits)
+        for container in all_containers(spec):
+            limits = container.resources.limits if container.resources is not None else None
+            yield (
+                f"container {container.name}",
+                amounts(container_requests(container)),
+                amounts(limits),
+            )
     elif kind == "Pod":
         bare = msgspec.structs.replace(spec, overhead=None)
         yield "the pod", pod_requests(bare), pod_limits(bare)
 
 
 def _outside(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> str:
-    found = (*_short(item, requests, limits), *_excessive(item, requests, limits))
-    return next(iter(found), "")
+    violations = (*_short(item, requests, limits), *_excessive(item, requests, limits))
+    return next(iter(violations), "")
 
 
 def _short(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What the names of marks say that no list has: nothing goes to this node, this pod asks to stay.
+"""Words in names of taints, conditions, labels and annotations, and what they mean.
 
 Tools and clouds name their taints, conditions, labels and annotations after what they mean, in the
 same few words: `DiskHung`, `acme.test/reboot-pending`, `acme.test/do-not-evict`. A name that has
@@ -13,7 +13,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 """A word of `UpdateInProgress`, `NVLinkDown` or `acme.test/to-be-deleted`."""
 
 
-def _any(words: str) -> re.Pattern[str]:
+def _pattern_of(words: str) -> re.Pattern[str]:
     return re.compile("|".join(words.split()))
 
 
@@ -30,34 +30,36 @@ _FAULTY = (
     "offline hung faults? faulty broken abnormal unstable unresponsive unavailable unreachable "
     "throttl(ed|ing) blocked suspect"
 )
-_BAD_CONDITION = _any(
+_BAD_CONDITION = _pattern_of(
     f"{_GOING} {_FAULTY} readonly missing pressure hang lost loss flap(s|ping)? inactive hog low "
     "frequent(ly)? overheat(ed|ing)? temperature thermal fatal crash(ed|es|ing)? panic(s)? stuck "
     "scheduled freez(e|ing) frozen slow down leak(s|ing)? full stall(s|ed|ing)? timeouts? xid ecc "
     "oom exhausted exceeded bad dead disconnected insufficient misconfigured drop(s|ped|ping)? "
     "reset watch"
 )
-_BAD_TAINT = _any(f"{_GOING} {_FAULTY}")
-_GOOD = _any("ready healthy available operational ok okay up online active alive reachable good")
-_STATING = _any(
+_BAD_TAINT = _pattern_of(f"{_GOING} {_FAULTY}")
+_GOOD = _pattern_of(
+    "ready healthy available operational ok okay up online active alive reachable good"
+)
+_STATING = _pattern_of(
     "normal enabled complete(d)? succeeded success done running configured detection detector "
     "cleared tolerant allowed only"
 )
 """The last words of names that state what a node is like, has done or can do."""
-_UNDONE = _any("not no un non without free")
-_MOVING = _any(
+_UNDONE = _pattern_of("not no un non without free")
+_MOVING = _pattern_of(
     "evict(ed|ing|ion|able)? disrupt(ed|ing|ion|able)? deschedul(e|ed|ing|er|able) "
     "reschedul(e|ed|ing|er|able) rebalanc(e|ed|ing|eable) mov(e|ed|ing|able|eable) "
     "drain(ing|able)? migrat(e|ed|ing|ion|able) consolidat(e|ed|ing|ion) "
     "relocat(e|ed|ing|ion|able) interrupt(ion|ible)? evictions disruptions moves migrations "
     "relocations interruptions reschedules (non|un)(evict|disrupt|mov|drain|migrat|relocat)able"
 )
-_REFUSING = _any(
+_REFUSING = _pattern_of(
     "not dont no never disabled? prevent(ed|s)? block(ed|s)? skip(ped)? forbid(den)? deny denied "
     "exclud(e|ed) ignored? protect(ed|ion)? restrict(ed)? disallow(ed)? avoid without un non "
     "(non|un)(evict|disrupt|mov|drain|migrat|relocat)able"
 )
-_DRAINING = _any("drain(ing)?")
+_DRAINING = _pattern_of("drain(ing)?")
 _NO = frozenset({"false", "no", "0", "off"})
 _NEVER = _NO | {"never", "none", "disabled", "disable", "deny", "denied", "forbidden", "prevent"}
 """Values that say no; the second of what could be allowed."""
@@ -106,7 +108,7 @@ def about_moving(key: str) -> bool:
     return _has(_MOVING, _words(key))
 
 
-def asks_to_stay(key: str, value: str) -> bool:
+def forbids_moving(key: str, value: str) -> bool:
     """Whether a pod's label or annotation asks by its name and value to leave the pod alone."""
     if not about_moving(key):
         return False

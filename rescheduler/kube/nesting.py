@@ -1,4 +1,4 @@
-"""JSON of objects that nest deeper than a decoder goes, which no part of ours needs to read."""
+"""JSON objects that are nested too deeply to decode: replaced, since no part of ours reads them."""
 
 import re
 from typing import TypeVar
@@ -15,7 +15,7 @@ _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 """A string, closed or not, or a bracket."""
 
 
-def decoded(body: bytes | msgspec.Raw, struct: type[T]) -> T:
+def decode_json(body: bytes | msgspec.Raw, struct: type[T]) -> T:
     """The JSON as a `struct`; what nests too deeply for a decoder counts as null.
 
     A tenant may nest what he likes in fields that are not ours (the API server takes it in

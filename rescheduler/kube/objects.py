@@ -49,8 +49,10 @@ class ObjectMeta(Base):
     @property
     def controller(self) -> OwnerReference | None:
         """The owner that controls the object, or None (metav1.GetControllerOf)."""
-        found = [each for each in self.ownerReferences or () if each.controller]
-        return found[0] if found else None
+        controllers = [
+            reference for reference in self.ownerReferences or () if reference.controller
+        ]
+        return controllers[0] if controllers else None
 
 
 class LabelSelectorRequirement(Base):
@@ -346,7 +348,10 @@ class Pod(Base):
 
     def condition(self, kind: str) -> Condition | None:
         """The condition of that type, or None."""
-        return next((each for each in self.status.conditions or () if each.type == kind), None)
+        return next(
+            (condition for condition in self.status.conditions or () if condition.type == kind),
+            None,
+        )
 
     @property
     def ready(self) -> bool:
@@ -360,9 +365,9 @@ class Pod(Base):
 
         Of a Running pod every container did start. After a reboot of its node they start again.
         """
-        for each in self.status.containerStatuses or () if self.status.phase == "Running" else ():
-            waiting = each.state.waiting if each.state else None
-            again = each.restartCount or (waiting and waiting.reason == "CrashLoopBackOff")
+        for status in self.status.containerStatuses or () if self.status.phase == "Running" else ():
+            waiting = status.state.waiting if status.state else None
+            again = status.restartCount or (waiting and waiting.reason == "CrashLoopBackOff")
             if again and waiting and waiting.reason not in _STARTING:
                 return not self.ready
         return False
@@ -411,4 +416,6 @@ class Node(Base):
     def ready(self) -> bool:
         """Whether the Ready condition is True."""
         conditions = self.status.conditions or ()
-        return any(each.type == "Ready" and each.status == "True" for each in conditions)
+        return any(
+            condition.type == "Ready" and condition.status == "True" for condition in conditions
+        )

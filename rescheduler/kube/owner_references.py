@@ -18,21 +18,21 @@ def tidy_owners(objects: Iterable[ObjectMeta], namespace_of: Mapping[str, str]) 
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/
     """
     foreign: dict[tuple[int, str], bool] = {}  # equal lists of owners are shared
-    for each in objects:
-        owners, own = each.ownerReferences, each.namespace
+    for meta in objects:
+        owners, own = meta.ownerReferences, meta.namespace
         if not owners:
             continue
         key = (id(owners), own)
         if key not in foreign:
-            foreign[key] = any(_elsewhere(owner.uid, own, namespace_of) for owner in owners)
+            foreign[key] = any(_is_foreign(owner.uid, own, namespace_of) for owner in owners)
             for owner in owners:
                 owner.kind, owner.name = owner.kind[:LONGEST_NAME], owner.name[:LONGEST_NAME]
                 owner.apiVersion = owner.apiVersion[:LONGEST_NAME]
         if foreign[key]:
-            kept = [owner for owner in owners if not _elsewhere(owner.uid, own, namespace_of)]
-            each.ownerReferences = kept or None
+            kept = [owner for owner in owners if not _is_foreign(owner.uid, own, namespace_of)]
+            meta.ownerReferences = kept or None
 
 
-def _elsewhere(uid: str, own: str, namespace_of: Mapping[str, str]) -> bool:
+def _is_foreign(uid: str, own: str, namespace_of: Mapping[str, str]) -> bool:
     """Whether the owner is in another namespace. One in none, as a Node, may own anything."""
     return (namespace_of.get(uid) or own) != own

@@ -46,16 +46,16 @@ def nanos(quantity: str | float) -> int:
     digits = text.rstrip("numkKMGTPEi")
     suffix = text[len(digits) :]
     if suffix not in _SUFFIXES or not _NUMBER.fullmatch(digits):
-        raise ValueError(f"{_shown(quantity)} is not a Kubernetes quantity")
+        raise ValueError(f"{_quoted_text(quantity)} is not a Kubernetes quantity")
     try:
         value = Decimal(digits) * _SUFFIXES[suffix]
     except DecimalException as error:
-        raise ValueError(f"{_shown(quantity)} is not a Kubernetes quantity") from error
+        raise ValueError(f"{_quoted_text(quantity)} is not a Kubernetes quantity") from error
     value = max(min(value, Decimal(_MOST)), Decimal(-_MOST))
     return int(value.to_integral_value(rounding="ROUND_CEILING"))
 
 
-def _shown(quantity: str | float) -> str:
+def _quoted_text(quantity: str | float) -> str:
     """It in quotes, cut where it is longer than any that is meant."""
     text = repr(quantity)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
@@ -71,6 +71,6 @@ def units(quantity: str | float) -> int:
     return -(-nanos(quantity) // NANO)
 
 
-def scaled(resource: str, quantity: str | float) -> int:
+def scheduler_amount(resource: str, quantity: str | float) -> int:
     """The quantity as kube-scheduler counts that resource: milli for `cpu`, else whole units."""
     return min(milli(quantity) if resource == "cpu" else units(quantity), MOST_COUNTED)

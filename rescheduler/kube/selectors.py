@@ -19,7 +19,7 @@ def matches(selector: LabelSelector | None, labels: Mapping[str, str] | None) ->
     for key, value in (selector.matchLabels or {}).items():
         if present.get(key) != value:
             return False
-    return all(satisfies(each, present) for each in selector.matchExpressions or ())
+    return all(satisfies(expression, present) for expression in selector.matchExpressions or ())
 
 
 def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) -> bool:
@@ -42,15 +42,15 @@ def satisfies(requirement: LabelSelectorRequirement, labels: Mapping[str, str]) 
         case "Gt" | "Lt":
             if value is None or len(values) != 1:
                 return False
-            left, right = int64(value), int64(values[0])
-            if left is None or right is None:
+            number, threshold = int64(value), int64(values[0])
+            if number is None or threshold is None:
                 return False
-            return left > right if requirement.operator == "Gt" else left < right
+            return number > threshold if requirement.operator == "Gt" else number < threshold
     return False
 
 
 def int64(text: str) -> int | None:
     """The number as Go's strconv.ParseInt reads it; None where it does not."""
-    found = _INTEGER.fullmatch(text)
-    number = int(found[1] + found[2]) if found else None
+    match = _INTEGER.fullmatch(text)
+    number = int(match[1] + match[2]) if match else None
     return number if number is not None and -(2**63) <= number < 2**63 else None

@@ -1,1 +1,1 @@
-"""What kubelet does: NUMA zones, and which pods its topology manager admits."""
+"""Kubelet's topology manager: NUMA zones, and which pods a node admits."""

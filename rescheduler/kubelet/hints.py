@@ -53,24 +53,24 @@ def sums(amounts: Sequence[int], masks: Iterable[int]) -> dict[int, int]:
     return answer
 
 
-def preferring(found: Iterable[int], least: int) -> Hints:
+def hints_of_masks(masks: Iterable[int], least: int) -> Hints:
     """These masks, of which those with so few zones are preferred."""
-    return {mask: mask.bit_count() == least for mask in found}
+    return {mask: mask.bit_count() == least for mask in masks}
 
 
-def merged(hints: Sequence[Hints], policy: str, everywhere: int) -> tuple[Hint, bool]:
+def merge_hints(hints: Sequence[Hints], policy: str, everywhere: int) -> tuple[Hint, bool]:
     """The best hint of all combinations, and whether the policy admits a pod with it.
 
     hints: of each resource that has a preference. everywhere: the mask of all zones.
     """
     if policy == SINGLE:
-        kept = [_single(each) for each in hints]
+        kept = [_single(hint) for hint in hints]
         common = set.intersection(*map(set, kept)) if kept else {everywhere}
         if not common:
             return Hint(None, preferred=False), False
         mask = min(common)
         return Hint(None if mask == everywhere else mask, preferred=True), True
-    wanted = [{mask for mask, preferred in each.items() if preferred} for each in hints]
+    wanted = [{mask for mask, preferred in hint.items() if preferred} for hint in hints]
     common = set.intersection(*wanted) if wanted else {everywhere}
     if common:
         return Hint(min(common, key=narrowness), preferred=True), True
@@ -87,12 +87,12 @@ def _compromise(hints: Sequence[Hints], everywhere: int) -> int:
     Source: HintMerger.compare.
     """
     reached = {everywhere}
-    for each in hints:
-        if each:
-            reached = {mask & other for mask in reached for other in each} - {0}
+    for hint in hints:
+        if hint:
+            reached = {mask & other for mask in reached for other in hint} - {0}
     if not reached:
         return everywhere
-    target = max((min(map(int.bit_count, each)) for each in hints if each), default=0)
+    target = max((min(map(int.bit_count, hint)) for hint in hints if hint), default=0)
 
     def order(mask: int) -> tuple[int, int, int]:
         size = mask.bit_count()

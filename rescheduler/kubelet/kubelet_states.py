@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.kubelet.admission import Managers, admitted
+from rescheduler.kubelet.pod_admission import Managers, admit_pod
 from rescheduler.kubelet.pod_wants import PodWants, pod_wants
 from rescheduler.kubelet.reported_managers import Resident, possible
 from rescheduler.model.cluster.readings import BoolArray, IntArray
@@ -16,7 +16,7 @@ _ADMITTING = frozenset({"", "none", "best-effort"})
 """Policies that admit whatever the hints are; kubelet's own default is `none`. Of these kubelets
 only the memory manager refuses, and rarely: nothing certain being known of them is no obstacle."""
 
-_NOT_ASKED = -1
+_NO_VERDICT = -1
 
 
 class KubeletStates:
@@ -29,13 +29,13 @@ class KubeletStates:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._topologies = {
-            snapshot.node_index[each.metadata.name]: each
-            for each in snapshot.topologies
-            if each.metadata.name in snapshot.node_index
+            snapshot.node_index[topology.metadata.name]: topology
+            for topology in snapshot.topologies
+            if topology.metadata.name in snapshot.node_index
         }
         self.policies = [""] * len(snapshot.nodes)
-        for node, each in self._topologies.items():
-            self.policies[node] = each.kubelet[0]
+        for node, topology in self._topologies.items():
+            self.policies[node] = topology.kubelet[0]
         self._order = np.argsort(snapshot.pod_node, kind="stable")
         self._wants: dict[int, PodWants] = {}
         self._states: dict[int, list[Managers]] = {}
@@ -59,7 +59,7 @@ class KubeletStates:
 
     def doubtful(self, node: int) -> bool:
         """Whether nothing certain is known of a node that has a NodeResourceTopology."""
-        return not self._of(node) and node in self.odd
+        return not self._states_of(node) and node in self.odd
 
     def refuses(
         self,
@@ -77,24 +77,25 @@ class KubeletStates:
         wants = self.next_wants(pod)
         if not wants.any or node not in self._topologies:
             return False
-        states = self._of(node)
+        states = self._states_of(node)
         if not states:
             return self.policies[node] not in _ADMITTING
         return any(
-            admitted(self._after(each, guests, given_back or {}), wants) is None for each in states
+            admit_pod(self._state_after(manager, guests, given_back or {}), wants) is None
+            for manager in states
         )
 
-    def refused(self, pod: int, nodes: IntArray) -> BoolArray:
+    def refusals(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether each node's kubelet would or may refuse the pod if no pod had moved."""
         number = id(self.next_wants(pod))
         if number not in self._verdicts:
-            self._verdicts[number] = np.full(len(self.policies), _NOT_ASKED, dtype=np.int8)
+            self._verdicts[number] = np.full(len(self.policies), _NO_VERDICT, dtype=np.int8)
         verdicts = self._verdicts[number]
-        for node in nodes[verdicts[nodes] == _NOT_ASKED].tolist():
+        for node in nodes[verdicts[nodes] == _NO_VERDICT].tolist():
             verdicts[node] = self.refuses(pod, node)
         return np.asarray(verdicts[nodes] == 1, dtype=np.bool_)
 
-    def _after(
+    def _state_after(
         self, state: Managers, guests: Iterable[int], given_back: Mapping[str, list[int]]
     ) -> Managers:
         if given_back:
@@ -102,10 +103,10 @@ class KubeletStates:
             for name, amounts in given_back.items():
                 state.give_back(name, amounts)
         for guest in guests:
-            state = admitted(state, self.next_wants(guest)) or state
+            state = admit_pod(state, self.next_wants(guest)) or state
         return state
 
-    def _of(self, node: int) -> list[Managers]:
+    def _states_of(self, node: int) -> list[Managers]:
         if node not in self._states:
             self._states[node] = []
             first, last = np.searchsorted(
@@ -113,7 +114,7 @@ class KubeletStates:
             )
             rows = self._order[first:last].tolist()
             residents = [
-                Resident(self.wants(row), _settled(self._snapshot.pods[row])) for row in rows
+                Resident(self.wants(row), _is_initialized(self._snapshot.pods[row])) for row in rows
             ]
             try:
                 self._states[node] = possible(
@@ -124,7 +125,11 @@ class KubeletStates:
         return self._states[node]
 
 
-def _settled(pod: Pod) -> bool:
+def _is_initialized(pod: Pod) -> bool:
     """Whether its init containers have ended."""
-    initialized = [each for each in pod.status.conditions or () if each.type == "Initialized"]
-    return pod.status.phase != "Pending" and all(each.status == "True" for each in initialized)
+    initialized = [
+        condition for condition in pod.status.conditions or () if condition.type == "Initialized"
+    ]
+    return pod.status.phase != "Pending" and all(
+        condition.status == "True" for condition in initialized
+    )

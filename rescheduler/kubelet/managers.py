@@ -8,7 +8,7 @@ gets is not kept: hints only count them.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rescheduler.kubelet.hints import Hint, Hints, bits, masks_of, narrowness, preferring, sums
+from rescheduler.kubelet.hints import Hint, Hints, bits, hints_of_masks, masks_of, narrowness, sums
 
 MOST_ZONES = 12
 """Zones of one resource; kubelet itself tries every set of them, and takes minutes above 8."""
@@ -56,8 +56,8 @@ class Pool:
         open_ = sums(
             [free + old for free, old in zip(self.free, self.reusable, strict=True)], masks
         )
-        found = [mask for mask in masks if not must & ~mask and open_[mask] >= wanted]
-        return preferring(found, least)
+        candidates = [mask for mask in masks if not must & ~mask and open_[mask] >= wanted]
+        return hints_of_masks(candidates, least)
 
     def take(self, wanted: int, mask: int | None, *, ends: bool, packed: bool) -> None:
         """Give a container what it wants, what can be reused and what lies in the mask first.
@@ -66,12 +66,12 @@ class Pool:
         """
         inside = bits(mask) if mask is not None else range(len(self.total))
         outside = [zone for zone in range(len(self.total)) if zone not in inside]
-        given = [0] * len(self.total)
+        amounts = [0] * len(self.total)
         for zones in (inside, outside):
-            self._take_of(list(zones), wanted, given, packed=packed)
-        if sum(given) < wanted:
+            self._take_of(list(zones), wanted, amounts, packed=packed)
+        if sum(amounts) < wanted:
             raise AdmissionError
-        for zone, amount in enumerate(given):
+        for zone, amount in enumerate(amounts):
             again = min(amount, self.reusable[zone])
             self.free[zone] -= amount - again
             if ends:
@@ -79,20 +79,20 @@ class Pool:
             else:
                 self.reusable[zone] -= again
 
-    def _take_of(self, zones: list[int], wanted: int, given: list[int], *, packed: bool) -> None:
-        left = {zone: self.free[zone] + self.reusable[zone] for zone in zones}
+    def _take_of(self, zones: list[int], wanted: int, amounts: list[int], *, packed: bool) -> None:
+        available = {zone: self.free[zone] + self.reusable[zone] for zone in zones}
 
         def order(zone: int) -> tuple[int, int]:
-            return (left[zone] if packed else -self.reusable[zone], zone)
+            return (available[zone] if packed else -self.reusable[zone], zone)
 
         for full in (True, False) if packed else (False,):
             for zone in sorted(zones, key=order):
-                owed = wanted - sum(given)
-                if full and (left[zone] < self.total[zone] or owed < left[zone]):
+                owed = wanted - sum(amounts)
+                if full and (available[zone] < self.total[zone] or owed < available[zone]):
                     continue
-                amount = min(left[zone], owed)
-                given[zone] += amount
-                left[zone] -= amount
+                amount = min(available[zone], owed)
+                amounts[zone] += amount
+                available[zone] -= amount
 
 
 @dataclass
@@ -116,8 +116,8 @@ class MemoryZones:
     def copy(self) -> "MemoryZones":
         """The same, for another try."""
         return MemoryZones(
-            {name: list(each) for name, each in self.total.items()},
-            {name: list(each) for name, each in self.free.items()},
+            {name: list(amounts) for name, amounts in self.total.items()},
+            {name: list(amounts) for name, amounts in self.free.items()},
             list(self.cells),
         )
 
@@ -127,19 +127,19 @@ class MemoryZones:
         none = [0] * len(self.cells)
         totals = {name: sums(self.total.get(name, none), masks) for name in wanted}
         free = {name: sums(self.free.get(name, none), masks) for name in wanted}
-        least, found = len(self.cells), []
+        least, candidates = len(self.cells), []
         for mask in masks:
             if any(totals[name][mask] < size for name, size in wanted.items()):
                 continue
             least = min(least, mask.bit_count())
             again = self.reusable.get(mask, {})
-            if self._allowed(mask) and all(
+            if self._is_allowed(mask) and all(
                 free[name][mask] + again.get(name, 0) >= size for name, size in wanted.items()
             ):
-                found.append(mask)
-        return preferring(found, least)
+                candidates.append(mask)
+        return hints_of_masks(candidates, least)
 
-    def _allowed(self, mask: int) -> bool:
+    def _is_allowed(self, mask: int) -> bool:
         if mask.bit_count() == 1:
             return self.cells[bits(mask)[0]] in (0, mask)
         return all(self.cells[zone] in (0, mask) for zone in bits(mask))
@@ -150,29 +150,33 @@ class MemoryZones:
         if mask is None:
             mask = self._best(self.hints(wanted), hint)
         if not self._holds(mask, wanted):
-            wider = {each: good for each, good in self.hints(wanted).items() if not mask & ~each}
+            wider = {
+                candidate: good
+                for candidate, good in self.hints(wanted).items()
+                if not mask & ~candidate
+            }
             mask = self._best(wider, hint)
-        if mask.bit_count() > 1 and not self._allowed(mask):
+        if mask.bit_count() > 1 and not self._is_allowed(mask):
             raise AdmissionError
         again = self.reusable.setdefault(mask, {})
         for name, size in wanted.items():
             owed = max(size - again.get(name, 0), 0)
             for zone in bits(mask):
                 self.cells[zone] = mask
-                given = min(owed, self.free[name][zone])
-                self.free[name][zone] -= given
-                owed -= given
+                amount = min(owed, self.free[name][zone])
+                self.free[name][zone] -= amount
+                owed -= amount
             if ends:
                 again[name] = max(again.get(name, 0), size)
             else:
                 again[name] = max(again.get(name, 0) - size, 0)
 
     @staticmethod
-    def _best(hints: Hints, asked: Hint) -> int:
+    def _best(hints: Hints, hint: Hint) -> int:
         if not hints:
             raise AdmissionError
         best = min(hints, key=lambda mask: (not hints[mask], *narrowness(mask)))
-        if asked.preferred and not hints[best]:
+        if hint.preferred and not hints[best]:
             raise AdmissionError
         return best
 

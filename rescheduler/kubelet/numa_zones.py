@@ -13,7 +13,12 @@ from rescheduler.kube.nodes.node_resource_topology import (
 )
 from rescheduler.kube.objects import Container, PodSpec
 from rescheduler.kube.pods.containers import long_running, restartable
-from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.pods.pod_requests import (
+    Amounts,
+    aggregate_containers,
+    amounts,
+    container_requests,
+)
 from rescheduler.kube.pods.qos import is_guaranteed
 from rescheduler.kube.quantity import NANO, nanos
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
@@ -33,7 +38,7 @@ _SCOPES = frozenset({"container", "pod"})
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class ZoneDemand:
     """What the pods of one spec want from zones. Arrays are (resources,), 0 is not wanted.
 
     steps: each container in kubelet's order, sidecars and containers; a plain init container
@@ -66,19 +71,19 @@ class Zones:
     odd: dict[int, str]
 
     @property
-    def known(self) -> BoolArray:
+    def known_nodes(self) -> BoolArray:
         """(nodes,) whether zones and kubelet's policy are known, and agree with the pods."""
         return np.asarray(self.policy != UNKNOWN, dtype=np.bool_)
 
 
-def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand], IntArray]:
+def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[ZoneDemand], IntArray]:
     """The demands that there are, and (pods,) the number of each pod's, -1 where it wants nothing.
 
     Devices are aligned for every pod; CPUs, memory and huge pages for Guaranteed pods alone, and
     CPUs only where a container asks for whole ones.
     Source: pkg/kubelet/cm/{cpumanager,memorymanager,devicemanager}.
     """
-    found: list[Demand] = []
+    distinct_demands: list[ZoneDemand] = []
     # The snapshot keeps every spec alive, so an id means one spec.
     numbers: dict[int, int] = {}
     for pod in snapshot.pods:
@@ -86,25 +91,25 @@ def demands(snapshot: Snapshot, resources: tuple[str, ...]) -> tuple[list[Demand
         if key not in numbers:
             demand = _demand(pod.spec, resources)
             wanted = bool(demand.whole.any())
-            numbers[key] = len(found) if wanted else -1
-            found += [demand] if wanted else []
+            numbers[key] = len(distinct_demands) if wanted else -1
+            distinct_demands += [demand] if wanted else []
     of_pod = [numbers[id(pod.spec)] for pod in snapshot.pods]
-    return found, np.array(of_pod, dtype=np.int32)
+    return distinct_demands, np.array(of_pod, dtype=np.int32)
 
 
 def resources_of(topologies: Iterable[NodeResourceTopology]) -> tuple[str, ...]:
     """Every resource that some zone reports."""
     names = {
         resource.name
-        for each in topologies
-        for zone in each.zones or ()
+        for topology in topologies
+        for zone in topology.zones or ()
         for resource in zone.resources or ()
     }
     return tuple(sorted(names))
 
 
 def read_zones(
-    snapshot: Snapshot, resources: tuple[str, ...], asked: list[Demand], of_pod: IntArray
+    snapshot: Snapshot, resources: tuple[str, ...], pod_demands: list[ZoneDemand], of_pod: IntArray
 ) -> Zones:
     """The zones of every node; those that cannot be relied on are left out and named.
 
@@ -115,12 +120,12 @@ def read_zones(
     policy = np.zeros(nodes, dtype=np.int32)
     by_pod = np.zeros(nodes, dtype=np.bool_)
     width = np.zeros(nodes, dtype=np.int32)
-    found, odd = _modeled(snapshot)
-    most = max((len(zones) for _, _, zones in found.values()), default=1)
+    reports, odd = _reports_by_node(snapshot)
+    most = max((len(zones) for _, _, zones in reports.values()), default=1)
     total, free = np.zeros((nodes, most, kinds)), np.zeros((nodes, most, kinds))
     column = {name: index for index, name in enumerate(resources)}
     names: list[list[str]] = [[] for _ in snapshot.nodes]
-    for node, (each_policy, each_by_pod, zones) in found.items():
+    for node, (each_policy, each_by_pod, zones) in reports.items():
         policy[node], by_pod[node], width[node] = each_policy, each_by_pod, len(zones)
         names[node] = [zone.name for zone in zones]
         try:
@@ -130,35 +135,35 @@ def read_zones(
                     free[node, row, column[one.name]] = _amount(one.available)
         except ValueError as error:
             odd[node] = str(error)
-    wanted = _asked_by_node(snapshot, asked, of_pod, nodes, kinds)
-    odd = {**_disagreeing(resources, total, free, wanted, policy), **odd}
+    wanted = _requested_by_node(snapshot, pod_demands, of_pod, nodes, kinds)
+    odd = {**_disagreements(resources, total, free, wanted, policy), **odd}
     for node in odd:
         policy[node], width[node] = UNKNOWN, 0
     return Zones(resources, total, free, width, policy, by_pod, names, odd)
 
 
-def _modeled(
+def _reports_by_node(
     snapshot: Snapshot,
 ) -> tuple[dict[int, tuple[int, bool, list[Zone]]], dict[int, str]]:
     """Node to kubelet's policy, whether its scope is the pod, and zones; and why others are out."""
-    found: dict[int, tuple[int, bool, list[Zone]]] = {}
+    reports: dict[int, tuple[int, bool, list[Zone]]] = {}
     odd: dict[int, str] = {}
-    for each in snapshot.topologies:
-        node = snapshot.node_index.get(each.metadata.name, -1)
+    for topology in snapshot.topologies:
+        node = snapshot.node_index.get(topology.metadata.name, -1)
         if node < 0:
             continue
-        name, scope = each.kubelet
-        zones = sorted((z for z in each.zones or () if z.type == NUMA_NODE), key=zone_order)
+        name, scope = topology.kubelet
+        zones = sorted((z for z in topology.zones or () if z.type == NUMA_NODE), key=zone_order)
         if name not in _POLICIES or scope not in _SCOPES:
             odd[node] = f"kubelet's policy {name or 'unknown'!r} is not one that we model"
         elif not 1 <= len(zones) <= MOST_ZONES:
             odd[node] = f"it has {len(zones)} NUMA zones, and 1 to {MOST_ZONES} are modeled"
         else:
-            found[node] = (_POLICIES[name], scope == "pod", zones)
-    return found, odd
+            reports[node] = (_POLICIES[name], scope == "pod", zones)
+    return reports, odd
 
 
-def _disagreeing(
+def _disagreements(
     resources: tuple[str, ...],
     total: FloatArray,
     free: FloatArray,
@@ -176,13 +181,13 @@ def _disagreeing(
     return answer
 
 
-def _asked_by_node(
-    snapshot: Snapshot, asked: list[Demand], of_pod: IntArray, nodes: int, kinds: int
+def _requested_by_node(
+    snapshot: Snapshot, pod_demands: list[ZoneDemand], of_pod: IntArray, nodes: int, kinds: int
 ) -> FloatArray:
     answer = np.zeros((nodes, kinds))
-    if asked:
+    if pod_demands:
         rows = np.flatnonzero((of_pod >= 0) & (snapshot.pod_node >= 0))
-        table = np.stack([each.whole for each in asked])
+        table = np.stack([demand.whole for demand in pod_demands])
         np.add.at(answer, snapshot.pod_node[rows], table[of_pod[rows]])
     return answer
 
@@ -196,28 +201,28 @@ def _amount(quantity: str | float) -> float:
     return nanos(quantity) / NANO
 
 
-def _demand(spec: PodSpec, resources: tuple[str, ...]) -> Demand:
+def _demand(spec: PodSpec, resources: tuple[str, ...]) -> ZoneDemand:
     guaranteed = is_guaranteed(spec)
 
-    def array(asked: Amounts) -> FloatArray:
-        return np.array([asked.get(name, 0) / NANO for name in resources], dtype=np.float64)
+    def array(requested: Amounts) -> FloatArray:
+        return np.array([requested.get(name, 0) / NANO for name in resources], dtype=np.float64)
 
-    def wanted(container: Container) -> Amounts:
-        return _wanted(container, resources, guaranteed)
+    def zone_requests(container: Container) -> Amounts:
+        return _zone_requests(container, resources, guaranteed)
 
-    lasting = [array(wanted(each)) for each in long_running(spec)]
-    passing = [array(wanted(c)) for c in spec.initContainers or () if not restartable(c)]
-    whole = array(aggregated(spec, wanted))
-    steps = tuple(each for each in lasting if each.any())
+    lasting = [array(zone_requests(container)) for container in long_running(spec)]
+    passing = [array(zone_requests(c)) for c in spec.initContainers or () if not restartable(c)]
+    whole = array(aggregate_containers(spec, zone_requests))
+    steps = tuple(float_array for float_array in lasting if float_array.any())
     larger = bool((whole > np.sum(lasting, axis=0) + _ROUNDING).any())
-    return Demand(
-        steps or tuple(each for each in passing if each.any()),
+    return ZoneDemand(
+        steps or tuple(float_array for float_array in passing if float_array.any()),
         whole,
         modeled=spec.resources is None and not larger,
     )
 
 
-def _wanted(container: Container, resources: tuple[str, ...], guaranteed: bool) -> Amounts:
+def _zone_requests(container: Container, resources: tuple[str, ...], guaranteed: bool) -> Amounts:
     """What a container wants of zones: devices, and only of Guaranteed pods CPUs and memory.
 
     Of an init container that runs beside sidecars, kubelet counts both for the pod as a whole.

@@ -8,8 +8,13 @@ from dataclasses import dataclass
 
 from rescheduler.kube.nodes.resource_names import HUGE_PAGES
 from rescheduler.kube.objects import Container, PodSpec
-from rescheduler.kube.pods.containers import every, long_running, restartable
-from rescheduler.kube.pods.pod_requests import Amounts, aggregated, amounts, container_requests
+from rescheduler.kube.pods.containers import all_containers, long_running, restartable
+from rescheduler.kube.pods.pod_requests import (
+    Amounts,
+    aggregate_containers,
+    amounts,
+    container_requests,
+)
 from rescheduler.kube.pods.qos import is_guaranteed
 from rescheduler.kube.quantity import NANO
 
@@ -29,7 +34,7 @@ class Wants:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ContainerStep:
     """A container in the order in which kubelet gives it what it wants.
 
     ends: whether it is an init container whose share the later ones of the pod take over.
@@ -49,7 +54,7 @@ class PodWants:
     most_cpus: that it may hold if nothing were left to anybody, as where they lie in other zones.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ContainerStep, ...]
     whole: Wants
     lasting: Wants
     held: Wants
@@ -66,7 +71,7 @@ def pod_wants(spec: PodSpec) -> PodWants:
     """What a pod of this spec wants. Of pods with pod-level resources, devices alone are given."""
     pinned = spec.resources is None and is_guaranteed(spec)
 
-    def wanted(container: Container) -> Amounts:
+    def wanted_amounts(container: Container) -> Amounts:
         return {
             name: amount
             for name, amount in amounts(container_requests(container)).items()
@@ -74,17 +79,20 @@ def pod_wants(spec: PodSpec) -> PodWants:
         }
 
     steps = tuple(
-        Step(_wants(wanted(each)), ends=not restartable(each) and number < len(inits))
+        ContainerStep(
+            _wants(wanted_amounts(container)),
+            ends=not restartable(container) and number < len(inits),
+        )
         for inits in [spec.initContainers or ()]
-        for number, each in enumerate(every(spec))
+        for number, container in enumerate(all_containers(spec))
     )
-    held = _wants(aggregated(spec, wanted))
+    held = _wants(aggregate_containers(spec, wanted_amounts))
     lasting: Amounts = {}
     for container in long_running(spec):
-        for name, amount in wanted(container).items():
+        for name, amount in wanted_amounts(container).items():
             lasting[name] = lasting.get(name, 0) + amount
     # Of huge pages and memory, the pod's own hint counts what its containers ask for.
-    own = {name for each in spec.containers for name in wanted(each)}
+    own = {name for container in spec.containers for name in wanted_amounts(container)}
     whole = Wants(
         held.cpus, {name: size for name, size in held.memory.items() if name in own}, held.devices
     )
@@ -94,19 +102,19 @@ def pod_wants(spec: PodSpec) -> PodWants:
         _wants(lasting),
         held,
         _odd_cpus(steps, held.cpus),
-        sum(each.wants.cpus for each in steps),
+        sum(step.wants.cpus for step in steps),
     )
 
 
-def _odd_cpus(steps: tuple[Step, ...], held: int) -> int:
+def _odd_cpus(steps: tuple[ContainerStep, ...], held: int) -> int:
     """One more where some containers want odd and some even numbers: see PodWants."""
-    sizes = [each.wants.cpus for each in steps if each.wants.cpus]
-    ended = any(each.ends and each.wants.cpus for each in steps)
+    sizes = [step.wants.cpus for step in steps if step.wants.cpus]
+    ended = any(step.ends and step.wants.cpus for step in steps)
     return held + (ended and len({size % 2 for size in sizes}) > 1)
 
 
-def _wants(asked: Amounts) -> Wants:
-    units = {name: -(-amount // NANO) for name, amount in asked.items()}
+def _wants(requested: Amounts) -> Wants:
+    units = {name: -(-amount // NANO) for name, amount in requested.items()}
     return Wants(
         units.get("cpu", 0),
         {name: n for name, n in units.items() if name == "memory" or name.startswith(HUGE_PAGES)},

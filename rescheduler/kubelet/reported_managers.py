@@ -18,11 +18,11 @@ from rescheduler.kube.nodes.node_resource_topology import (
     Zone,
     zone_order,
 )
-from rescheduler.kube.nodes.resource_names import HUGE_PAGES, extended
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES, is_extended
 from rescheduler.kube.objects import Node
 from rescheduler.kube.quantity import NANO, nanos
-from rescheduler.kubelet.admission import Managers
 from rescheduler.kubelet.managers import MOST_ZONES, MemoryZones, Pool
+from rescheduler.kubelet.pod_admission import Managers
 from rescheduler.kubelet.pod_wants import PodWants
 from rescheduler.kubelet.shared_memory import cells_of
 
@@ -59,35 +59,37 @@ def possible(
             f"kubelet's policy {policy or 'unknown'!r} is not one that we model"
         )
     zones = sorted(
-        (each for each in topology.zones or () if each.type == NUMA_NODE), key=zone_order
+        (zone for zone in topology.zones or () if zone.type == NUMA_NODE), key=zone_order
     )
     if not zones:
         raise UnknownStateError("it has 0 NUMA zones")
     try:
-        told = _Told(zones)
-        told.fill_cpus(_count(node.status.capacity, "cpu"))
+        report = _ZoneReport(zones)
+        report.fill_cpus(_count(node.status.capacity, "cpu"))
     except ValueError as error:
         raise UnknownStateError(str(error)) from error
-    managers = told.managers(policy, scope)
+    managers = report.managers(policy, scope)
     managers.dead = frozenset(
         name
         for name in node.status.capacity or ()
-        if extended(name) and _broken(node, name) == _count(node.status.capacity, name) > 0
+        if is_extended(name) and _count_broken(node, name) == _count(node.status.capacity, name) > 0
     )
     # With more CPUs held than there must be a pod may be refused, or get others and be admitted.
-    hidden = [_hidden(told, managers, residents, node, most=most) for most in (False, True)]
+    hidden = [
+        _hidden_holdings(report, managers, residents, node, most=most) for most in (False, True)
+    ]
     states: Iterator[Managers] = iter([managers])
-    states = (each for state in states for each in _with_broken(state, node))
+    states = (manager for state in states for manager in _with_broken(state, node))
     hidden = hidden[:1] if hidden[0] == hidden[1] else hidden
-    states = (each for state in states for one in hidden for each in _with_hidden(state, one))
-    states = (each for state in states for each in _with_cells(state, residents))
+    states = (manager for state in states for one in hidden for manager in _with_hidden(state, one))
+    states = (cell for state in states for cell in _with_cells(state, residents))
     answer = list(islice(states, _MOST_STATES + 1))
     if len(answer) > _MOST_STATES:
         raise UnknownStateError(_TOO_MANY)
     return answer
 
 
-class _Told:
+class _ZoneReport:
     """The amounts of the zones: resource to amounts by zone."""
 
     def __init__(self, zones: Sequence[Zone]) -> None:
@@ -118,7 +120,7 @@ class _Told:
             for zone in silent:
                 self.capacity["cpu"][zone] = -(-missing // len(silent))
 
-    def used(self, name: str) -> int:
+    def used_amount(self, name: str) -> int:
         """How much of a resource its zones report in use."""
         return sum(self.allocatable.get(name, ())) - sum(self.available.get(name, ()))
 
@@ -161,8 +163,13 @@ class _Hidden:
     beside: frozenset[str] = frozenset()
 
 
-def _hidden(
-    told: _Told, managers: Managers, residents: Sequence[Resident], node: Node, *, most: bool
+def _hidden_holdings(
+    report: _ZoneReport,
+    managers: Managers,
+    residents: Sequence[Resident],
+    node: Node,
+    *,
+    most: bool,
 ) -> list[_Hidden]:
     """What pods hold and the zones do not tell: beyond what lasting containers do, or all of it.
 
@@ -172,12 +179,14 @@ def _hidden(
         UnknownStateError: the zones tell of another use than the pods ask for.
     """
     counted = {
-        name for name, pool in managers.devices.items() if _all_told(name, pool, residents, node)
+        name
+        for name, pool in managers.devices.items()
+        if _is_fully_reported(name, pool, residents, node)
     }
     strict = managers.policy in ("restricted", "single-numa-node")
     answer = []
-    for each in residents:
-        held, lasting = each.wants.held, each.wants.lasting
+    for resident in residents:
+        held, lasting = resident.wants.held, resident.wants.lasting
         share = {
             name: count - lasting.devices.get(name, 0)
             for name, count in held.devices.items()
@@ -185,46 +194,50 @@ def _hidden(
         }
         if managers.cpus:
             zone = max(managers.cpus.total)
-            apart = not strict and any(step.wants.cpus > zone for step in each.wants.steps)
-            highest = each.wants.most_cpus if apart else each.wants.odd_cpus
+            apart = not strict and any(step.wants.cpus > zone for step in resident.wants.steps)
+            highest = resident.wants.most_cpus if apart else resident.wants.odd_cpus
             share["cpu"] = (highest if most else held.cpus) - lasting.cpus
-        if managers.memory and not each.settled:
+        if managers.memory and not resident.settled:
             share |= {n: size - lasting.memory.get(n, 0) for n, size in held.memory.items()}
         kept = {name for name, count in lasting.devices.items() if count}
         kept |= {"cpu"} if lasting.cpus else set()
         answer.append(_Hidden(share, frozenset(kept if strict else ())))
     # CPUs and memory of pods that the zones do not tell of yet, or whose exporter counts them not.
-    answer += [_Hidden({name: n}) for name, n in _untold(told, managers, residents).items()]
-    shares = [
-        _Hidden({name: n for name, n in each.amounts.items() if n > 0}, each.beside)
-        for each in answer
+    answer += [
+        _Hidden({name: n}) for name, n in _unreported_amounts(report, managers, residents).items()
     ]
-    return [each for each in shares if each.amounts]
+    shares = [
+        _Hidden({name: n for name, n in hidden_share.amounts.items() if n > 0}, hidden_share.beside)
+        for hidden_share in answer
+    ]
+    return [hidden_share for hidden_share in shares if hidden_share.amounts]
 
 
-def _untold(told: _Told, managers: Managers, residents: Sequence[Resident]) -> dict[str, int]:
+def _unreported_amounts(
+    report: _ZoneReport, managers: Managers, residents: Sequence[Resident]
+) -> dict[str, int]:
     """Resource to what lasting containers hold beyond what the zones report in use."""
     answer = {}
     if managers.cpus:
-        lasting = sum(each.wants.lasting.cpus for each in residents)
-        answer["cpu"] = lasting - told.used("cpu")
+        lasting = sum(resident.wants.lasting.cpus for resident in residents)
+        answer["cpu"] = lasting - report.used_amount("cpu")
     for name in managers.memory.total if managers.memory else ():
-        lasting = sum(each.wants.lasting.memory.get(name, 0) for each in residents)
-        answer[name] = lasting - told.used(name)
+        lasting = sum(resident.wants.lasting.memory.get(name, 0) for resident in residents)
+        answer[name] = lasting - report.used_amount(name)
     return answer
 
 
-def _all_told(name: str, pool: Pool, residents: Sequence[Resident], node: Node) -> bool:
+def _is_fully_reported(name: str, pool: Pool, residents: Sequence[Resident], node: Node) -> bool:
     """Whether the zones count all that is held of a device; ended init containers' mostly is not.
 
     Raises:
         UnknownStateError: they tell of another use than the pods ask for.
     """
     used = sum(pool.total) - sum(pool.free)
-    lasting = sum(each.wants.lasting.devices.get(name, 0) for each in residents)
-    held = sum(each.wants.held.devices.get(name, 0) for each in residents)
+    lasting = sum(resident.wants.lasting.devices.get(name, 0) for resident in residents)
+    held = sum(resident.wants.held.devices.get(name, 0) for resident in residents)
     # Devices that broke while a pod held them are no longer listed.
-    if not lasting - _broken(node, name) <= used <= held:
+    if not lasting - _count_broken(node, name) <= used <= held:
         raise UnknownStateError(
             f"its zones report {used} {name} in use, and its pods ask for {held}"
         )
@@ -237,15 +250,18 @@ def _with_hidden(state: Managers, hidden: Sequence[_Hidden]) -> Iterator[Manager
         yield state
         return
     choices = [
-        [zone for zone in range(state.zones) if _may_lie(state, each, zone)] or [-1]
-        for each in hidden
+        [zone for zone in range(state.zones) if _may_lie(state, hidden_share, zone)] or [-1]
+        for hidden_share in hidden
     ]
     seen = set()
     for number, placed in enumerate(product(*choices)):
         if number == _MOST_PLACES:
             raise UnknownStateError(_TOO_MANY)
         key = tuple(
-            sorted((zone, *each.amounts.items()) for zone, each in zip(placed, hidden, strict=True))
+            sorted(
+                (zone, *hidden_share.amounts.items())
+                for zone, hidden_share in zip(placed, hidden, strict=True)
+            )
         )
         if key in seen:
             continue
@@ -270,9 +286,9 @@ def _may_lie(state: Managers, share: _Hidden, zone: int) -> bool:
 
 def _with_broken(state: Managers, node: Node) -> Iterator[Managers]:
     """The states in which the devices that are out of order lie in these zones or those."""
-    broken = {name: _broken(node, name) for name in state.devices}
+    broken = {name: _count_broken(node, name) for name in state.devices}
     options = [
-        [(name, places) for places in _places(_bearing(pool), broken[name])]
+        [(name, places) for places in _places(_zones_with_devices(pool), broken[name])]
         for name, pool in state.devices.items()
         if broken[name] and any(pool.total)
     ]
@@ -296,7 +312,7 @@ def _with_cells(state: Managers, residents: Sequence[Resident]) -> Iterator[Mana
     if state.memory is None:
         yield state
         return
-    for cells, free in cells_of(state, [each.wants for each in residents]):
+    for cells, free in cells_of(state, [resident.wants for resident in residents]):
         after = state.copy()
         after.memory = MemoryZones(state.memory.total, free, cells)
         yield after
@@ -315,11 +331,11 @@ def _total(state: Managers, name: str) -> list[int]:
     return pool.total if pool else [0] * state.zones
 
 
-def _bearing(pool: Pool) -> list[int]:
+def _zones_with_devices(pool: Pool) -> list[int]:
     return [zone for zone, amount in enumerate(pool.total) if amount]
 
 
-def _broken(node: Node, name: str) -> int:
+def _count_broken(node: Node, name: str) -> int:
     """Devices that the node has and cannot give: kubelet's Node.status tells both."""
     return max(_count(node.status.capacity, name) - _count(node.status.allocatable, name), 0)
 

@@ -9,8 +9,8 @@ another resource of it lay in several.
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from rescheduler.kubelet.admission import Managers
 from rescheduler.kubelet.managers import MemoryZones
+from rescheduler.kubelet.pod_admission import Managers
 from rescheduler.kubelet.pod_wants import PodWants
 
 _MOST_TRIES = 5_000
@@ -35,15 +35,15 @@ def cells_of(state: Managers, pods: Sequence[PodWants]) -> list[_State]:
     memory = state.memory
     if memory is None:
         return []
-    lasting = _lasting(state, memory, pods)
+    lasting = _lasting_containers(state, memory, pods)
     strict = state.policy in ("restricted", "single-numa-node")
     if strict and all(least == 1 for _, least, _ in lasting):
         return [(_alone(memory), memory.free)]
-    for widened in (_as_it_must, _joined, _parted):
+    for widened in (_as_it_must, _join_containers, _part_containers):
         containers = widened(lasting, state.zones)
-        found = list(islice(_states(memory, containers), _MOST_FOUND))
-        if found:
-            return found
+        states = list(islice(_states(memory, containers), _MOST_FOUND))
+        if states:
+            return states
         if strict:
             break
     return [(_alone(memory), memory.free)]
@@ -54,21 +54,23 @@ def _as_it_must(lasting: list[_Lasting], _zones: int) -> list[_Container]:
     return [(wanted, least, least) for wanted, least, _ in lasting]
 
 
-def _joined(lasting: list[_Lasting], zones: int) -> list[_Container]:
+def _join_containers(lasting: list[_Lasting], zones: int) -> list[_Container]:
     """Once zones are used together, what would fit into one of them joins."""
     together = any(least > 1 for _, least, _ in lasting)
     return [(wanted, least, zones if together else least) for wanted, least, _ in lasting]
 
 
-def _parted(lasting: list[_Lasting], zones: int) -> list[_Container]:
+def _part_containers(lasting: list[_Lasting], zones: int) -> list[_Container]:
     """CPUs or devices that lie in several zones take the memory of their container with them."""
     together = any(least > 1 or may_part for _, least, may_part in lasting)
     return [(wanted, least, zones if together else least) for wanted, least, _ in lasting]
 
 
 def _alone(memory: MemoryZones) -> list[int]:
-    used = [_used(memory, name) for name in memory.total]
-    return [1 << zone if any(each) else 0 for zone, each in enumerate(zip(*used, strict=True))]
+    used = [_used_amounts(memory, name) for name in memory.total]
+    return [
+        1 << zone if any(amounts) else 0 for zone, amounts in enumerate(zip(*used, strict=True))
+    ]
 
 
 def _states(memory: MemoryZones, containers: list[_Container]) -> Iterator[_State]:
@@ -76,33 +78,35 @@ def _states(memory: MemoryZones, containers: list[_Container]) -> Iterator[_Stat
     alone = _alone(memory)
     partitions = _partitions(list(range(len(memory.cells))), sizes | {1})
     for blocks in islice(partitions, _MOST_PARTITIONS):
-        free = _dealt(memory, blocks, containers)
+        free = _free_after_dealing(memory, blocks, containers)
         if free is None:
             continue
         cells = list(alone)
         for block in blocks:
             if len(block) > 1:
                 for zone in block:
-                    cells[zone] = sum(1 << each for each in block)
+                    cells[zone] = sum(1 << member for member in block)
         yield cells, free
 
 
-def _lasting(state: Managers, memory: MemoryZones, pods: Sequence[PodWants]) -> list[_Lasting]:
+def _lasting_containers(
+    state: Managers, memory: MemoryZones, pods: Sequence[PodWants]
+) -> list[_Lasting]:
     """Each lasting container, the largest first."""
     answer: list[_Lasting] = []
     for pod in pods:
         by_pod = state.scope == "pod" and state.policy != "none"
-        least_of_pod = _least(memory, pod.whole.memory) if by_pod else 0
+        least_of_pod = _fewest_zones(memory, pod.whole.memory) if by_pod else 0
         answer += [
             (
                 step.wants.memory,
-                least_of_pod or _least(memory, step.wants.memory),
+                least_of_pod or _fewest_zones(memory, step.wants.memory),
                 _may_part(pod),
             )
             for step in pod.steps
             if step.wants.memory and not step.ends
         ]
-    answer.sort(key=lambda each: -each[0].get("memory", 0))
+    answer.sort(key=lambda container: -container[0].get("memory", 0))
     return answer
 
 
@@ -113,13 +117,13 @@ def _may_part(pod: PodWants) -> bool:
     )
 
 
-def _least(memory: MemoryZones, wanted: _Sizes) -> int:
+def _fewest_zones(memory: MemoryZones, wanted: _Sizes) -> int:
     """How few zones could hold it if nothing were in use."""
     hints = MemoryZones(memory.total, memory.total, [0] * len(memory.cells)).hints(wanted)
     return min(map(int.bit_count, hints), default=1)
 
 
-def _used(memory: MemoryZones, name: str) -> list[int]:
+def _used_amounts(memory: MemoryZones, name: str) -> list[int]:
     return [total - free for total, free in zip(memory.total[name], memory.free[name], strict=True)]
 
 
@@ -132,22 +136,22 @@ def _partitions(zones: list[int], sizes: set[int]) -> Iterator[list[list[int]]]:
     for size in sorted(sizes):
         if size > len(zones):
             break
-        for others in _chosen(rest, size - 1):
-            left = [zone for zone in rest if zone not in others]
-            for more in _partitions(left, sizes):
+        for others in _combinations(rest, size - 1):
+            other_zones = [zone for zone in rest if zone not in others]
+            for more in _partitions(other_zones, sizes):
                 yield [[first, *others], *more]
 
 
-def _chosen(zones: list[int], count: int) -> Iterator[list[int]]:
+def _combinations(zones: list[int], count: int) -> Iterator[list[int]]:
     if count == 0:
         yield []
         return
     for number, zone in enumerate(zones):
-        for more in _chosen(zones[number + 1 :], count - 1):
+        for more in _combinations(zones[number + 1 :], count - 1):
             yield [zone, *more]
 
 
-def _dealt(
+def _free_after_dealing(
     memory: MemoryZones, blocks: list[list[int]], containers: list[_Container]
 ) -> dict[str, list[int]] | None:
     """What is free if the containers lie in these blocks, None where they cannot."""
@@ -159,11 +163,11 @@ def _dealt(
         return free
     for block, zones in enumerate(blocks):
         for column, name in enumerate(dealing.names if len(zones) > 1 else ()):
-            left = dealing.loads[block][column]
+            load = dealing.loads[block][column]
             for zone in zones:
-                taken = min(left, memory.total[name][zone])
+                taken = min(load, memory.total[name][zone])
                 free[name][zone] = memory.total[name][zone] - taken
-                left -= taken
+                load -= taken
     return free
 
 
@@ -182,7 +186,7 @@ class _Dealing:
         self.tries = 0
         self._blocks, self._containers = blocks, containers
         self._counts = [0] * len(blocks)
-        used = {name: _used(memory, name) for name in self.names}
+        used = {name: _used_amounts(memory, name) for name in self.names}
         self._used = [[[used[name][z] for z in zones] for name in self.names] for zones in blocks]
         self._total = [
             [[memory.total[name][z] for z in zones] for name in self.names] for zones in blocks

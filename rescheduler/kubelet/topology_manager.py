@@ -11,14 +11,14 @@ from functools import cache
 
 import numpy as np
 
-from rescheduler.kubelet.numa_zones import BEST_EFFORT, RESTRICTED, SINGLE, Demand, Zones
+from rescheduler.kubelet.numa_zones import BEST_EFFORT, RESTRICTED, SINGLE, ZoneDemand, Zones
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class PodAdmitResult:
     """What becomes of one pod on each of k nodes.
 
     admitted: (k,) whether kubelet takes it. aligned: (k,) whether its zones are as few as can be,
@@ -32,7 +32,7 @@ class Placement:
     free: FloatArray
 
 
-def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: Demand) -> Placement:
+def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: ZoneDemand) -> PodAdmitResult:
     """Where kubelet would put a pod of this demand on each of these nodes.
 
     free: (k, zones, resources) what is not given away there. Nodes that are not known admit
@@ -42,34 +42,34 @@ def place(zones: Zones, nodes: IntArray, free: FloatArray, demand: Demand) -> Pl
     aligned = np.ones(len(nodes), dtype=np.bool_)
     single = np.ones(len(nodes), dtype=np.bool_)
     touched = np.zeros((len(nodes), zones.total.shape[1]), dtype=np.bool_)
-    left = free.copy()
+    remainder = free.copy()
     for by_pod, steps in ((True, (demand.whole,)), (False, demand.steps)):
         rows = np.flatnonzero(zones.by_pod[nodes] == by_pod)
         if not len(rows):
             continue
         total = zones.total[nodes[rows]]
         for step in steps:
-            chosen, fits, hinted = _choose(total, left[rows], step)
+            chosen, fits, hinted = _choose(total, remainder[rows], step)
             aligned[rows] &= fits
             single[rows] &= ~hinted | (chosen.sum(axis=1) <= 1)
             touched[rows] |= chosen & hinted[:, None]
-            left[rows] = _taken(left[rows], chosen, step)
+            remainder[rows] = _remaining_after(remainder[rows], chosen, step)
     # What single-numa-node cannot put into one zone it does not take, however it would lie.
     aligned &= single | (policy != SINGLE)
     spread = np.where(aligned & (policy >= BEST_EFFORT), touched.sum(axis=1), 0)
     admitted = np.where(policy >= RESTRICTED, aligned, policy > 0)
     modeled = demand.modeled | (policy < RESTRICTED)
-    return Placement(
+    return PodAdmitResult(
         admitted=np.asarray(admitted & modeled, dtype=np.bool_),
         aligned=np.asarray(aligned & (policy >= BEST_EFFORT) & modeled, dtype=np.bool_),
         spread=spread.astype(np.int32),
-        free=left,
+        free=remainder,
     )
 
 
-def fewest(zones: Zones, nodes: IntArray, demand: Demand) -> IntArray:
+def fewest_zones(zones: Zones, nodes: IntArray, demand: ZoneDemand) -> IntArray:
     """(k,) in how few zones of an empty node the pod could lie; 1 where it wants nothing there."""
-    return np.asarray(_fewest(zones.total[nodes], demand.whole).max(axis=1, initial=1))
+    return np.asarray(_fewest_by_resource(zones.total[nodes], demand.whole).max(axis=1, initial=1))
 
 
 def least_spread(used: FloatArray, wanted: FloatArray) -> int:
@@ -90,14 +90,14 @@ def least_spread(used: FloatArray, wanted: FloatArray) -> int:
 @cache
 def _masks(zones: int) -> tuple[BoolArray, ...]:
     """Every set of zones, the narrow ones first, then by the lowest ids."""
-    numbers = sorted(range(1, 2**zones), key=lambda each: (each.bit_count(), each))
+    numbers = sorted(range(1, 2**zones), key=lambda mask: (mask.bit_count(), mask))
     return tuple(
         np.array([number >> zone & 1 for zone in range(zones)], dtype=np.bool_)
         for number in numbers
     )
 
 
-def _fewest(total: FloatArray, wanted: FloatArray) -> IntArray:
+def _fewest_by_resource(total: FloatArray, wanted: FloatArray) -> IntArray:
     """(k, resources) the fewest zones that hold the request; 0 where the node has none of it."""
     listed = (wanted > 0) & (total.sum(axis=1) > 0)
     answer = np.full(listed.shape, total.shape[1], dtype=np.int32)
@@ -115,7 +115,7 @@ def _choose(
     The last: whether the demand needs a hint there at all. A resource that no zone of the node
     reports gives no hint.
     """
-    least = _fewest(total, wanted)
+    least = _fewest_by_resource(total, wanted)
     concerned: BoolArray = np.asarray(least > 0, dtype=np.bool_)
     hinted: BoolArray = np.asarray(concerned.any(axis=1), dtype=np.bool_)
     fits: BoolArray = ~hinted
@@ -128,13 +128,13 @@ def _choose(
     return chosen, fits, hinted
 
 
-def _taken(free: FloatArray, chosen: BoolArray, wanted: FloatArray) -> FloatArray:
+def _remaining_after(free: FloatArray, chosen: BoolArray, wanted: FloatArray) -> FloatArray:
     """What is left when the chosen zones have given what was wanted, the lowest first."""
-    left = free.copy()
+    remainder = free.copy()
     served: BoolArray = np.asarray(chosen.any(axis=1), dtype=np.bool_)
     owed = np.where(served[:, None], wanted, 0.0)
     for zone in range(free.shape[1]):
-        given = np.where(chosen[:, zone, None], np.minimum(left[:, zone], owed), 0.0)
-        left[:, zone] -= given
-        owed = owed - given
-    return left
+        amount = np.where(chosen[:, zone, None], np.minimum(remainder[:, zone], owed), 0.0)
+        remainder[:, zone] -= amount
+        owed = owed - amount
+    return remainder

@@ -15,7 +15,7 @@ from rescheduler.kubelet.numa_zones import (
     read_zones,
     resources_of,
 )
-from rescheduler.kubelet.topology_manager import Placement, place
+from rescheduler.kubelet.topology_manager import PodAdmitResult, place
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
@@ -66,12 +66,12 @@ class ZoneAllocation:
             self._guests.setdefault(destination, set()).add(pod)
         self.node[pod] = destination
 
-    def rejected(self, pod: int, nodes: IntArray) -> BoolArray:
+    def refusals(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the node's kubelet would refuse the pod, those that came being there first.
 
         What pods that left had is free only where their annotation tells in which zones it was.
         """
-        answer = self.kubelets.refused(pod, nodes)
+        answer = self.kubelets.refusals(pod, nodes)
         changed = self._changed
         for row, node in enumerate(nodes.tolist() if changed else ()):
             if node in changed:
@@ -97,7 +97,7 @@ class ZoneAllocation:
 
     def _arrivals(
         self, node: int, guests: Iterable[int], away: Iterable[int]
-    ) -> tuple[list[tuple[int, Placement]], FloatArray]:
+    ) -> tuple[list[tuple[int, PodAdmitResult]], FloatArray]:
         """What kubelet makes of each pod that came, in the order of the pods, and what is left.
 
         The pods of `away` have left before. Left: (zones, resources).
@@ -106,7 +106,7 @@ class ZoneAllocation:
         for pod in away:
             if pod in self._observed:
                 free = free + self._observed[pod]
-        here, answer = one(node), []
+        here, answer = one_node(node), []
         for pod in sorted(guests):
             placement = place(self.zones, here, free[None], self.demands[self.demand_of[pod]])
             answer.append((pod, placement))
@@ -122,7 +122,7 @@ class ZoneAllocation:
         for pod in np.flatnonzero((self.demand_of >= 0) & (self.home >= 0)).tolist():
             text = (snapshot.pods[pod].metadata.annotations or {}).get(NUMA_OBSERVED)
             node = int(self.home[pod])
-            if not text or not self.zones.known[node]:
+            if not text or not self.zones.known_nodes[node]:
                 continue
             amounts = np.zeros(self.zones.total.shape[1:])
             rows = {name: row for row, name in enumerate(self.zones.names[node])}
@@ -140,6 +140,6 @@ class ZoneAllocation:
         return answer
 
 
-def one(node: int) -> IntArray:
+def one_node(node: int) -> IntArray:
     """(1,) the node alone."""
     return np.array([node], dtype=np.int32)

@@ -1,1 +1,1 @@
-"""What is: cluster objects, topology, readings, moves, plans, reasons, errors. Values only."""
+"""Values: snapshot, readings, moves, plans, reason codes, errors, the audit trail."""

@@ -1,4 +1,4 @@
-"""What a cycle itself stands on, as far as its settings tell."""
+"""The addresses and the pod that a cycle depends on, by its settings."""
 
 from dataclasses import dataclass
 

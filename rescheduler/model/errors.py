@@ -56,7 +56,7 @@ class ReschedulerError(Exception):
         return f"{self.message}. Maybe {self.hint}" if self.hint else self.message
 
 
-class Place(NamedTuple):
+class ProblemLocation(NamedTuple):
     """Where in a file something is wrong. line, column: from 1. message: without the place."""
 
     file: str
@@ -73,7 +73,9 @@ class PolicyError(ReschedulerError):
 
     exit_code = 2
 
-    def __init__(self, message: str, hint: str = "", places: tuple[Place, ...] = ()) -> None:
+    def __init__(
+        self, message: str, hint: str = "", places: tuple[ProblemLocation, ...] = ()
+    ) -> None:
         super().__init__(message, hint)
         self.places = places
 

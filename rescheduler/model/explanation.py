@@ -18,7 +18,7 @@ from rescheduler.model.problem import Problem
 SCHEMA_VERSION = "1"
 
 CheckResult = Literal["passed", "failed", "not asked"]
-Fate = Literal["moves", "stays", "held", "unknown"]
+PodOutcome = Literal["moves", "stays", "held", "unknown"]
 
 
 class Check(msgspec.Struct, kw_only=True):
@@ -63,7 +63,7 @@ class PolicyView(msgspec.Struct, kw_only=True):
 class Verdict(msgspec.Struct, kw_only=True):
     """What becomes of a pod, and why."""
 
-    fate: Fate
+    fate: PodOutcome
     code: str = ""
     message: str = ""
     batch: int | None = None

@@ -23,4 +23,4 @@ class Finding:
     message: str
     pods: tuple[int, ...] = field(default=())
     aspect: str = ""
-    thing: str = ""
+    counted_as: str = ""

@@ -53,7 +53,7 @@ class Watch(msgspec.Struct, kw_only=True, frozen=True):
     evaluated: Instant = msgspec.field(name="looked")
     firsts: tuple[First, ...] = ()
 
-    def since(self) -> dict[bytes, datetime]:
+    def first_times(self) -> dict[bytes, datetime]:
         """Each finding, and when it was made first."""
         return {
             first.keys[begin : begin + KEY_BYTES]: first.at
@@ -67,11 +67,11 @@ class FindingHistory(msgspec.Struct, frozen=True):
 
     watches: tuple[Watch, ...] = ()
 
-    def of(self, policy: str) -> Watch | None:
+    def watch_of(self, policy: str) -> Watch | None:
         """What is remembered for that policy."""
-        return next((each for each in self.watches if each.policy == policy), None)
+        return next((watch for watch in self.watches if watch.policy == policy), None)
 
-    def after(self, observations: Iterable[Observation], now: datetime) -> "FindingHistory":
+    def remember(self, observations: Iterable[Observation], now: datetime) -> "FindingHistory":
         """What is remembered after these observations at that time.
 
         A finding keeps its time where it was remembered, and is new otherwise. It is new too where
@@ -79,35 +79,35 @@ class FindingHistory(msgspec.Struct, frozen=True):
         longer than `LONGEST_GAP`. Where more is found than can be remembered, the least bad of the
         new ones are not.
         """
-        made = {each.policy: each for each in observations}
+        made = {observation.policy: observation for observation in observations}
         others = [w for w in self.watches if w.policy not in made and now - w.evaluated <= KEEP]
-        kept = {name: self._kept(observation, now) for name, observation in made.items()}
-        room = MOST_FINDINGS - sum(len(each.since()) for each in others)
-        room -= sum(len(each) for each in kept.values())
+        kept = {name: self._kept_findings(observation, now) for name, observation in made.items()}
+        room = MOST_FINDINGS - sum(len(watch.first_times()) for watch in others)
+        room -= sum(len(findings) for findings in kept.values())
         for name, observation in made.items():
             new = [key for key in dict.fromkeys(observation.findings) if key not in kept[name]]
             kept[name].update(dict.fromkeys(new[: max(room, 0)], now))
             room -= len(new)
         watches = [_watch(observation, kept[name], now) for name, observation in made.items()]
-        return FindingHistory(tuple(sorted([*others, *watches], key=lambda each: each.policy)))
+        return FindingHistory(tuple(sorted([*others, *watches], key=lambda watch: watch.policy)))
 
-    def _kept(self, observation: Observation, now: datetime) -> dict[bytes, datetime]:
+    def _kept_findings(self, observation: Observation, now: datetime) -> dict[bytes, datetime]:
         """The observed findings that were made before without a break, and since when."""
-        watch = self.of(observation.policy)
+        watch = self.watch_of(observation.policy)
         if watch is None or watch.meaning != observation.meaning:
             return {}
         if now - watch.evaluated > max(observation.patience, LONGEST_GAP):
             return {}
-        since = watch.since()
+        since = watch.first_times()
         # A clock that was ahead must not make a finding seem older than it is.
         return {key: min(since[key], now) for key in observation.findings if key in since}
 
 
 def _watch(observation: Observation, since: dict[bytes, datetime], now: datetime) -> Watch:
-    found: dict[datetime, list[bytes]] = {}
+    keys_by_time: dict[datetime, list[bytes]] = {}
     for key, at in since.items():
-        found.setdefault(at, []).append(key)
-    firsts = tuple(First(at, b"".join(sorted(keys))) for at, keys in sorted(found.items()))
+        keys_by_time.setdefault(at, []).append(key)
+    firsts = tuple(First(at, b"".join(sorted(keys))) for at, keys in sorted(keys_by_time.items()))
     return Watch(
         policy=observation.policy, meaning=observation.meaning, evaluated=now, firsts=firsts
     )

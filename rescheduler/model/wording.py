@@ -10,20 +10,20 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
+def count_text(number: int, noun: str, plural: str = "") -> str:
     """A number with its noun: "1 pod", "2 pods"."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
-def agreed(number: int, one: str, many: str) -> str:
+def verb_for(number: int, one: str, many: str) -> str:
     """The verb that goes with the number: `one` with 1, else `many`."""
     return one if number == 1 else many
 
 
-def named(names: Sequence[str], noun: str, most: int = 5) -> str:
+def list_names(names: Sequence[str], noun: str, most: int = 5) -> str:
     """How many there are, with the first names: "7 nodes (a, b, c, d, e and 2 more)"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{counted(len(names), noun)} ({', '.join(names[:most])}{more})"
+    return f"{count_text(len(names), noun)} ({', '.join(names[:most])}{more})"
 
 
 def gpu_hours(hours: float) -> str:
@@ -33,7 +33,7 @@ def gpu_hours(hours: float) -> str:
     return f"{hours:,.0f}" if hours >= 100 else f"{hours:,.1f}"
 
 
-def lasting(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A length of time in hours; what is shorter in minutes or seconds."""
     if seconds >= 3600:
         return f"{seconds / 3600:g} h"

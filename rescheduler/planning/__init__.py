@@ -1,1 +1,1 @@
-"""What to move: eligibility, disruption, search, budgets and batches make a plan."""
+"""Makes a plan from a snapshot: what may move, where it lands, gains and limits."""

@@ -1,4 +1,4 @@
-"""What the policies say of every node for a pod of each controller, as an extender answers it."""
+"""Cost of every node for a pod of each controller, by all policies: the extender's scores."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -37,11 +37,13 @@ def advise(snapshot: Snapshot, policies: Iterable[Policy]) -> Advice:
     the node where that sibling runs a second one stands in, as moving there changes nothing.
     """
     bindings = [
-        each for each in bind(policies, snapshot) if each.enforced and each.policy.weight > 0
+        binding
+        for binding in bind(policies, snapshot)
+        if binding.enforced and binding.policy.weight > 0
     ]
     rows: dict[str, int] = {}
     costs: list[npt.NDArray[np.uint8]] = []
-    if any(each.term is not None for each in bindings):
+    if any(binding.term is not None for binding in bindings):
         for owner, pods in _siblings(snapshot).items():
             row = _steps(_costs(snapshot, bindings, pods))
             if row is not None:
@@ -54,16 +56,16 @@ def advise(snapshot: Snapshot, policies: Iterable[Policy]) -> Advice:
 
 def _siblings(snapshot: Snapshot) -> dict[str, list[int]]:
     """UID of each controller to one of its pods, or to two that are on different nodes."""
-    found: dict[str, list[int]] = {}
+    siblings: dict[str, list[int]] = {}
     where, leaving = snapshot.pod_node, snapshot.leaving
     for pod in np.argsort(~leaving, kind="stable").tolist():
         owner = snapshot.pods[pod].controller
         if owner is None or where[pod] < 0 or snapshot.on_own_node[pod]:
             continue
-        pods = found.setdefault(owner.uid, [])
-        if len(pods) < 2 and all(where[each] != where[pod] for each in pods):
+        pods = siblings.setdefault(owner.uid, [])
+        if len(pods) < 2 and all(where[sibling_pod] != where[pod] for sibling_pod in pods):
             pods.append(pod)
-    return found
+    return siblings
 
 
 def _costs(snapshot: Snapshot, bindings: Sequence[Binding], pods: Sequence[int]) -> FloatArray:
@@ -82,9 +84,9 @@ def _costs(snapshot: Snapshot, bindings: Sequence[Binding], pods: Sequence[int])
 
 def _changes(bindings: Sequence[Binding], pod: int, nodes: npt.NDArray[np.int32]) -> FloatArray:
     total = np.zeros(len(nodes))
-    for each in bindings:
-        if each.term is not None:
-            total += each.policy.weight * each.term.deltas(pod, nodes)
+    for binding in bindings:
+        if binding.term is not None:
+            total += binding.policy.weight * binding.term.deltas(pod, nodes)
     return total
 
 

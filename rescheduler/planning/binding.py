@@ -12,11 +12,11 @@ from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import Policy
-from rescheduler.policies.shared.separable import Separable
+from rescheduler.policies.shared.separable_terms import Separable
 from rescheduler.policies.terms import (
     Bounding,
     Evacuation,
@@ -58,21 +58,21 @@ class Binding:
     @cached_property
     def loaded(self) -> Loaded | None:
         """The term, where it follows measured load."""
-        found: Loaded | None = _offering(self.term, Loaded)
-        return found
+        term: Loaded | None = _term_as(self.term, Loaded)
+        return term
 
     @cached_property
     def bounding(self) -> Bounding | None:
         """The term, where it can bound gains cheaply."""
-        found: Bounding | None = _offering(self.term, Bounding)
-        return found
+        term: Bounding | None = _term_as(self.term, Bounding)
+        return term
 
     def joint_bound(self) -> JointBound | None:
         """What any moves gain at most for the policy; None where only its cost bounds that."""
-        proving: JointlyBounding | None = _offering(self.term, JointlyBounding)
+        proving: JointlyBounding | None = _term_as(self.term, JointlyBounding)
         if proving is not None:
             return proving.joint_bound()
-        separable: Separable | None = _offering(self.term, Separable)
+        separable: Separable | None = _term_as(self.term, Separable)
         kernel = None if separable is None else separable.kernel()
         if kernel is None:
             return None
@@ -81,8 +81,8 @@ class Binding:
 
     @cached_property
     def _mutual(self) -> Mutual | None:
-        found: Mutual | None = _offering(self.term, Mutual)
-        return found
+        term: Mutual | None = _term_as(self.term, Mutual)
+        return term
 
     def partners(self, pods: IntArray) -> IntArray:
         """The pods that may gain more for the policy once any of these has moved.
@@ -95,8 +95,8 @@ class Binding:
 
     @cached_property
     def _filling(self) -> Filling | None:
-        found: Filling | None = _offering(self.term, Filling)
-        return found
+        term: Filling | None = _term_as(self.term, Filling)
+        return term
 
     @property
     def fills(self) -> bool:
@@ -116,23 +116,23 @@ class Binding:
         """The pods that may be moved for the policy's sake, ascending."""
         if self.term is None:
             return np.zeros(0, dtype=np.int32)
-        found = self.term.candidates()
-        return found if self.below is None else found[self.below[found]]
+        pods = self.term.candidates()
+        return pods if self.below is None else pods[self.below[pods]]
 
     def leave(self, evacuation: Evacuation) -> None:
         """Pass the term what may leave its node and where it lands, where it frees whole nodes."""
-        freeing: Freeing | None = _offering(self.term, Freeing)
+        freeing: Freeing | None = _term_as(self.term, Freeing)
         if freeing is not None:
             freeing.leave(evacuation)
 
     def hot_on(self, node: int) -> tuple[str, ...]:
         """What is hot on the node and is relieved to less, where the policy follows that."""
-        relieving: Relieving | None = _offering(self.term, Relieving)
+        relieving: Relieving | None = _term_as(self.term, Relieving)
         return () if relieving is None else relieving.hot_on(node)
 
     def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
         """Let the term relieve what earlier moves have begun to relieve."""
-        relieving: Relieving | None = _offering(self.term, Relieving)
+        relieving: Relieving | None = _term_as(self.term, Relieving)
         if relieving is not None and begun:
             relieving.continue_relief(begun)
 
@@ -150,19 +150,19 @@ class Binding:
 
     def warnings(self) -> tuple[Problem, ...]:
         """What the term finds odd about the data."""
-        warns: Warns | None = _offering(self.term, Warns)
+        warns: Warns | None = _term_as(self.term, Warns)
         return () if warns is None else warns.warnings()
 
     def idle(self) -> list[IdleHolder]:
         """Who holds GPUs without using them, where the term tells that."""
-        idling: Idling | None = _offering(self.term, Idling)
+        idling: Idling | None = _term_as(self.term, Idling)
         return [] if idling is None else idling.idle()
 
     @cached_property
     def roomy(self) -> Roomy | None:
         """The term, where gangs wait for room that it knows of."""
-        found: Roomy | None = _offering(self.term, Roomy)
-        return found
+        term: Roomy | None = _term_as(self.term, Roomy)
+        return term
 
     def capacity(self, reading: str, node: int) -> float:
         """How much 1.0 of that node reading is on the node; 0 where it is not known."""
@@ -170,12 +170,12 @@ class Binding:
         return 0.0 if capacity is None else float(np.nan_to_num(capacity[node]))
 
 
-def _offering(term: object, protocol: Any) -> Any:
+def _term_as(term: object, protocol: Any) -> Any:
     """The term, where it has every member of the protocol, else None.
 
     As `isinstance` tells it, which finds the members again each time and takes 20 times as long.
     """
-    return term if all(hasattr(term, each) for each in _members(protocol)) else None
+    return term if all(hasattr(term, member) for member in _members(protocol)) else None
 
 
 @cache
@@ -183,9 +183,9 @@ def _members(protocol: Any) -> tuple[str, ...]:
     return tuple(name for name in vars(protocol) if not name.startswith("_"))
 
 
-def gained(bindings: Iterable[Binding], gains: Mapping[str, float]) -> float:
+def weighted_gain(bindings: Iterable[Binding], gains: Mapping[str, float]) -> float:
     """What these policies gain together, weighted. gains: policy name to its own."""
-    return sum(each.policy.weight * gains[each.policy.name] for each in bindings)
+    return sum(binding.policy.weight * gains[binding.policy.name] for binding in bindings)
 
 
 def bind(policies: Iterable[Policy], snapshot: Snapshot) -> tuple[Binding, ...]:
@@ -198,18 +198,18 @@ def _bind(policy: Policy, snapshot: Snapshot) -> Binding:
     compiled = policy.compile(snapshot)
     if isinstance(compiled, Problem):
         return Binding(policy, None, compiled, nowhere, {})
-    loaded: Loaded | None = _offering(compiled, Loaded)
-    unknown = nowhere if loaded is None else loaded.unknown()
+    loaded: Loaded | None = _term_as(compiled, Loaded)
+    unknown = nowhere if loaded is None else loaded.unknown_nodes()
     readings = [snapshot.readings.find(request) for request in policy.requests()]
     capacities = {
-        each.name: each.capacity
-        for each in readings
-        if each is not None and each.capacity is not None
+        reading.name: reading.capacity
+        for reading in readings
+        if reading is not None and reading.capacity is not None
     }
-    return Binding(policy, compiled, None, unknown, capacities, _below(policy, snapshot))
+    return Binding(policy, compiled, None, unknown, capacities, _priority_mask(policy, snapshot))
 
 
-def _below(policy: Policy, snapshot: Snapshot) -> BoolArray | None:
+def _priority_mask(policy: Policy, snapshot: Snapshot) -> BoolArray | None:
     if policy.maxPriority is None:
         return None
     priorities = np.array([pod_priority(spec) for spec in snapshot.specs], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What a replacement asks for otherwise than the pod that goes, in words."""
+"""Resource requests in which a replacement differs from the pod that leaves, in words (ELG043)."""
 
 from rescheduler.kube.objects import PodSpec
 from rescheduler.kube.pods.pod_requests import pod_requests
@@ -13,13 +13,13 @@ _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 def other_requests(snapshot: Snapshot, pod: int) -> Problem | None:
     """ELG043 where the replacement of the pod asks for more or less than it does."""
     here, replacement = snapshot.pods[pod], snapshot.next_pods.replacement(pod)
-    following = snapshot.next_pods.of(here)
+    following = snapshot.next_pods.next_pod_of(here)
     changes = changed_requests(here.spec, replacement.spec)
     if following is None or not changes:
         return None
-    asked = " and ".join(f"{_named(name, now)} (now {was})" for name, was, now in changes)
+    amounts = " and ".join(f"{_amount_text(name, now)} (now {was})" for name, was, now in changes)
     shown = " and ".join(now for _, _, now in changes)
-    text = f"its replacement asks for {asked}: {following.requests_source} {shown}"
+    text = f"its replacement asks for {amounts}: {following.requests_source} {shown}"
     return Problem("ELG043", text)
 
 
@@ -35,7 +35,7 @@ def changed_requests(here: PodSpec, then: PodSpec) -> list[tuple[str, str, str]]
     ]
 
 
-def _named(name: str, amount: str) -> str:
+def _amount_text(name: str, amount: str) -> str:
     if name == "cpu":
         return f"{amount} {'CPU' if amount == '1' else 'CPUs'}"
     return f"{amount} of {name}"

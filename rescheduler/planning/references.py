@@ -5,8 +5,8 @@ import numpy as np
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PodRef
-from rescheduler.model.moves.restarting import StopRef
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.restart_cost import StopRef
+from rescheduler.model.moves.steering_entry import Steered
 from rescheduler.planning.evaluation.evaluation import Choice
 
 
@@ -42,7 +42,7 @@ def stop_ref(snapshot: Snapshot, pod: int) -> StopRef | None:
 
     None where its pods are evicted, or it is not moved: Kueue runs it, and its Workload is unknown.
     """
-    gang = snapshot.gangs.of(pod)
+    gang = snapshot.gangs.gang_of(pod)
     facts = None if gang is None else snapshot.gangs.facts(gang)
     if facts is None or not facts.kueue or facts.workload is None:
         return None

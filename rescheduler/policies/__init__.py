@@ -1,1 +1,1 @@
-"""What we want: one file per policy kind, its YAML model and its term."""
+"""Policy kinds, one package each: the YAML model and the term; with Limits, readings and files."""

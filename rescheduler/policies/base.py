@@ -1,4 +1,4 @@
-"""What operators write in every policy kind: which objects it selects, and in which mode."""
+"""The model that all policy kinds share: name, mode, weight, and the nodes and pods it selects."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Mode, Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.own_readings.pairs import PairReading
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.own_readings.pair_reading import PairReading
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.policies.terms import Term
-from rescheduler.policies.worked import Worked
+from rescheduler.policies.worked_example import Worked
 
 _MEANINGLESS = {"kind", "mode", "weight", "maxPriority", "stableFor", "steering", "onlyIfSteered"}
 """Fields that may change without changing what a policy finds."""
@@ -39,7 +39,7 @@ class NodeMatch(Strict):
     exclude: NodeExclude | None = Field(None, description="Of these nodes, the ones to leave out.")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "NodeMatch":
+    def _selects_one_way(self) -> "NodeMatch":
         if (self.all is None) == (self.labels is None):
             raise ValueError("write either `all: true` or `labels`, to select nodes")
         return self
@@ -52,7 +52,7 @@ class Policy(Document):
     """One sentence for the generated documentation."""
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
-    things: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    finding_nouns: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
     examples: ClassVar[tuple[Worked, ...]] = ()
     """What it charges in small clusters, for the documentation."""
@@ -89,7 +89,7 @@ class Policy(Document):
         "when no cycle ran for this long or for 3 hours, whichever is longer.",
     )
 
-    steering: Steering | None = Field(
+    steering: SteeringFields | None = Field(
         None,
         description="Whether the replacements of pods that are moved for this policy's sake are "
         "steered. As the Limits say, unless given.",
@@ -120,7 +120,7 @@ class Policy(Document):
         """The readings without which the policy is not evaluated."""
         return []
 
-    def resolved(self, traffic: Mapping[str, PairReading]) -> "Policy":  # noqa: ARG002 - of some
+    def resolve_readings(self, traffic: Mapping[str, PairReading]) -> "Policy":  # noqa: ARG002 - of some
         """The policy with what documents of kind Readings define for it by name.
 
         Raises:
@@ -152,8 +152,8 @@ class Policy(Document):
         Asked of each policy with the limits, and of each two policies once, in either order.
         """
         other_kind = getattr(other, "kind", "")
-        both = {getattr(each, "strategy", "") for each in (self, other)}
-        nodes = [getattr(each, "nodes", None) for each in (self, other)]
+        both = {getattr(document, "strategy", "") for document in (self, other)}
+        nodes = [getattr(document, "nodes", None) for document in (self, other)]
         if both == {"Pack", "Balance"} and nodes[0] == nodes[1]:
             yield "one packs the nodes that the other balances"
         bound = getattr(other, "maxPriority", None) if other_kind == "Limits" else None

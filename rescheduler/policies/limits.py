@@ -11,26 +11,26 @@ from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
 from rescheduler.documents.label_names import LabelKey, NamespaceName, OwnerKind
-from rescheduler.kube.controllers import qualified
+from rescheduler.kube.controllers import qualified_kind
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
 from rescheduler.model.moves.calibration import MOST_WORKLOADS
 from rescheduler.model.moves.gains import MOST_PAIRS
 from rescheduler.model.moves.retention import kept_for, room_per_day
 from rescheduler.policies.base import Policy
-from rescheduler.policies.marks import AvoidedNode, OptOut, believed
-from rescheduler.policies.move_limits import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
+from rescheduler.policies.marks import AvoidedNode, OptOut, drop_ignored
+from rescheduler.policies.move_limit_fields import CYCLE, DAY, HOUR, MoveLimit, MoveLimitFields
 from rescheduler.policies.move_scopes import Overall, PerNamespace, PerNode, PerWorkload
-from rescheduler.policies.steering import Steering
-from rescheduler.steering.registry import TAINTING
+from rescheduler.policies.steering_fields import SteeringFields
+from rescheduler.steering.means_registry import TAINTING
 
 ALWAYS_PROTECTED = frozenset({"kube-system", "kube-public", "kube-node-lease"})
 """Namespaces that are never touched: Kubernetes' own."""
 
 
-def _form(given: Any) -> str:
+def _form(value: Any) -> str:
     """So that problems are reported for the form that was meant; brackets keep it out of paths."""
-    return "[list]" if isinstance(given, list) else "[word]"
+    return "[list]" if isinstance(value, list) else "[word]"
 
 
 OwnerKinds = Annotated[list[OwnerKind], Field(min_length=1), Tag("[list]")]
@@ -195,8 +195,8 @@ class Limits(MoveLimitFields):
         0.1,
         description="If a greater share of nodes (and over 3) is not Ready, nothing is evicted.",
     )
-    steering: Steering = Field(
-        default_factory=Steering,
+    steering: SteeringFields = Field(
+        default_factory=SteeringFields,
         description="Whether replacements are steered; a policy may say it otherwise.",
     )
     taintedNodes: int = Field(
@@ -263,7 +263,7 @@ class Limits(MoveLimitFields):
         "that people apply moves pods meanwhile. 0s: such a policy acts at once.",
     )
 
-    def steering_of(self, policy: Policy) -> Steering:
+    def steering_of(self, policy: Policy) -> SteeringFields:
         """How the replacements of this policy's moves are steered."""
         return policy.steering or self.steering
 
@@ -282,7 +282,9 @@ class Limits(MoveLimitFields):
     def allows(self, owner: OwnerReference) -> bool:
         """Whether `otherOwners` lets pods move that are run by this owner, which is not read."""
         allowed = self.otherOwners
-        return allowed == "Allow" or (isinstance(allowed, list) and qualified(owner) in allowed)
+        return allowed == "Allow" or (
+            isinstance(allowed, list) and qualified_kind(owner) in allowed
+        )
 
     @property
     def protected(self) -> frozenset[str]:
@@ -292,26 +294,28 @@ class Limits(MoveLimitFields):
     @cached_property
     def leaving_marks(self) -> NodeMarks:
         """What says that a node is being taken away, so that it is neither left nor counted on."""
-        own = [each.mark for each in self.avoidNodes if each.leaving]
-        return NodeMarks([*believed(LEAVING, self.avoidNodes), *own])
+        own = [node.mark for node in self.avoidNodes if node.leaving]
+        return NodeMarks([*drop_ignored(LEAVING, self.avoidNodes), *own])
 
     @cached_property
     def avoided_marks(self) -> NodeMarks:
         """What says that nothing should be sent to a node."""
-        own = [each.mark for each in self.avoidNodes if not each.ignore]
-        ignored = [each.mark for each in self.avoidNodes if each.ignore]
-        return NodeMarks([*believed(AVOIDED, self.avoidNodes), *own], by_name=True, ignored=ignored)
+        own = [node.mark for node in self.avoidNodes if not node.ignore]
+        ignored = [node.mark for node in self.avoidNodes if node.ignore]
+        return NodeMarks(
+            [*drop_ignored(AVOIDED, self.avoidNodes), *own], by_name=True, ignored=ignored
+        )
 
     @property
     def own_annotations(self) -> frozenset[str]:
         """The names of the annotations of nodes and pods that the operator's marks are about."""
-        nodes = {each.mark.name for each in self.avoidNodes if each.annotation}
-        return frozenset(nodes | {each.key for each in self.optOuts if each.annotation})
+        nodes = {node.mark.name for node in self.avoidNodes if node.annotation}
+        return frozenset(nodes | {opt_out.key for opt_out in self.optOuts if opt_out.annotation})
 
     @model_validator(mode="after")
     def _state_has_room(self) -> "Limits":
         """Moves are kept as long as they decide something; so many must fit in the state."""
-        daily = [each for each in (self.movesPerDay,) if isinstance(each, int)]
+        daily = [amount for amount in (self.movesPerDay,) if isinstance(amount, int)]
         if isinstance(self.movesPerHour, int):
             daily.append(24 * self.movesPerHour)
         if not self.room_per_day:

@@ -48,14 +48,14 @@ class AvoidedNode(Strict):
 
     @model_validator(mode="after")
     def _is_one_mark(self) -> "AvoidedNode":
-        if len(self._given) != 1:
+        if len(self._mark_fields) != 1:
             raise FieldError("must have one of taint, condition, label and annotation")
         if self.leaving and self.ignore:
             raise FieldError("leaving and ignore exclude each other")
         return self
 
     @property
-    def _given(self) -> list[tuple[Source, str]]:
+    def _mark_fields(self) -> list[tuple[Source, str]]:
         fields: list[tuple[Source, str | None]] = [
             ("taint", self.taint),
             ("condition", self.condition),
@@ -67,7 +67,7 @@ class AvoidedNode(Strict):
     @property
     def mark(self) -> NodeMark:
         """The mark."""
-        return node_mark(*self._given[0])
+        return node_mark(*self._mark_fields[0])
 
 
 class OptOut(Strict):
@@ -96,7 +96,7 @@ class OptOut(Strict):
         """Its name, without a value."""
         return self._text.partition("=")[0]
 
-    def on(self, metadata: ObjectMeta) -> str | None:
+    def mark_value(self, metadata: ObjectMeta) -> str | None:
         """The value of the mark on an object, or None where it does not carry it."""
         _, exact, wanted = self._text.partition("=")
         marks = metadata.annotations if self.label is None else metadata.labels
@@ -109,9 +109,9 @@ class OptOut(Strict):
         return self.label or self.annotation or ""
 
 
-def believed(marks: Iterable[NodeMark], written: Iterable[AvoidedNode]) -> list[NodeMark]:
+def drop_ignored(marks: Iterable[NodeMark], written: Iterable[AvoidedNode]) -> list[NodeMark]:
     """Those of the known marks that nothing tells to ignore; one without a value is all values."""
-    ignored = {each.mark for each in written if each.ignore}
+    ignored = {node.mark for node in written if node.ignore}
     return [
         mark
         for mark in marks

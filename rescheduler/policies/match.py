@@ -29,13 +29,13 @@ def _owner_kind(value: str) -> str:
     if value.isascii() and value.isalnum() and value[0].isupper() and len(value) <= 63:
         return value
     name = value.split(".", maxsplit=1)[0]
-    known = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", NO_OWNER)
-    close = [each for each in known if each.lower() == name.lower().removesuffix("s")]
+    kinds = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job", "CronJob", NO_OWNER)
+    close = [kind for kind in kinds if kind.lower() == name.lower().removesuffix("s")]
     hint = f"`{close[0]}`" if close else ""
     raise FieldError("must be a kind without its group, such as StatefulSet", hint=hint)
 
 
-def _requested(value: str) -> str:
+def _requestable(value: str) -> str:
     if value == "pods":
         raise FieldError("every pod takes one of `pods`, and none requests it")
     return value
@@ -57,7 +57,7 @@ _Requests = Annotated[
         Annotated[
             str,
             Field(min_length=1, max_length=316),
-            AfterValidator(_requested),
+            AfterValidator(_requestable),
             WithJsonSchema(
                 {"type": "string", "minLength": 1, "maxLength": 316, "not": {"const": "pods"}}
             ),
@@ -79,7 +79,7 @@ class ClaimMatch(Strict):
     ) = Field(None, description="A claim of one of these StorageClasses.")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "ClaimMatch":
+    def _selects_one_way(self) -> "ClaimMatch":
         if (self.all is None) == (self.storageClasses is None):
             raise ValueError("write either `all: true` or `storageClasses`, to select by claims")
         return self
@@ -107,7 +107,7 @@ class _PodFields(Strict):
     )
 
     @property
-    def given(self) -> list[str]:
+    def narrowing_fields(self) -> list[str]:
         """The fields that are given, without `all` and `exclude`."""
         return [name for name in _NARROWING if getattr(self, name) is not None]
 
@@ -124,7 +124,7 @@ class Exclude(_PodFields):
 
     @model_validator(mode="after")
     def _says_something(self) -> "Exclude":
-        if not self.given:
+        if not self.narrowing_fields:
             raise ValueError("an empty exclude is refused; leave it out to exclude nothing")
         return self
 
@@ -141,20 +141,20 @@ class Match(_PodFields):
 
     @model_validator(mode="after")
     def _says_something(self) -> "Match":
-        if self.all is None and not self.given:
+        if self.all is None and not self.narrowing_fields:
             raise ValueError("an empty match is refused; write `all: true` to mean every object")
-        if self.all and self.given:
+        if self.all and self.narrowing_fields:
             raise ValueError("`all: true` excludes the other fields")
         return self
 
     @property
     def selects_nothing(self) -> bool:
         """Whether the exclude leaves out all that the match selects, whatever the cluster."""
-        return self.exclude is not None and all(self._covered(self.exclude))
+        return self.exclude is not None and all(self._coverage(self.exclude))
 
-    def _covered(self, exclude: Exclude) -> Iterator[bool]:
+    def _coverage(self, exclude: Exclude) -> Iterator[bool]:
         """By field of the exclude, whether it holds for whatever the match selects."""
-        for name in exclude.given:
+        for name in exclude.narrowing_fields:
             own, other = getattr(self, name), getattr(exclude, name)
             if own is None or own == other:
                 yield own is not None

@@ -61,13 +61,13 @@ class Scope(ABC):
     def of_past(self, move: PastMove, /) -> str | None:
         """The group of a past move; None: nobody noted it, so the move counts to every group."""
 
-    def named(self, group: str, /) -> str:
+    def group_name(self, group: str, /) -> str:
         """The group at the beginning of a refusal."""
         return f"{self.noun} {group}"
 
-    def where(self, group: str, _: Snapshot, /) -> str:
+    def group_suffix(self, group: str, _: Snapshot, /) -> str:
         """The group after "5 moves at once"; begins with a space unless empty."""
-        return f" in {self.named(group)}"
+        return f" in {self.group_name(group)}"
 
 
 class Overall(Scope):
@@ -88,7 +88,7 @@ class Overall(Scope):
         """The one group."""
         return ""
 
-    def where(self, _: str, __: Snapshot, /) -> str:
+    def group_suffix(self, _: str, __: Snapshot, /) -> str:
         """Nothing: all moves need no name."""
         return ""
 
@@ -111,11 +111,11 @@ class PerNode(Scope):
         """The node that it left."""
         return move.source
 
-    def named(self, group: str, /) -> str:
+    def group_name(self, group: str, /) -> str:
         """`node n1`."""
         return f"node {group or '(none)'}"
 
-    def where(self, group: str, _: Snapshot, /) -> str:
+    def group_suffix(self, group: str, _: Snapshot, /) -> str:
         """` away from node n1`."""
         return f" away from node {group}" if group else ""
 
@@ -152,7 +152,9 @@ class PerWorkload(Scope):
 
     def groups(self, snapshot: Snapshot, /) -> tuple[list[str], IntArray]:
         """The workloads behind "", which is for bare pods."""
-        return _with_others([each.uid for each in snapshot.workloads], snapshot.pod_workload)
+        return _with_others(
+            [workload.uid for workload in snapshot.workloads], snapshot.pod_workload
+        )
 
     def of_move(self, move: PlannedMove, _: Snapshot, /) -> str:
         """The workload's UID."""
@@ -162,11 +164,11 @@ class PerWorkload(Scope):
         """The workload's UID."""
         return move.workload
 
-    def named(self, _: str, /) -> str:
+    def group_name(self, _: str, /) -> str:
         """A refusal is about one of its pods."""
         return "its workload"
 
-    def where(self, group: str, snapshot: Snapshot, /) -> str:
+    def group_suffix(self, group: str, snapshot: Snapshot, /) -> str:
         """` of Deployment default/web`."""
         owners = (
             f" of {w.kind} {w.namespace}/{w.name}" for w in snapshot.workloads if w.uid == group
@@ -202,13 +204,13 @@ class PerNodeLabel(Scope):
         """What the node had at the intent."""
         return move.counted.get(self.noted_as)
 
-    def named(self, group: str, /) -> str:
+    def group_name(self, group: str, /) -> str:
         """`nodes with rack=r1`."""
-        return f"nodes {_labelled(self.label, group)}"
+        return f"nodes {_label_phrase(self.label, group)}"
 
-    def where(self, group: str, _: Snapshot, /) -> str:
+    def group_suffix(self, group: str, _: Snapshot, /) -> str:
         """` away from nodes with rack=r1`."""
-        return f" away from {self.named(group)}"
+        return f" away from {self.group_name(group)}"
 
 
 class PerPodLabel(Scope):
@@ -237,19 +239,19 @@ class PerPodLabel(Scope):
         """What the pod had at the intent."""
         return move.counted.get(self.noted_as)
 
-    def named(self, group: str, /) -> str:
+    def group_name(self, group: str, /) -> str:
         """`pods with team=search`."""
-        return f"pods {_labelled(self.label, group)}"
+        return f"pods {_label_phrase(self.label, group)}"
 
-    def where(self, group: str, _: Snapshot, /) -> str:
+    def group_suffix(self, group: str, _: Snapshot, /) -> str:
         """` of pods with team=search`."""
-        return f" of {self.named(group)}"
+        return f" of {self.group_name(group)}"
 
     def _value(self, snapshot: Snapshot, pod: int) -> str:
         return (snapshot.pods[pod].metadata.labels or {}).get(self.label, "")
 
 
-def _labelled(label: str, value: str) -> str:
+def _label_phrase(label: str, value: str) -> str:
     return f"with {label}={value}" if value else f"without label {label}"
 
 

@@ -10,7 +10,7 @@ from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.numa.policy import Numa
-from rescheduler.policies.own_readings.document import Readings
+from rescheduler.policies.own_readings.readings_document import ReadingsDocument
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -31,7 +31,7 @@ KINDS: dict[str, type[Policy]] = {
 DOCUMENTS: dict[str, type[Document]] = {
     **KINDS,
     "Limits": Limits,
-    "Readings": Readings,
+    "Readings": ReadingsDocument,
     "Scheduler": Scheduler,
 }
 """The kinds of documents of a policy file."""

@@ -1,4 +1,4 @@
-"""What a policy's term answers: always its costs, and some of what else planning asks for.
+"""Protocols of terms: the cost that every term has, and what some offer planning besides.
 
 Unit of cost: 1.0 is one pod placed as badly as the policy can express, so that weights mean the
 same in every kind.
@@ -11,9 +11,9 @@ from typing import Protocol, runtime_checkable
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.moves.room import GangRoom
 from rescheduler.model.problem import Problem
 
 
@@ -61,7 +61,7 @@ class Loaded(Protocol):
         """The nodes above their target in the snapshot (not in the working copy), ascending."""
         ...
 
-    def unknown(self) -> BoolArray:
+    def unknown_nodes(self) -> BoolArray:
         """(nodes,) whether the term ought to know the node's load and does not.
 
         Such a node is never a source, and never a landing to count on (FEA006).
@@ -81,15 +81,15 @@ class Loaded(Protocol):
 class Lasting(Protocol):
     """A term that readings trigger, and that knows from their past for how long they have."""
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) seconds for which what would make each pod move is known to hold without a break.
 
         NaN where it does not hold in the snapshot, or its past is not known.
         """
         ...
 
-    def measured(self) -> frozenset[str] | None:
-        """The finding codes whose past `lasted` knows, None: all; the history keeps the others."""
+    def measured_codes(self) -> frozenset[str] | None:
+        """The finding codes whose past `finding_ages` knows (None: all); history has the rest."""
         ...
 
 
@@ -152,12 +152,12 @@ class Evacuation(Protocol):
         """Whether the pod may be evicted, now or when our own limits allow it."""
         ...
 
-    def begun(self, node: int) -> bool:
+    def has_begun(self, node: int) -> bool:
         """Whether pods have left the node by our own recent moves."""
         ...
 
-    def landing(self, pod: int, barred: BoolArray) -> int:
-        """The node outside of `barred` (nodes,) where its replacement most likely lands; -1: none.
+    def landing(self, pod: int, blocked: BoolArray) -> int:
+        """The node outside of `blocked` (nodes,) where its replacement most likely lands; -1: none.
 
         -1 too where a move there would be refused.
         """
@@ -200,7 +200,7 @@ class Freeing(Protocol):
         """Ignore nodes that the plan could not empty; called before the first move."""
         ...
 
-    def freed(self) -> BoolArray:
+    def freeable_nodes(self) -> BoolArray:
         """(nodes,) which it would free, if the others had room for their pods."""
         ...
 
@@ -237,7 +237,7 @@ ROOM_TOO_LARGE = "FRG006"
 class Roomy(Protocol):
     """A term that knows which gangs wait for room, and what to free for all pods of one at once."""
 
-    def lacking(self) -> tuple[str, ...]:
+    def gangs_without_room(self) -> tuple[str, ...]:
         """The gangs that have no room in the working copy and could have it, urgent ones first."""
         ...
 
@@ -253,7 +253,7 @@ class Roomy(Protocol):
         """The pods whose leaving brings the node nearer to one more of the shape, and how much."""
         ...
 
-    def rooms(self) -> list[GangRoom]:
+    def gang_placements(self) -> list[GangRoom]:
         """Every gang that waits: whether it has room in the snapshot, and in the working copy."""
         ...
 

@@ -1,4 +1,4 @@
-"""Clusters that a reader can see.
+"""Clusters drawn as a table of text: zone, node and its pods.
 
     zone a | n1 gpu 8 | web web web
     zone b | n2       | -
@@ -60,7 +60,7 @@ class _Row(NamedTuple):
     pods: list[str]
 
 
-def drawn(
+def cluster_of_drawing(
     text: str,
     *,
     requests: Mapping[str, Mapping[str, Any]],
@@ -76,20 +76,24 @@ def drawn(
     Raises:
         DrawingError: a row cannot be understood. ValueError: something else cannot.
     """
-    rows = [_row(line, each) for line, each in enumerate(text.splitlines(), 1) if each.strip()]
+    rows = [
+        _row(line, row_text)
+        for line, row_text in enumerate(text.splitlines(), 1)
+        if row_text.strip()
+    ]
     if not rows:
         raise DrawingError(1, "a drawing needs at least one node")
     sizes = Counter(name.strip(_MARKS) for row in rows for name in row.pods)
     failing = Counter(name.strip(_MARKS) for row in rows for name in row.pods if "!" in name)
-    _known("requests", requests, sizes)
-    _known("specs", specs, sizes)
-    _known("budgets", budgets, sizes)
+    _check_names("requests", requests, sizes)
+    _check_names("specs", specs, sizes)
+    _check_names("budgets", budgets, sizes)
     for name, spec in specs.items():
-        _known(f"specs.{name}", spec, PodSpec.__struct_fields__, "a field of a pod's spec")
+        _check_names(f"specs.{name}", spec, PodSpec.__struct_fields__, "a field of a pod's spec")
     owners = {name: deployment(name, replicas=size) for name, size in sizes.items()}
     for name, count in failing.items():
-        for each in owners[name]:
-            each.status.readyReplicas = sizes[name] - count
+        for owner in owners[name]:
+            owner.status.readyReplicas = sizes[name] - count
     numbers: Counter[str] = Counter()
     pods = []
     for row in rows:
@@ -113,20 +117,20 @@ def drawn(
                 made.metadata.deletionTimestamp = made.metadata.creationTimestamp
             pods.append(made)
     nodes = [_node(row) for row in rows]
-    _known("zones", zones, [each.metadata.name for each in nodes])
+    _check_names("zones", zones, [node.metadata.name for node in nodes])
     return Snapshot(
         taken=NOW,
         cluster=Cluster(uid="cluster-1", version=VERSION),
         nodes=nodes,
         pods=pods,
         failed=[],
-        controllers=[each for pair in owners.values() for each in pair],
+        controllers=[controller for pair in owners.values() for controller in pair],
         budgets=[
             budget(name, name, allowed=allowed, healthy=sizes[name], failing=failing[name])
             for name, allowed in budgets.items()
         ],
         namespaces=namespaces(pods),
-        topologies=[topology_of(name, each) for name, each in zones.items()],
+        topologies=[topology_of(name, zone) for name, zone in zones.items()],
     )
 
 
@@ -140,18 +144,18 @@ def _row(line: int, text: str) -> _Row:
     return _Row(line, labels, described, [] if pods == ["-"] else pods)
 
 
-def _known(
-    field: str, given: Mapping[str, Any], names: Iterable[str], what: str = "in the drawing"
+def _check_names(
+    field: str, entries: Mapping[str, Any], names: Iterable[str], what: str = "in the drawing"
 ) -> None:
-    unknown = sorted(set(given) - set(names))
+    unknown = sorted(set(entries) - set(names))
     if unknown:
         raise ValueError(f"{field}: `{unknown[0]}` is not {what}")
 
 
 def _node(row: _Row) -> Node:
     name, *rest = row.node
-    flags = [each for each in rest if each in _TAINTS]
-    pairs = [each for each in rest if each not in flags]
+    flags = [word for word in rest if word in _TAINTS]
+    pairs = [word for word in rest if word not in flags]
     if len(pairs) % 2:
         raise DrawingError(row.line, f"what a node has comes in pairs: `{' '.join(pairs)}`")
     made = node(
@@ -164,7 +168,7 @@ def _node(row: _Row) -> Node:
             RESOURCES.get(key, key): value
             for key, value in zip(pairs[::2], pairs[1::2], strict=True)
         },
-        taints=[{"key": _TAINTS[each], "effect": "NoSchedule"} for each in flags],
+        taints=[{"key": _TAINTS[flag], "effect": "NoSchedule"} for flag in flags],
         unschedulable="cordoned" in flags,
     )
     if "notready" in flags:

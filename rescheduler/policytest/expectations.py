@@ -1,4 +1,4 @@
-"""Runs a policy test: what the policies find in its cluster, beside what was expected."""
+"""Runs a policy test and compares what the policies find with what is expected."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policytest.document import PolicyTest
-from rescheduler.policytest.drawing import drawn
-from rescheduler.policytest.listing import listed
-from rescheduler.policytest.measured import measured, with_devices
+from rescheduler.policytest.drawing import cluster_of_drawing
+from rescheduler.policytest.file_format import PolicyTest
+from rescheduler.policytest.listing import cluster_of_objects
+from rescheduler.policytest.series_readings import add_readings, with_devices
 
 _CENT = 0.01
 
@@ -30,7 +30,7 @@ class Difference:
 
     what: str
     expected: Any
-    found: Any
+    actual: Any
 
 
 def cluster_of(test: PolicyTest, policies: PolicySet) -> Snapshot:
@@ -40,7 +40,7 @@ def cluster_of(test: PolicyTest, policies: PolicySet) -> Snapshot:
         DrawingError, ListingError, ValueError: it cannot be understood.
     """
     if test.cluster is not None:
-        bare = drawn(
+        bare = cluster_of_drawing(
             test.cluster,
             requests=test.requests,
             specs=test.specs,
@@ -48,10 +48,10 @@ def cluster_of(test: PolicyTest, policies: PolicySet) -> Snapshot:
             zones=test.zones,
         )
     else:
-        bare = listed(test.objects or [], test.zones)
+        bare = cluster_of_objects(test.objects or [], test.zones)
     interval = test.interval.total_seconds()
     own = policies.definitions
-    read = measured(bare, test.readings, policies.policies, interval, own)
+    read = add_readings(bare, test.readings, policies.policies, interval, own)
     return with_devices(read, test.devices)
 
 
@@ -67,26 +67,26 @@ def evaluate(test: PolicyTest, policies: PolicySet) -> list[Difference]:
     expect = test.expect
     answer: list[Difference] = []
     for name, cost in (expect.cost or {}).items():
-        found = reported.cost(name)
-        if isinstance(found, str) or abs(found - cost) > _CENT:
-            shown = found if isinstance(found, str) else round(found, 2)
+        actual = reported.cost(name)
+        if isinstance(actual, str) or abs(actual - cost) > _CENT:
+            shown = actual if isinstance(actual, str) else round(actual, 2)
             answer.append(Difference(f"cost.{name}", cost, shown))
-    answer += _compared("problem", expect.problem, reported.problem)
-    answer += _compared("candidates", expect.candidates, reported.candidates)
-    wanted = {name: sorted(each) for name, each in (expect.findings or {}).items()}
-    answer += _compared("findings", wanted, reported.findings)
-    answer += _compared("refused", expect.refused, reported.refused)
+    answer += _compare("problem", expect.problem, reported.problem)
+    answer += _compare("candidates", expect.candidates, reported.candidates)
+    wanted = {name: sorted(subjects) for name, subjects in (expect.findings or {}).items()}
+    answer += _compare("findings", wanted, reported.findings)
+    answer += _compare("refused", expect.refused, reported.refusal_codes)
     if expect.moves is not None and reported.moves() != expect.moves:
         answer.append(Difference("moves", expect.moves, reported.moves()))
     return answer
 
 
-def _compared(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[Difference]:
+def _compare(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[Difference]:
     answer = []
     for name, value in (expected or {}).items():
-        found = ask(name)
-        if found != value:
-            answer.append(Difference(f"{field}.{name}", value, found))
+        actual = ask(name)
+        if actual != value:
+            answer.append(Difference(f"{field}.{name}", value, actual))
     return answer
 
 
@@ -105,22 +105,26 @@ class _Evaluated:
             History(),
             schedulers=policies.schedulers,
         )
-        self._bindings = {each.policy.name: each for each in copy.bindings}
+        self._bindings = {binding.policy.name: binding for binding in copy.bindings}
         self._plan: Plan | None = None
         self._found_for = found_for
 
     def _binding(self, name: str) -> Binding:
         if name not in self._bindings:
-            known = ", ".join(f"`{each}`" for each in sorted(self._bindings))
-            raise ValueError(f"there is no policy `{name}`; there is {known}")
+            names = ", ".join(f"`{binding}`" for binding in sorted(self._bindings))
+            raise ValueError(f"there is no policy `{name}`; there is {names}")
         return self._bindings[name]
 
-    def _planned(self) -> Plan:
+    def _make_plan(self) -> Plan:
         if self._plan is None:
             self._plan, observations = self._plan_after(FindingHistory())
             if self._found_for is not None:
-                first = FindingHistory().after(observations, self._snapshot.taken - self._found_for)
-                watches = [replace(each, evaluated=self._snapshot.taken) for each in first.watches]
+                first = FindingHistory().remember(
+                    observations, self._snapshot.taken - self._found_for
+                )
+                watches = [
+                    replace(watch, evaluated=self._snapshot.taken) for watch in first.watches
+                ]
                 self._plan, _ = self._plan_after(FindingHistory(tuple(watches)))
         return self._plan
 
@@ -131,31 +135,31 @@ class _Evaluated:
         )
 
     def cost(self, name: str) -> float | str:
-        found = self._binding(name)
-        return _unevaluated(found) if found.term is None else found.term.cost()
+        binding = self._binding(name)
+        return _not_evaluated_text(binding) if binding.term is None else binding.term.cost()
 
     def problem(self, name: str) -> str | None:
         problem = self._binding(name).problem
         return None if problem is None else problem.code
 
     def candidates(self, name: str) -> list[str] | str:
-        found = self._binding(name)
-        if found.term is None:
-            return _unevaluated(found)
-        pods = (self._snapshot.pods[pod] for pod in found.candidates().tolist())
+        binding = self._binding(name)
+        if binding.term is None:
+            return _not_evaluated_text(binding)
+        pods = (self._snapshot.pods[pod] for pod in binding.candidates().tolist())
         return sorted({(pod.metadata.labels or {}).get("app", pod.metadata.name) for pod in pods})
 
     def findings(self, name: str) -> list[str] | str:
-        found = self._binding(name)
-        if found.term is None:
-            return _unevaluated(found)
-        return sorted(f"{each.code} {each.subject}" for each in found.term.findings())
+        binding = self._binding(name)
+        if binding.term is None:
+            return _not_evaluated_text(binding)
+        return sorted(f"{finding.code} {finding.subject}" for finding in binding.term.findings())
 
-    def refused(self, workload: str) -> str | None:
+    def refusal_codes(self, workload: str) -> str | None:
         codes = {
-            each.code
-            for each in self._planned().refused
-            if each.owner is not None and each.owner.name == workload
+            refusal.code
+            for refusal in self._make_plan().refused
+            if refusal.owner is not None and refusal.owner.name == workload
         }
         return ", ".join(sorted(codes)) or None
 
@@ -163,9 +167,9 @@ class _Evaluated:
         return [
             f"{move.owner.name} {move.source} -> "
             f"{max(move.landing, key=lambda share: share.probability).node}"
-            for move in self._planned().moves
+            for move in self._make_plan().moves
         ]
 
 
-def _unevaluated(found: Binding) -> str:
-    return "not evaluated" if found.problem is None else f"not evaluated: {found.problem.code}"
+def _not_evaluated_text(binding: Binding) -> str:
+    return "not evaluated" if binding.problem is None else f"not evaluated: {binding.problem.code}"

@@ -12,8 +12,10 @@ Level = Literal["error", "warning", "notice"]
 
 def annotation(level: Level, message: str, *, title: str = "", **place: str | int) -> str:
     """One mark. place: `file`, `line`, `col`; without a file it belongs to the whole run."""
-    given = {**place, "title": title}
-    reported = ",".join(f"{name}={_property(str(value))}" for name, value in given.items() if value)
+    properties = {**place, "title": title}
+    reported = ",".join(
+        f"{name}={_property(str(value))}" for name, value in properties.items() if value
+    )
     return f"::{level}{f' {reported}' if reported else ''}::{_data(message)}"
 
 
@@ -22,8 +24,8 @@ def annotations(error: PolicyError, file: str = "") -> list[str]:
     if not error.places:
         return [annotation("error", str(error), file=file)]
     return [
-        annotation("error", each.message, file=each.file, line=each.line, col=each.column)
-        for each in error.places
+        annotation("error", place.message, file=place.file, line=place.line, col=place.column)
+        for place in error.places
     ]
 
 

@@ -23,12 +23,12 @@ from rescheduler.kube.dra.devices import (
     ResourceClaimTemplate,
     ResourceSlice,
 )
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.objects import Condition, Node, Pod
 from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
-from rescheduler.kube.pods.pod_state import ended
+from rescheduler.kube.pods.pod_state import has_ended
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.policytest.drawing import VERSION
@@ -87,7 +87,7 @@ class ListingError(ValueError):
         self.index = index
 
 
-def listed(
+def cluster_of_objects(
     objects: Sequence[Mapping[str, Any]], zones: Mapping[str, Mapping[str, Any]]
 ) -> Snapshot:
     """The cluster of these objects, without readings; it plays at `NOW`.
@@ -98,29 +98,33 @@ def listed(
         ListingError: an object is of no kind that we know, or not as Kubernetes writes it.
     """
     fields: dict[str, list[Any]] = {"nodes": [], "pods": []}
-    for index, each in enumerate(objects):
-        kind = str(each.get("kind"))
+    for index, manifest in enumerate(objects):
+        kind = str(manifest.get("kind"))
         if kind not in _KINDS:
             raise ListingError(index, f"kind `{kind}` is not one of {', '.join(_KINDS)}")
         field, model = _KINDS[kind]
         try:
-            made: Any = msgspec.convert(each, model)
+            made: Any = msgspec.convert(manifest, model)
         except msgspec.ValidationError as error:
             raise ListingError(index, f"{kind}: {error}") from error
         if not made.metadata.name:
             raise ListingError(index, f"{kind}: metadata.name is required")
         _complete(made, kind)
         fields.setdefault(field, []).append(made)
-    given = {each.metadata.name for each in fields.get("namespaces", [])}
+    namespace_names = {namespace.metadata.name for namespace in fields.get("namespaces", [])}
     fields["namespaces"] = [
         *fields.get("namespaces", []),
-        *(each for each in namespaces(fields["pods"]) if each.metadata.name not in given),
+        *(
+            namespace
+            for namespace in namespaces(fields["pods"])
+            if namespace.metadata.name not in namespace_names
+        ),
     ]
     bare = Snapshot(taken=NOW, cluster=Cluster(uid="cluster-1", version=VERSION), nodes=[], pods=[])
     everyone: list[Pod] = fields["pods"]
-    fields["failed"] = [each for each in everyone if each.status.phase == "Failed"]
-    fields["pods"] = [each for each in everyone if not ended(each)]
-    topologies = [topology_of(name, each) for name, each in zones.items()]
+    fields["failed"] = [pod for pod in everyone if pod.status.phase == "Failed"]
+    fields["pods"] = [pod for pod in everyone if not has_ended(pod)]
+    topologies = [topology_of(name, zone) for name, zone in zones.items()]
     made_of: dict[str, Any] = {**fields, "topologies": topologies}
     return replace(bare, **made_of)
 

@@ -215,7 +215,7 @@ def budget(
 
 def namespaces(pods: Iterable[Pod]) -> list[Namespace]:
     """A Namespace object for every namespace in use."""
-    names = sorted({each.metadata.namespace for each in pods} | {"default"})
+    names = sorted({pod.metadata.namespace for pod in pods} | {"default"})
     return [
         msgspec.convert(
             {"metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}}},

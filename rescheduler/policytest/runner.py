@@ -4,15 +4,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
+from rescheduler.documents.file_problems import FileProblem, TextSpan, policy_error
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.text_files import TextFile
 from rescheduler.documents.validation import validate_part
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policytest.document import PolicyTestFile
 from rescheduler.policytest.drawing import DrawingError
 from rescheduler.policytest.expectations import Difference, evaluate
+from rescheduler.policytest.file_format import PolicyTestFile
 from rescheduler.policytest.listing import ListingError
 
 PATTERN = "*_test.y*ml"
@@ -52,11 +52,11 @@ def run_all(files: Iterable[TextFile], policies: PoliciesOf) -> Iterator[Result]
     for file in files:
         try:
             made, tree = _load(file)
-            found = policies(file, made.policy)
+            policy_set = policies(file, made.policy)
         except PolicyError as error:
             yield Result(file.name, 1, "", broken=error)
         else:
-            yield from _run(file, made, tree, found)
+            yield from _run(file, made, tree, policy_set)
 
 
 def load(file: TextFile) -> PolicyTestFile:
@@ -73,7 +73,7 @@ def _load(file: TextFile) -> tuple[PolicyTestFile, Tree]:
         raise PolicyError(f"{file.name}: {file.problem}")
     trees, file_problems = read(file.text)
     if not file_problems and len(trees) != 1:
-        file_problems = [FileProblem(Mark(), "a policy test file holds one document")]
+        file_problems = [FileProblem(TextSpan(), "a policy test file holds one document")]
     made = None
     if not file_problems:
         made, file_problems = validate_part(trees[0], PolicyTestFile)
@@ -95,12 +95,12 @@ def _run(file: TextFile, made: PolicyTestFile, tree: Tree, policies: PolicySet) 
             yield Result(file.name, place.mark.line, test.name, broken=broken)
 
 
-def _mark(error: ValueError, place: Tree) -> Mark:
+def _mark(error: ValueError, place: Tree) -> TextSpan:
     """Where in the policy test the error lies, as near as it is known."""
     if isinstance(error, DrawingError):
         # The rows of a block scalar begin on the line after its `|`.
         mark = _branch(place, "cluster").mark
-        return Mark(mark.line + error.line, mark.column)
+        return TextSpan(mark.line + error.line, mark.column)
     if isinstance(error, ListingError):
         objects = _branch(place, "objects").value
         return objects[error.index].mark if isinstance(objects, list) else place.mark

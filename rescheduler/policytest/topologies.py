@@ -20,8 +20,12 @@ def topology(
         resources = []
         for name, amount in zone.items():
             total, free = amount if isinstance(amount, tuple) else (amount, amount)
-            each = {"capacity": f"{total:g}", "allocatable": f"{total:g}", "available": f"{free:g}"}
-            resources.append({"name": name, **each})
+            quantities = {
+                "capacity": f"{total:g}",
+                "allocatable": f"{total:g}",
+                "available": f"{free:g}",
+            }
+            resources.append({"name": name, **quantities})
         described.append({"name": f"node-{number}", "type": "Node", "resources": resources})
     return msgspec.convert(
         {

@@ -1,1 +1,1 @@
-"""What to show: a plan or an outcome as terminal text, HTML or JSON."""
+"""Reports: plans, outcomes, explanations and history as text, HTML, Markdown and JSON."""

@@ -1,4 +1,4 @@
-"""What must not be overlooked: guards that hold, policies that were not evaluated, unfit data."""
+"""Alerts on top of a report: guards that hold, policies not evaluated, data that is missing."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -31,7 +31,9 @@ def alerts(report: Report) -> list[Alert]:
     predicted, and notes. A problem of a reading that a policy names is shown once.
     """
     plan = plan_in(report)
-    answer = [_alert("held", each.code, "The cycle is held", each.message) for each in plan.guards]
+    answer = [
+        _alert("held", guard.code, "The cycle is held", guard.message) for guard in plan.guards
+    ]
     distrust = None if report.calibration is None else report.calibration.problem
     verdict = report.verdict.code if isinstance(report, Outcome) else ""
     if distrust is not None and verdict != distrust.code:
@@ -81,7 +83,7 @@ def alerts(report: Report) -> list[Alert]:
             answer.append(
                 _alert("problem", scheduler.problem.code, title, scheduler.problem.message)
             )
-    answer += [_alert("note", each.code, "About the data", each.message) for each in plan.notes]
+    answer += [_alert("note", note.code, "About the data", note.message) for note in plan.notes]
     return answer
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rescheduler.steering.registry import MEANS, TAINTING
+from rescheduler.steering.means_registry import MEANS, TAINTING
 
 CHECKSUMS_PROPERTY: dict[str, Any] = {
     "description": "The first digits of the SHA-256 of each part of the file, by which a change is "
@@ -129,7 +129,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "found": "What it finds that can be counted, such as hot GPUs.",
         "room": "The gangs that wait, where the policy makes room for them.",
     },
-    "Found": {
+    "FindingCount": {
         "one": "What one of these is called.",
         "many": "What several of these are called.",
         "before": "How many there are before the moves.",

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rescheduler.model.moves.plan import Change, NodeView, Plan
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.reporting.phrasing import ARROW, UNKNOWN, percent, resource
 
 MOST = 400
@@ -53,7 +53,7 @@ class HeatMapRow:
 
 
 @dataclass(frozen=True)
-class Zone:
+class HeatMapZone:
     """The pods of a zone before and after, and their share of the fullest zone, 0 to 1."""
 
     name: str
@@ -75,14 +75,14 @@ def heat_map(plan: Plan) -> list[HeatMapRow]:
     return [_row(plan, name) for name in ordered]
 
 
-def _known(node: NodeView, name: str) -> bool:
+def _has_load(node: NodeView, name: str) -> bool:
     load = node.load.get(name)
     return load is not None and load.before is not None
 
 
 def _row(plan: Plan, name: str) -> HeatMapRow:
     high = _target(plan, name)
-    if not any(_known(node, name) for node in plan.nodes):
+    if not any(_has_load(node, name) for node in plan.nodes):
         return HeatMapRow(resource(name), "", "No node has a value.", [], "", [])
     unknown = Change(before=None, after=None)
     loads = [(node, node.load.get(name, unknown)) for node in plan.nodes]
@@ -104,7 +104,9 @@ def _row(plan: Plan, name: str) -> HeatMapRow:
         summary=_summary([load for _, load in loads], high),
         cells=[_cell(node, load, high) for node, load in shown],
         changes=_changes(by_change),
-        omitted=f"{counted(omitted, 'node')} not drawn: cooler, or changed less" if omitted else "",
+        omitted=f"{count_text(omitted, 'node')} not drawn: cooler, or changed less"
+        if omitted
+        else "",
     )
 
 
@@ -116,10 +118,11 @@ def _changes(by_change: list[tuple[NodeView, Change]]) -> list[str]:
     """The nodes that change most, those first that fall."""
     most = sorted(by_change[:_NAMED], key=lambda pair: _step(pair[1]))
     named = [
-        f"{node.name} {_shown(load.before)} {ARROW} {_shown(load.after)}" for node, load in most
+        f"{node.name} {_load_text(load.before)} {ARROW} {_load_text(load.after)}"
+        for node, load in most
     ]
     more = len(by_change) - len(named)
-    return [*named, f"{counted(more, 'more node')}"] if more else named
+    return [*named, f"{count_text(more, 'more node')}"] if more else named
 
 
 def _step(load: Change) -> float:
@@ -132,24 +135,24 @@ def _step(load: Change) -> float:
 
 def _summary(loads: list[Change], high: float | None) -> str:
     def text(values: Iterable[float | None]) -> str:
-        known = [value for value in values if value is not None]
-        if not known:
+        numbers = [value for value in values if value is not None]
+        if not numbers:
             return UNKNOWN
-        heat = f"hottest {percent(max(known))}, mean {percent(sum(known) / len(known))}"
+        heat = f"hottest {percent(max(numbers))}, mean {percent(sum(numbers) / len(numbers))}"
         if high is None:
             return heat
-        return f"{sum(value > high for value in known)} above {percent(high)}, {heat}"
+        return f"{sum(value > high for value in numbers)} above {percent(high)}, {heat}"
 
     missing = sum(load.before is None for load in loads)
-    absent = f"; {counted(missing, 'node')} without a value" if missing else ""
+    absent = f"; {count_text(missing, 'node')} without a value" if missing else ""
     before, after = text(load.before for load in loads), text(load.after for load in loads)
-    whole = f"{counted(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
+    whole = f"{count_text(len(loads), 'node')}. Before: {before}. After: {after}{absent}."
     changed = [load for load in loads if _step(load)]
     was = max((load.before for load in changed if load.before is not None), default=0.0)
     now = max((load.after for load in changed if load.after is not None), default=0.0)
     if now >= was:
         return whole
-    nodes = counted(len(changed), "node")
+    nodes = count_text(len(changed), "node")
     return (
         f"{whole} Of {nodes} that change, the hottest: {percent(was)} before, {percent(now)} after."
     )
@@ -157,10 +160,10 @@ def _summary(loads: list[Change], high: float | None) -> str:
 
 def _cell(node: NodeView, load: Change, high: float | None) -> Cell:
     zone = f" ({node.zone})" if node.zone else ""
-    known = load.before is not None and load.after is not None
-    step = f"{ARROW} {_shown(load.after)}" if known and _step(load) else ""
+    has_values = load.before is not None and load.after is not None
+    step = f"{ARROW} {_load_text(load.after)}" if has_values and _step(load) else ""
     return Cell(
-        title=f"{node.name}{zone} {_shown(load.before)} {step}".strip(),
+        title=f"{node.name}{zone} {_load_text(load.before)} {step}".strip(),
         before=_level(load.before),
         after=_level(load.after),
         hot_before=_hot(load.before, high),
@@ -169,7 +172,7 @@ def _cell(node: NodeView, load: Change, high: float | None) -> Cell:
     )
 
 
-def _shown(value: float | None) -> str:
+def _load_text(value: float | None) -> str:
     return "no value" if value is None else percent(value)
 
 
@@ -187,7 +190,7 @@ def _target(plan: Plan, name: str) -> float | None:
     Not one that is about single GPUs: a node is no hotter than it for what all of them do.
     """
     key = _TARGETS.get(name.removeprefix("node."), "")
-    found = set()
+    highs = set()
     for policy in plan.policies:
         spec = _dig(policy.document, "spec")
         alone = _dig(spec, "wholeDevices") == "Ignore" and _dig(spec, "strategy") != "Pack"
@@ -200,8 +203,8 @@ def _target(plan: Plan, name: str) -> float | None:
             if isinstance(high, str) and high.endswith("%"):
                 high = _number(high[:-1])
             if isinstance(high, int | float):
-                found.add(float(high))
-    return found.pop() if len(found) == 1 else None
+                highs.add(float(high))
+    return highs.pop() if len(highs) == 1 else None
 
 
 def _number(text: str) -> float | None:
@@ -217,7 +220,7 @@ def _dig(value: Any, *path: str) -> Any:
     return value
 
 
-def zones(plan: Plan) -> list[Zone]:
+def zones(plan: Plan) -> list[HeatMapZone]:
     """Pods by zone, where there is more than one zone and all pods were counted."""
     sums: dict[str, list[float]] = {}
     for node in plan.nodes:
@@ -231,6 +234,6 @@ def zones(plan: Plan) -> list[Zone]:
     if len(sums) < 2 or not most:
         return []
     return [
-        Zone(name, int(nodes), int(before), int(after), before / most, after / most)
+        HeatMapZone(name, int(nodes), int(before), int(after), before / most, after / most)
         for name, (nodes, before, after) in sorted(sums.items())
     ]

@@ -26,11 +26,11 @@ def checksums(document: dict[str, Any]) -> dict[str, str]:
 
 
 def _parts(document: dict[str, Any]) -> dict[str, Any]:
-    parts = {key: each for key, each in document.items() if key != CHECKSUMS}
+    parts = {key: part for key, part in document.items() if key != CHECKSUMS}
     plan = parts.get("plan")
     if isinstance(plan, dict):
         del parts["plan"]
-        parts |= {f"plan.{key}": each for key, each in plan.items()}
+        parts |= {f"plan.{key}": part for key, part in plan.items()}
     return parts
 
 
@@ -42,7 +42,7 @@ def check_unedited(report: Report, document: dict[str, Any], path: str) -> None:
     """
     plan = plan_in(report)
     digest = digest_of(plan)
-    changed = _changed(document)
+    changed = _changed_parts(document)
     if plan.digest == digest and plan.id == digest[:ID_LENGTH] and changed == []:
         return
     if plan.digest == digest:
@@ -56,13 +56,17 @@ def check_unedited(report: Report, document: dict[str, Any], path: str) -> None:
     )
 
 
-def _changed(document: dict[str, Any]) -> list[str] | None:
+def _changed_parts(document: dict[str, Any]) -> list[str] | None:
     """The parts that were changed, added or taken away; None where that is not known."""
     written = document.get(CHECKSUMS)
     if not isinstance(written, dict):
         return None
-    found = checksums(document)
-    return [name for name in {**found, **written} if found.get(name) != written.get(name)]
+    checksums_now = checksums(document)
+    return [
+        name
+        for name in {**checksums_now, **written}
+        if checksums_now.get(name) != written.get(name)
+    ]
 
 
 def _changes(changed: list[str] | None) -> str:

@@ -26,7 +26,7 @@ NOT_GIVEN = Invocation()
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class NextStep:
     """A command to type next. parts: the command, and each option with its value, for a shell."""
 
     label: str
@@ -49,31 +49,35 @@ class Step:
         return answer
 
 
-def next_steps(report: Report, given: Invocation, *, applicable: bool) -> list[Step]:
+def next_steps(report: Report, invocation: Invocation, *, applicable: bool) -> list[NextStep]:
     """What to type next. applicable: whether `apply` would take the plan."""
     plan, kind = plan_in(report), "outcome" if isinstance(report, Outcome) else "plan"
-    saved = _word(given.file or f"{kind.upper()}.json")
-    options = _options(plan, given)
-    again = ("rescheduler plan", f"--policies {_word(given.policies or 'PATH')}", *options)
+    saved = _word(invocation.file or f"{kind.upper()}.json")
+    options = _options(plan, invocation)
+    again = ("rescheduler plan", f"--policies {_word(invocation.policies or 'PATH')}", *options)
     page = (f"rescheduler render {saved}", "-o html", f"--out {kind}.html")
     if kind == "outcome":
-        return [Step("Share", page), Step("Plan again", again)]
+        return [NextStep("Share", page), NextStep("Plan again", again)]
     kept = (*again, "-o json", "--out PLAN.json")
     if not applicable:
-        fresh = Step("Plan live" if plan.recorded else "Plan again", kept)
-        return [Step("Review", page), fresh] if given.file else [fresh, Step("Review", page)]
+        fresh = NextStep("Plan live" if plan.recorded else "Plan again", kept)
+        return (
+            [NextStep("Review", page), fresh]
+            if invocation.file
+            else [fresh, NextStep("Review", page)]
+        )
     # A plan that was only shown is made again, so that what is applied is what was reviewed.
-    save = [] if given.file else [Step("Save", kept)]
-    approved = (f"--digest {plan.id[:ID_LENGTH]}",) if given.file else ()
+    save = [] if invocation.file else [NextStep("Save", kept)]
+    approved = (f"--digest {plan.id[:ID_LENGTH]}",) if invocation.file else ()
     apply = (f"rescheduler apply {saved}", *approved, *options, "--yes")
-    return [*save, Step("Review", page), Step("Apply", apply)]
+    return [*save, NextStep("Review", page), NextStep("Apply", apply)]
 
 
-def _options(plan: Plan, given: Invocation) -> tuple[str, ...]:
+def _options(plan: Plan, invocation: Invocation) -> tuple[str, ...]:
     """The options as given; where they are not known or were of a recording, what none can lack."""
-    if given.options is None or plan.recorded:
+    if invocation.options is None or plan.recorded:
         return ("--prometheus-url URL",) if plan.readings else ()
-    return tuple(" ".join(map(_word, option)) for option in given.options)
+    return tuple(" ".join(map(_word, option)) for option in invocation.options)
 
 
 def _word(word: str) -> str:

@@ -27,7 +27,7 @@ def amount(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def signed(value: float) -> str:
+def signed_gain(value: float) -> str:
     """A gain with its sign."""
     return f"+{amount(value)}" if value >= 0.005 else amount(value)
 
@@ -84,13 +84,13 @@ def quantity(value: float, unit: str) -> str:
     if unit == "ratio":
         return percent(value)
     if unit == "bytes":
-        return _scaled(value, 1024, _BINARY)
+        return _scaled_text(value, 1024, _BINARY)
     if unit == "bytes/s":
-        return _scaled(value, 1000, _DECIMAL)
+        return _scaled_text(value, 1000, _DECIMAL)
     return f"{amount(value)} {unit}".rstrip()
 
 
-def _scaled(value: float, base: int, names: Sequence[str]) -> str:
+def _scaled_text(value: float, base: int, names: Sequence[str]) -> str:
     power = 0
     while abs(value) >= base and power < len(names) - 1:
         value /= base

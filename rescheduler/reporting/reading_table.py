@@ -7,7 +7,7 @@ from rich.text import Text
 from rescheduler.model.cluster.reading_answer import ReadingAnswer
 from rescheduler.model.wording import clean
 from rescheduler.reporting.formats.columns import Column, Grid
-from rescheduler.reporting.formats.screen import Screen, coded
+from rescheduler.reporting.formats.screen import Screen, code_prefix
 from rescheduler.reporting.phrasing import age, percent, quantity
 
 
@@ -26,40 +26,42 @@ def render_readings(answers: Iterable[ReadingAnswer], *, width: int, color: bool
             Column("samples", "right"),
         ]
     )
-    for each in answers:
-        subjects = f"{each.found} of {each.expected} {each.subject}s"
+    for answer in answers:
+        subjects = f"{answer.found} of {answer.expected} {answer.subject}s"
         grid.add(
-            Text(clean(each.name), style="bold" if each.own else ""),
-            age(each.windowSeconds),
-            _count(each.series),
-            Text(subjects, style="" if each.found == each.expected else "yellow"),
-            "-" if each.ageSeconds is None else age(each.ageSeconds),
-            _range(each),
-            "-" if each.seconds is None else f"{each.seconds:.2f} s",
-            _count(each.samples),
-            below=_below(each),
+            Text(clean(answer.name), style="bold" if answer.own else ""),
+            age(answer.windowSeconds),
+            _count(answer.series),
+            Text(subjects, style="" if answer.found == answer.expected else "yellow"),
+            "-" if answer.ageSeconds is None else age(answer.ageSeconds),
+            _range(answer),
+            "-" if answer.seconds is None else f"{answer.seconds:.2f} s",
+            _count(answer.samples),
+            below=_lines_below(answer),
         )
     screen.grid(grid)
     return screen.text()
 
 
-def _below(each: ReadingAnswer) -> Text | None:
+def _lines_below(answer: ReadingAnswer) -> Text | None:
     lines = [
-        Text(clean(note), style="dim") for note in (each.convention, each.past, *each.notes) if note
+        Text(clean(note), style="dim")
+        for note in (answer.convention, answer.past, *answer.notes)
+        if note
     ]
-    if each.problem is not None:
-        said = Text.assemble(coded(each.problem.code), clean(each.problem.message))
+    if answer.problem is not None:
+        said = Text.assemble(code_prefix(answer.problem.code), clean(answer.problem.message))
         # The problem of a reading of which too little is there has the notes in it.
         lines = [said, *(line for line in lines if line.plain not in said.plain)]
     return Text("; ").join(lines) if lines else None
 
 
-def _range(each: ReadingAnswer) -> str:
-    if each.least is None or each.most is None:
+def _range(answer: ReadingAnswer) -> str:
+    if answer.least is None or answer.most is None:
         return "-"
-    if each.unit == "ratio":
-        return f"{percent(each.least)} to {percent(each.most)}"
-    return f"{quantity(each.least, '')} to {quantity(each.most, each.unit)}"
+    if answer.unit == "ratio":
+        return f"{percent(answer.least)} to {percent(answer.most)}"
+    return f"{quantity(answer.least, '')} to {quantity(answer.most, answer.unit)}"
 
 
 def _count(number: int | None) -> str:
@@ -77,7 +79,8 @@ def render_definitions(
     grid = Grid([Column("reading", flexible=True), Column("unit"), Column("document")])
     for name, unit, place, series in rows:
         said = [
-            each if there is None else f"{each}: {there.get(each) or 'none'}" for each in series
+            metric if there is None else f"{metric}: {there.get(metric) or 'none'}"
+            for metric in series
         ]
         grid.add(
             Text(clean(name)), Text(unit), Text(clean(place)), below=Text(clean("; ".join(said)))

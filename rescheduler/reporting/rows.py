@@ -16,8 +16,8 @@ from rescheduler.model.moves.plan import (
     Report,
     plan_in,
 )
-from rescheduler.model.moves.restarting import RestartCost
-from rescheduler.model.wording import counted
+from rescheduler.model.moves.restart_cost import RestartCost
+from rescheduler.model.wording import count_text
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.phrasing import age, amount, change, percent
 
@@ -48,8 +48,8 @@ class PolicyRow:
         selection = self.policy.selection
         if selection is None:
             return "-"
-        nodes = [] if selection.nodes is None else [counted(selection.nodes, "node")]
-        return ", ".join([counted(selection.pods, "pod"), *nodes])
+        nodes = [] if selection.nodes is None else [count_text(selection.nodes, "node")]
+        return ", ".join([count_text(selection.pods, "pod"), *nodes])
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class MoveRow:
 
 
 @dataclass(frozen=True)
-class Group:
+class RefusalGroup:
     """The candidates left alone for one reason; examples: at most five of them."""
 
     code: str
@@ -104,7 +104,7 @@ def policy_rows(plan: Plan) -> list[PolicyRow]:
     """The policies that weigh most first; those that were not evaluated at the end."""
     answer = []
     for policy in sorted(plan.policies, key=lambda p: (p.problem is not None, -_stake(p), p.name)):
-        gangs = {each.gang for each in policy.room}
+        gangs = {room.gang for room in policy.room}
         moves = sum(
             move.gains.get(policy.name, 0.0) > NEGLIGIBLE or move.room in gangs
             for move in plan.moves
@@ -129,8 +129,8 @@ def move_rows(report: Report) -> list[MoveRow]:
     results: Iterable[MoveResult | None] = repeat(None, len(moves))
     if isinstance(report, Outcome):
         results = report.moves
-    ordered = sorted(zip(moves, results, strict=True), key=lambda each: each[0].batch)
-    return [_row(number, *each) for number, each in enumerate(ordered, start=1)]
+    ordered = sorted(zip(moves, results, strict=True), key=lambda pair: pair[0].batch)
+    return [_row(number, *pair) for number, pair in enumerate(ordered, start=1)]
 
 
 def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
@@ -142,27 +142,30 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
         landing=sorted(forecast.landing, key=lambda share: (-share.probability, share.node)),
         returns=forecast.returns,
         unschedulable=forecast.unschedulable,
-        why="; ".join(f"{each.code} {each.message}" for each in move.reasons),
+        why="; ".join(f"{reason.code} {reason.message}" for reason in move.reasons),
         restart=_restart(move.restart),
-        landed=None if result is None else _landed(move, result),
-        steered=_steered(move),
+        landed=None if result is None else _landing_of(move, result),
+        steered=_steering_text(move),
     )
 
 
-def _steered(move: PlannedMove) -> str:
+def _steering_text(move: PlannedMove) -> str:
     """`steered to n3, n7 (Require by NAME), else n1 50 %, n2 50 %`; "" unsteered."""
-    told = move.steered
-    if told is None:
+    steering = move.steered
+    if steering is None:
         return ""
-    where = f"steered to {named(told.nodes)} ({told.strength} by {told.by})"
-    if told.shunned:
-        where = f"kept off {named(told.shunned)} ({told.by})"
+    where = f"steered to {first_names(steering.nodes)} ({steering.strength} by {steering.by})"
+    if steering.shunned:
+        where = f"kept off {first_names(steering.shunned)} ({steering.by})"
     if not move.unsteered:
         return f"{where}, else no landing is known"
-    return f"{where}, else {named([f'{s.node} {percent(s.probability)}' for s in move.unsteered])}"
+    return (
+        f"{where}, else "
+        f"{first_names([f'{s.node} {percent(s.probability)}' for s in move.unsteered])}"
+    )
 
 
-def named(names: list[str]) -> str:
+def first_names(names: list[str]) -> str:
     """The first names, and how many more there are."""
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     return ", ".join(names[:NAMED]) + more
@@ -172,23 +175,23 @@ def _restart(cost: RestartCost | None) -> str:
     """What starts again: `restart takes 250 s (3 moves), work since checkpoint 12 min`."""
     parts = []
     if cost is not None and cost.readySeconds is not None:
-        known = f" ({counted(cost.moves, 'move')})" if cost.moves else ""
-        parts.append(f"restart takes {age(cost.readySeconds)}{known}")
+        moves_text = f" ({count_text(cost.moves, 'move')})" if cost.moves else ""
+        parts.append(f"restart takes {age(cost.readySeconds)}{moves_text}")
     if cost is not None and cost.workSeconds is not None:
         since = "checkpoint" if cost.checkpoint else "start"
         parts.append(f"work since {since} {age(cost.workSeconds)}")
     return ", ".join(parts)
 
 
-def _landed(move: PlannedMove, result: MoveResult) -> Landed:
-    mark, where = _where(move, result)
+def _landing_of(move: PlannedMove, result: MoveResult) -> Landed:
+    mark, where = _destination(move, result)
     ready = "-" if result.readySeconds is None else age(result.readySeconds)
     explained = mark != "good" or result.message
     why = f"{result.code} {result.message}".strip() if explained else ""
     return Landed(result.result, mark, where, ready, why)
 
 
-def _where(move: PlannedMove, result: MoveResult) -> tuple[Mark, str]:
+def _destination(move: PlannedMove, result: MoveResult) -> tuple[Mark, str]:
     if result.result == "refused":
         return "bad", "-"
     if result.result != "evicted":
@@ -213,12 +216,12 @@ def by_kueue(move: PlannedMove, rows: Iterable[MoveRow]) -> str:
     """How a gang is moved that Kueue runs, with how many pods of these rows; "" for any other."""
     if move.stops is None:
         return ""
-    pods = sum(each.move.stops == move.stops for each in rows)
+    pods = sum(row.move.stops == move.stops for row in rows)
     name = f"{move.pod.namespace}/{move.stops.name}"
-    return f": Kueue stops and starts the whole Workload {name} ({counted(pods, 'pod')})"
+    return f": Kueue stops and starts the whole Workload {name} ({count_text(pods, 'pod')})"
 
 
-def groups(plan: Plan) -> list[Group]:
+def groups(plan: Plan) -> list[RefusalGroup]:
     """What is left alone by reason code, the most frequent first.
 
     The counts are those of all candidates; the plan may list only some of each as examples.
@@ -228,7 +231,7 @@ def groups(plan: Plan) -> list[Group]:
         listed.setdefault(refusal.code, []).append(refusal)
     counts = {code: len(refusals) for code, refusals in listed.items()} | plan.totals.refused
     return [
-        Group(code, count, sentence(code), advice(code), listed.get(code, [])[:EXAMPLES])
+        RefusalGroup(code, count, sentence(code), advice(code), listed.get(code, [])[:EXAMPLES])
         for code, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if count
     ]

@@ -18,17 +18,17 @@ from rescheduler.model.moves.plan import (
 )
 from rescheduler.model.moves.search_summary import Stop
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import clean, counted
+from rescheduler.model.wording import clean, count_text
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.headline import headline
-from rescheduler.reporting.measured import GainRow, MeasuredRow, gain_rows, measured_rows
-from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, Step, next_steps
+from rescheduler.reporting.measured_gains import GainRow, MeasuredRow, gain_rows, measured_rows
+from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, NextStep, next_steps
 from rescheduler.reporting.phrasing import ARROW, age, amount, clock, percent, shorten, stamp
 from rescheduler.reporting.rows import (
     NEGLIGIBLE,
-    Group,
     MoveRow,
     PolicyRow,
+    RefusalGroup,
     groups,
     move_rows,
     policy_rows,
@@ -61,19 +61,19 @@ class Fact:
     detail: str
 
 
-def view(report: Report, given: Invocation = NOT_GIVEN) -> "View":
+def view(report: Report, invocation: Invocation = NOT_GIVEN) -> "View":
     """The view of this plan or outcome, with every string in it made harmless (see `clean`)."""
-    return View(msgspec.convert(cleaned(msgspec.to_builtins(report)), Report), given)
+    return View(msgspec.convert(clean_value(msgspec.to_builtins(report)), Report), invocation)
 
 
-def cleaned(value: Any) -> Any:
+def clean_value(value: Any) -> Any:
     """Builtins with every string in them made harmless (see `clean`)."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):
-        return [cleaned(each) for each in value]
+        return [clean_value(element) for element in value]
     if isinstance(value, dict):
-        return {cleaned(key): cleaned(each) for key, each in value.items()}
+        return {clean_value(key): clean_value(child) for key, child in value.items()}
     return value
 
 
@@ -82,7 +82,7 @@ class View:
     """A cleaned plan or outcome with its tables. Use `view` to make one."""
 
     report: Report
-    given: Invocation = NOT_GIVEN
+    invocation: Invocation = NOT_GIVEN
 
     @property
     def plan(self) -> Plan:
@@ -187,7 +187,7 @@ class View:
         return measured_rows(self.plan)
 
     @cached_property
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[RefusalGroup]:
         """What is left alone, by reason."""
         return groups(self.plan)
 
@@ -207,7 +207,9 @@ class View:
     def _score(self) -> Fact:
         before, after = self.plan.score.before, self.plan.score.after
         detail = "of 100 (100: no policy has a complaint)"
-        silent = [each.name for each in self.plan.policies if each.problem and each.weight > 0]
+        silent = [
+            policy.name for policy in self.plan.policies if policy.problem and policy.weight > 0
+        ]
         if silent:
             more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
             verb = "were" if more else "was"
@@ -226,7 +228,7 @@ class View:
         steered = sum(row.move.steered is not None for row in self.moves)
         total = self.plan.totals
         if total.unsteered:
-            counts = sorted(total.unsteered.items(), key=lambda each: (-each[1], each[0]))
+            counts = sorted(total.unsteered.items(), key=lambda pair: (-pair[1], pair[0]))
             why = [f"{n} {code or 'would gain nothing by it'}" for code, n in counts]
             only += f", {steered} of {len(self.moves)} moves steered ({', '.join(why)})"
         elif steered:
@@ -234,8 +236,8 @@ class View:
         return Fact(
             "Moves",
             f"{len(self.moves)}",
-            f"of {counted(total.candidates, 'pod')} that could move{only}; "
-            f"{counted(total.pods, 'pod')} on {counted(total.nodes, 'node')}{self._returns}",
+            f"of {count_text(total.candidates, 'pod')} that could move{only}; "
+            f"{count_text(total.pods, 'pod')} on {count_text(total.nodes, 'node')}{self._returns}",
         )
 
     @property
@@ -252,7 +254,7 @@ class View:
     def _results(self) -> Fact:
         results = Counter(row.landed.result for row in self.moves if row.landed)
         others = [f"{results[name]} {name}" for name in ("refused", "unknown", "skipped")]
-        tried = f"of {counted(len(self.moves), 'move')}: " + ", ".join(others)
+        tried = f"of {count_text(len(self.moves), 'move')}: " + ", ".join(others)
         return Fact("Evicted", str(results["evicted"]), tried)
 
     @property
@@ -276,10 +278,10 @@ class View:
     @property
     def _disruption(self) -> Fact:
         moves = len(self.moves)
-        each = "1.0 is an ordinary pod"
+        note = "1.0 is an ordinary pod"
         if moves:
-            each = f"in {counted(self.batches, 'batch', 'batches')}; {each}"
-        return Fact("Disruption", amount(self.plan.totals.disruption), each)
+            note = f"in {count_text(self.batches, 'batch', 'batches')}; {note}"
+        return Fact("Disruption", amount(self.plan.totals.disruption), note)
 
     @property
     def _search(self) -> list[Fact]:
@@ -287,7 +289,7 @@ class View:
         search = self.plan.search
         if search is None or self.is_outcome or search.within is None or not self.moves:
             return []
-        moves = counted(len(self.moves), "move")
+        moves = count_text(len(self.moves), "move")
         most = f"at least, of the best that {moves} could gain within these limits"
         why = f"; {STOPPED[search.stopped]}"
         if search.within == 0:
@@ -307,7 +309,7 @@ class View:
         if search.resumed is not None:
             chained += f"; {amount(search.resumed)} of {amount(search.gain)} is gained by moves "
             chained += "of the last plan"
-        evaluated = counted(search.steps, "evaluation")
+        evaluated = count_text(search.steps, "evaluation")
         return [Fact("Gain", percent(1 - search.within), f"{most}{chained}{why} ({evaluated})")]
 
     @property
@@ -320,7 +322,9 @@ class View:
         bad = f"; {unfit} of {len(readings)} unfit" if unfit else ""
         oldest = max(readings, key=_staleness)
         if all(reading.ageSeconds is None for reading in readings):
-            return Fact("Readings", "none", f"of {counted(len(readings), 'reading')} has a value")
+            return Fact(
+                "Readings", "none", f"of {count_text(len(readings), 'reading')} has a value"
+            )
         return Fact(
             "Readings",
             percent(worst, 1),
@@ -330,12 +334,12 @@ class View:
     @property
     def _schedulers(self) -> list[Fact]:
         """Whose decisions are predicted, from where that is known; two of them by name."""
-        found = self.plan.schedulers
-        if not found:
+        schedulers = self.plan.schedulers
+        if not schedulers:
             return []
-        versions = " ".join(sorted({each.version or "unknown" for each in found}))
-        named = [f"{each.name}: {each.source}" for each in found[:MOST_SCHEDULERS]]
-        more = len(found) - len(named)
+        versions = " ".join(sorted({result.version or "unknown" for result in schedulers}))
+        named = [f"{result.name}: {result.source}" for result in schedulers[:MOST_SCHEDULERS]]
+        more = len(schedulers) - len(named)
         if more:
             named.append(f"{more} more")
         return [Fact("Scheduler", shorten(versions, MOST_VERSION), "; ".join(named))]
@@ -350,7 +354,7 @@ class View:
             Fact(
                 "Landings",
                 percent(rates.hitRate),
-                f"as predicted so far, of {counted(rates.compared, 'replacement')}; "
+                f"as predicted so far, of {count_text(rates.compared, 'replacement')}; "
                 f"{percent(rates.likeliestRate)} on the likeliest node",
             )
         ]
@@ -363,7 +367,7 @@ class View:
         if self.plan.guards:
             guard = self.plan.guards[0]
             return Problem(code=guard.code, message="No move: a guard holds the cycle, see above.")
-        if self.plan.policies and all(each.problem for each in self.plan.policies):
+        if self.plan.policies and all(policy.problem for policy in self.plan.policies):
             problem = self.plan.policies[0].problem
             code = problem.code if problem else ""
             return Problem(code=code, message="No move: no policy could be evaluated, see above.")
@@ -384,11 +388,11 @@ class View:
         return Problem(code=first.code, message=f"{text} Most often ({share}): {first.sentence}")
 
     @cached_property
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[NextStep]:
         """What to type next."""
         moves = any(not row.audit for row in self.moves)
         applicable = moves and not (self.plan.recorded or self.plan.guards)
-        return next_steps(self.report, self.given, applicable=applicable)
+        return next_steps(self.report, self.invocation, applicable=applicable)
 
 
 def _staleness(reading: ReadingResult) -> float:

@@ -1,1 +1,1 @@
-"""How it runs: settings, one cycle, guards, the service, telemetry."""
+"""Running: settings, one cycle, the service, the servers, and what people inspect."""

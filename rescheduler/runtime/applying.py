@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from rescheduler.acting.trail_records import planned, record_all
+from rescheduler.acting.trail_records import plan_records, record_all
 from rescheduler.model.errors import (
     PlanDrifted,
     PlanError,
@@ -15,13 +15,13 @@ from rescheduler.model.errors import (
 from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import Parts, carry_out
+from rescheduler.runtime.cycle_audit import run_audited
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import connection_of, parts_of, policies_in, state_of
-from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
-from rescheduler.runtime.recalling import cluster_uid
+from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered_requests
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from rescheduler.runtime.trailing import audited
+from rescheduler.runtime.stored_history import cluster_uid
 
 
 def check_applicable(report: Report, *, path: str, approved: str | None = None) -> Plan:
@@ -75,7 +75,7 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
             f"{connection.name} is {uid}",
             "choose the right cluster with --kubeconfig or --context.",
         )
-    if unanswered(reading_sources(settings), policies.requests()):
+    if unanswered_requests(reading_sources(settings), policies.requests()):
         raise SettingsError(
             "the plan's policies need readings to check each move again",
             f"add {OPTIONS}.",
@@ -86,8 +86,12 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
         settings, connection, state=state, stop=stop, policies=lambda: policies, attended=True
     )
     stop.on_signals()
-    outcome = audited(
-        parts.record, "Enforce", parts.policies, lambda each: _carried_out(parts, plan, each), _code
+    outcome = run_audited(
+        parts.record,
+        "Enforce",
+        parts.policies,
+        lambda policy_set: _carried_out(parts, plan, policy_set),
+        _code,
     )
     return outcome, _code(outcome)
 
@@ -95,7 +99,7 @@ def apply_plan(plan: Plan, settings: Settings) -> tuple[Outcome, int]:
 def _carried_out(parts: Parts, plan: Plan, policies: PolicySet) -> Outcome:
     if parts.actor is None:
         raise PlanDrifted("nothing may act here")
-    record_all(parts.record, planned(plan))
+    record_all(parts.record, plan_records(plan))
     return carry_out(parts, plan, policies, parts.actor(policies))
 
 

@@ -10,10 +10,15 @@ from msgspec import structs
 
 from rescheduler import __version__
 from rescheduler.acting import run as acting
-from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
-from rescheduler.acting.in_effect import in_effect
-from rescheduler.acting.reconcile import holding
-from rescheduler.acting.trail_records import measured, observed, planned, record_all
+from rescheduler.acting.actor import Actor, Checks, Recorder, discard_record
+from rescheduler.acting.effective_policies import in_effect
+from rescheduler.acting.reconcile import hold_lock
+from rescheduler.acting.trail_records import (
+    measured_records,
+    plan_records,
+    record_all,
+    snapshot_records,
+)
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, ClocksDiffer, LedgerUnreadable, LockHeld
 from rescheduler.model.finding_history import FindingHistory, Observation
@@ -30,15 +35,15 @@ from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.planning.plan.result import Outline
 from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.runtime.cycle_audit import run_audited
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.observing import Observe
-from rescheduler.runtime.trailing import audited
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 
 Phase = Callable[[str], AbstractContextManager[None]]
 
 
-def _untimed(_phase: str) -> AbstractContextManager[None]:
+def _skip_timing(_phase: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -79,9 +84,9 @@ class Parts:
     actor: Callable[[PolicySet], Actor] | None = None
     memory: Memory | None = None
     remembers: bool = False
-    phase: Phase = _untimed
+    phase: Phase = _skip_timing
     recorded: bool = False
-    record: Recorder = unrecorded
+    record: Recorder = discard_record
     effort: Callable[[], Effort] = lambda: UNHURRIED
     unsteered: Callable[[PolicySet], list[Problem]] = lambda _policies: []
     attended: bool = False
@@ -100,8 +105,12 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
             TrailUnwritable, where an audit trail was asked for.
     """
     mode: Mode = "Audit" if parts.actor is None else "Enforce"
-    return audited(
-        parts.record, mode, parts.policies, lambda each: _run(parts, each, seed), exit_code
+    return run_audited(
+        parts.record,
+        mode,
+        parts.policies,
+        lambda policy_set: _run(parts, policy_set, seed),
+        exit_code,
     )
 
 
@@ -110,7 +119,7 @@ def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
         return propose(parts, policies, *parts.recall(), mode="Audit", seed=seed)
     actor = parts.actor(policies)
     try:
-        with holding(actor) as history:
+        with hold_lock(actor) as history:
             fence = actor.ledger.fence
             policies, notes = in_effect(policies, actor)
             plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
@@ -133,7 +142,7 @@ def carry_out(
     fence: of the lease transition in which the plan was made, and must be carried out; None takes
     the lock for this plan.
     """
-    finding_history, _ = recalled(parts, policies)
+    finding_history, _ = recall_findings(parts, policies)
 
     def recheck(snapshot: Snapshot, history: History) -> Checks:
         copy = WorkingCopy(
@@ -144,13 +153,13 @@ def carry_out(
             seed=plan.seed,
             plan=plan.id,
             schedulers=policies.schedulers,
-            pinned={each.name: each.digest for each in plan.schedulers},
+            pinned={scheduler.name: scheduler.digest for scheduler in plan.schedulers},
             finding_history=finding_history,
             attended=parts.attended,
         )
         return Recheck(copy, plan.moves)
 
-    names = frozenset(each.name for each in plan.schedulers)
+    names = frozenset(scheduler.name for scheduler in plan.schedulers)
     with parts.phase("act"):
         return acting.act(plan, replace(actor, recheck=recheck, schedulers=names), fence=fence)
 
@@ -162,7 +171,7 @@ def withheld(plan: Plan, verdict: Problem, at: datetime) -> Outcome:
         started=at,
         finished=at,
         verdict=verdict,
-        moves=tuple(MoveResult.of(move, "skipped", untried) for move in plan.moves),
+        moves=tuple(MoveResult.from_move(move, "skipped", untried) for move in plan.moves),
         calibration=plan.calibration,
         plan=plan,
     )
@@ -199,8 +208,8 @@ def propose(
     ]
     if mode == "Audit":
         notes += parts.unsteered(policies)
-    record_all(parts.record, observed(snapshot))
-    finding_history, more = recalled(parts, policies)
+    record_all(parts.record, snapshot_records(snapshot))
+    finding_history, more = recall_findings(parts, policies)
     outline = Outline(
         mode=mode,
         seed=seed,
@@ -213,9 +222,12 @@ def propose(
         plan, observations = plan_and_observations(
             snapshot, policies, history, finding_history, outline, parts.effort, last
         )
-    record_all(parts.record, planned(plan))
+    record_all(parts.record, plan_records(plan))
     # Without a finding to remember nobody waits for a memory that cannot be read.
-    notes += [*(more if observations else []), *_remembered(parts, observations, snapshot.taken)]
+    notes += [
+        *(more if observations else []),
+        *_remember_findings(parts, observations, snapshot.taken),
+    ]
     return structs.replace(plan, notes=[*plan.notes, *notes]) if notes else plan
 
 
@@ -228,18 +240,18 @@ def _measure(actor: Actor, snapshot: Snapshot, policies: PolicySet, history: His
         LockLost, LedgerUnreadable, ActionError: it could not be stored.
     """
     before = {move.podUid for move in history.moves if move.gain is not None}
-    found, selected = measure(snapshot, policies, history), recognize(snapshot, policies, history)
-    if found.changed or selected.changed:
+    gains, selected = measure(snapshot, policies, history), recognize(snapshot, policies, history)
+    if gains.changed or selected.changed:
         actor.ledger.write(history)
     fresh = [m for m in history.moves if m.gain is not None and m.podUid not in before]
-    record_all(actor.record, measured(fresh))
-    for demotion in (*found.demoted.values(), *selected.demoted.values()):
+    record_all(actor.record, measured_records(fresh))
+    for demotion in (*gains.demoted.values(), *selected.demoted.values()):
         actor.demoted(demotion)
 
 
-def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Problem]]:
+def recall_findings(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Problem]]:
     """What earlier cycles found, where a policy waits, and what to note about it."""
-    if parts.memory is None or not any(each.span for each in policies.policies):
+    if parts.memory is None or not any(policy.span for policy in policies.policies):
         return FindingHistory(), []
     try:
         return parts.memory.read(), []
@@ -250,7 +262,9 @@ def recalled(parts: Parts, policies: PolicySet) -> tuple[FindingHistory, list[Pr
         return FindingHistory(), [Problem(code="STB003", message=note)]
 
 
-def _remembered(parts: Parts, observations: Iterable[Observation], now: datetime) -> list[Problem]:
+def _remember_findings(
+    parts: Parts, observations: Iterable[Observation], now: datetime
+) -> list[Problem]:
     observations = tuple(observations)
     if parts.memory is None or not parts.remembers or not observations:
         return []

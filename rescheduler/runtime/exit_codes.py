@@ -1,4 +1,4 @@
-"""What the process answers for a plan or an outcome; a fault that leaves neither has its own code.
+"""Exit codes of plans and outcomes.
 
 0   done, or held on purpose
 1   data or setup is at fault, or acting broke off: somebody must look
@@ -47,7 +47,7 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
         return FAULT
     if any(note.code in NOTED for note in plan.notes):
         return FAULT
-    if isinstance(report, Outcome) and any(demoted_now(each, plan) for each in plan.policies):
+    if isinstance(report, Outcome) and any(demoted_now(policy, plan) for policy in plan.policies):
         return UNDONE
     if any(note.code == UNREADABLE for note in plan.notes):
         return UNDONE

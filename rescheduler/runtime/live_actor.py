@@ -7,7 +7,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from rescheduler.acting.actor import Actor, Checks, Recorder, unrecorded
+from rescheduler.acting.actor import Actor, Checks, Recorder, discard_record
+from rescheduler.actions.api_call import Api, ServerClock, call, steady
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import (
     CALL_TIMEOUT,
@@ -15,7 +16,7 @@ from rescheduler.actions.evict import (
     annotations,
     evict,
 )
-from rescheduler.actions.kueue import KueueWorkloads
+from rescheduler.actions.kueue_workloads import KueueWorkloads
 from rescheduler.actions.lease import Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import read_pod
@@ -23,10 +24,9 @@ from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.extender_lease import ExtenderLease
 from rescheduler.actions.steering.soft_taints import SoftTaints
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.trail import Target, Trail
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.actions.trail_file import TrailFile, TrailStream
-from rescheduler.actions.transport import Api, ServerClock, call, steady
+from rescheduler.actions.trail_writer import Trail, TrailTarget
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
@@ -35,7 +35,7 @@ from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.trails.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.logs import hidden, logger
+from rescheduler.runtime.logs import hide_secrets, logger
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.steering.port import Port
 from rescheduler.steering.steering import Steering
@@ -51,7 +51,7 @@ _READ_TIMEOUT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class LockAndLedger:
     """The lock and the ledger of one process on one cluster, with the server's clock."""
 
     lease: Lease
@@ -59,7 +59,9 @@ class State:
     clock: ServerClock
 
 
-def open_state(api: Api, *, identity: str, wait: Callable[[float], bool] | None = None) -> State:
+def open_state(
+    api: Api, *, identity: str, wait: Callable[[float], bool] | None = None
+) -> LockAndLedger:
     """The lock and the ledger of the cluster; nothing is sent yet.
 
     identity: unique to this process, such as the host's name with a random part.
@@ -85,12 +87,12 @@ def open_state(api: Api, *, identity: str, wait: Callable[[float], bool] | None 
         marker=lease,
         clock=clock,
     )
-    return State(lease, ledger, clock)
+    return LockAndLedger(lease, ledger, clock)
 
 
 def live_actor(  # noqa: PLR0913 - acting has that many ports
     api: Api,
-    state: State,
+    state: LockAndLedger,
     *,
     observe: Callable[[], Snapshot],
     recheck: Callable[[Snapshot, History], Checks],
@@ -101,7 +103,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     sleep: Callable[[float], None],
     stop: Callable[[], str],
     policies: PolicySet,
-    record: Recorder = unrecorded,
+    record: Recorder = discard_record,
 ) -> Actor:
     """The actor on a real cluster."""
     state.ledger.keep = policies.limits.keep
@@ -132,7 +134,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         evict=ask,
         dry_run=dry_run,
         announce=events,
-        demoted=events.demoted,
+        demoted=events.report_demotion,
         clock=state.clock.now,
         steady=steady,
         sleep=sleep,
@@ -148,10 +150,12 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
     )
 
 
-def _steering(api: Api, state: State, sleep: Callable[[float], None], limits: Limits) -> Steering:
+def _steering(
+    api: Api, state: LockAndLedger, sleep: Callable[[float], None], limits: Limits
+) -> Steering:
     maps = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
-    def stored(collection: str, name: str) -> StoredObject:
+    def stored_object(collection: str, name: str) -> StoredObject:
         return StoredObject(api, collection, name, clock=state.clock, makes_namespace=False)
 
     port = Port(
@@ -161,8 +165,8 @@ def _steering(api: Api, state: State, sleep: Callable[[float], None], limits: Li
         fence=lambda: state.ledger.fence,
         locked=lambda: state.lease.valid_for(CALL_TIMEOUT),
         tainted_nodes=limits.taintedNodes,
-        table=SteeringTable(stored(maps, TABLE), where=f"{NAMESPACE}/{TABLE}"),
-        taints=SoftTaints(stored),
+        table=SteeringTable(stored_object(maps, TABLE), where=f"{NAMESPACE}/{TABLE}"),
+        taints=SoftTaints(stored_object),
         extender=extender_lease(api, state.clock),
     )
     return Steering(port)
@@ -190,10 +194,10 @@ def open_trail(
         SettingsError: it cannot be written there.
     """
     now = now or ServerClock().now
-    target: Target = TrailStream()
+    target: TrailTarget = TrailStream()
     if not is_stdout(Path(path)):
         target = _trail_file(path, most_bytes, keep)
-    return Trail(target, now=now, clean=hidden)
+    return Trail(target, now=now, clean=hide_secrets)
 
 
 def _trail_file(path: str, most_bytes: int, keep: int) -> TrailFile:

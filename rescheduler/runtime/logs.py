@@ -20,7 +20,7 @@ _SECRET_VALUE = re.compile(
 def redact(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     """Hide what looks like a secret, by its key or by its form."""
     for key, value in event.items():
-        event[key] = "(hidden)" if _SECRET_KEY.search(key) else _hidden(value)
+        event[key] = "(hidden)" if _SECRET_KEY.search(key) else _hide_in_value(value)
     return event
 
 
@@ -33,23 +33,23 @@ def printable(
     return event
 
 
-def hidden(text: str) -> str:
+def hide_secrets(text: str) -> str:
     """The text without what has the form of a secret."""
     return _SECRET_VALUE.sub(
-        lambda found: (
-            (found["scheme"] or found["bearer"]) + "(hidden)" + ("@" if found["scheme"] else "")
+        lambda match: (
+            (match["scheme"] or match["bearer"]) + "(hidden)" + ("@" if match["scheme"] else "")
         ),
         text,
     )
 
 
-def _hidden(value: Any) -> Any:
+def _hide_in_value(value: Any) -> Any:
     if isinstance(value, str):
-        return hidden(value)
+        return hide_secrets(value)
     if isinstance(value, dict):
         return redact(None, "", dict(value))
     if isinstance(value, list | tuple):
-        return [_hidden(each) for each in value]
+        return [_hide_in_value(element) for element in value]
     return value
 
 

@@ -11,8 +11,8 @@ from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.runtime.dependencies import dependencies_of
-from rescheduler.runtime.reading_sources import located, read_all, reading_sources
+from rescheduler.runtime.process_dependencies import dependencies_of
+from rescheduler.runtime.reading_sources import locate_source, read_all, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
@@ -48,7 +48,7 @@ def observer(settings: Settings, connection: Connection | None, *, stats: bool =
         requests: Iterable[ReadingRequest], annotations: frozenset[str] = frozenset(), /
     ) -> Snapshot:
         bare = read_cluster(connection, annotations, now=lambda: datetime.now(UTC))
-        needs = dependencies_of(located(settings, bare), os.environ, socket.gethostname())
+        needs = dependencies_of(locate_source(settings, bare), os.environ, socket.gethostname())
         read = replace(bare, readings=read_all(sources, requests, bare), dependencies=needs)
         return with_scheduler(settings, connection, read)
 

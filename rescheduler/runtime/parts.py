@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rescheduler.acting.actor import Actor, Recorder, unrecorded
+from rescheduler.acting.actor import Actor, Recorder, discard_record
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -25,15 +25,15 @@ from rescheduler.policies.files.policy_set import (
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
-from rescheduler.runtime.live_actor import State, live_actor, open_state, open_trail
+from rescheduler.runtime.live_actor import LockAndLedger, live_actor, open_state, open_trail
 from rescheduler.runtime.observing import Observe, observer
-from rescheduler.runtime.recalling import memory_of, recall
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.steering_seen import not_set_up
 from rescheduler.runtime.stopping import Stop
+from rescheduler.runtime.stored_history import memory_of, recall
 from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
-from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
+from rescheduler.sources.kubernetes.pod_reread import read_surroundings, read_workload
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.sources.policy_files import load_policies
 
@@ -49,7 +49,7 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
     settings: Settings,
     connection: Connection | None,
     *,
-    state: State | None = None,
+    state: LockAndLedger | None = None,
     stop: Stop | None = None,
     phase: Phase | None = None,
     policies: Callable[[], PolicySet] | None = None,
@@ -73,7 +73,7 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
             return History(), []
         return recall(connection)
 
-    def unsteered(policies: PolicySet) -> list[Problem]:
+    def steering_problems(policies: PolicySet) -> list[Problem]:
         return [] if connection is None else not_set_up(connection, policies)
 
     parts = Parts(
@@ -86,7 +86,7 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
         recorded=settings.snapshot is not None,
         record=record,
         effort=lambda: _effort(settings),
-        unsteered=unsteered,
+        unsteered=steering_problems,
         attended=attended,
     )
     return parts if phase is None else replace(parts, phase=phase)
@@ -120,7 +120,7 @@ def policies_in(plan: Plan) -> PolicySet:
         PolicyError: they are not such that this version knows.
     """
     return policy_set(
-        [policy_from_document(each.document) for each in plan.policies],
+        [policy_from_document(policy.document) for policy in plan.policies],
         limits_from_document(
             {
                 "apiVersion": "rescheduler.io/v1alpha1",
@@ -129,18 +129,18 @@ def policies_in(plan: Plan) -> PolicySet:
                 "spec": plan.limits,
             }
         ),
-        tuple(scheduler_from_document(each) for each in _declaring(plan)),
+        tuple(scheduler_from_document(document) for document in _scheduler_documents(plan)),
         tuple(map(readings_from_document, plan.ownReadings)),
     )
 
 
-def _declaring(plan: Plan) -> list[dict[str, Any]]:
+def _scheduler_documents(plan: Plan) -> list[dict[str, Any]]:
     """The Scheduler documents in the plan; one may declare several schedulers."""
-    documents = [each.document for each in plan.schedulers if each.document]
-    return list({each["metadata"]["name"]: each for each in documents}.values())
+    documents = [scheduler.document for scheduler in plan.schedulers if scheduler.document]
+    return list({document["metadata"]["name"]: document for document in documents}.values())
 
 
-def state_of(connection: Connection, stop: Stop) -> State:
+def state_of(connection: Connection, stop: Stop) -> LockAndLedger:
     """The lock and the ledger, under a name that only this process has; nothing is sent yet."""
     return open_state(
         connection.api,
@@ -152,7 +152,7 @@ def state_of(connection: Connection, stop: Stop) -> State:
 def _actor(
     settings: Settings,
     connection: Connection,
-    state: State,
+    state: LockAndLedger,
     observe: Observe,
     stop: Stop,
     record: Recorder,
@@ -170,7 +170,7 @@ def _actor(
             queues=lambda: read_queues(connection),
             workload=lambda *asked: read_workload(connection, *asked),
             sleep=stop.sleep,
-            stop=stop.within(settings.cycle_deadline),
+            stop=stop.reason_within(settings.cycle_deadline),
             policies=policies,
             record=record,
         )
@@ -178,14 +178,14 @@ def _actor(
     return make
 
 
-def _recorder(settings: Settings, state: State | None) -> Recorder:
+def _recorder(settings: Settings, state: LockAndLedger | None) -> Recorder:
     """What writes the audit trail of the settings, if they ask for one.
 
     Raises:
         SettingsError: it cannot be written there, or would stand amid the result.
     """
     if settings.audit_trail is None:
-        return unrecorded
+        return discard_record
     if not settings.audit_trail:
         raise SettingsError("--audit-trail is empty", "name a file, a folder/ or -.")
     if settings.audit_trail_max_size < 1 or settings.audit_trail_max_files < 1:
@@ -214,7 +214,7 @@ class _NoPlanYet:
     def guards(self) -> list[Problem]:
         return []
 
-    def held(self, _move: PlannedMove, /) -> None:
+    def refuse_held(self, _move: PlannedMove, /) -> None:
         return None
 
     def check(self, _move: PlannedMove, _made: Sequence[PastMove], /) -> Problem:

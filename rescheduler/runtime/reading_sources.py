@@ -21,8 +21,8 @@ from rescheduler.sources.datasets import Catalogs
 from rescheduler.sources.kubernetes.metric_services import metric_service
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.http.access import Access, header_files
-from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
+from rescheduler.sources.prometheus.series_values import number
 
 OPTIONS = "--prometheus-url"
 """What gives a metric source."""
@@ -63,7 +63,7 @@ def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[Reading
     if settings.prometheus_url is None:
         return (catalogs,)
     if settings.prometheus_url == AUTO:
-        return (catalogs, Found(lambda url: _prometheus(settings, url, stats=stats)))
+        return (catalogs, DiscoveredSource(lambda url: _prometheus(settings, url, stats=stats)))
     return (catalogs, _prometheus(settings, settings.prometheus_url, stats=stats))
 
 
@@ -99,8 +99,8 @@ def series_counts(settings: Settings, names: Iterable[str]) -> dict[str, dict[st
     try:
         return {
             name: {
-                each.metric.get("job", ""): round(number(each.value[1]))
-                for each in prometheus.query(
+                sample.metric.get("job", ""): round(number(sample.value[1]))
+                for sample in prometheus.query(
                     f"count by (job) ({name}{{{prometheus.match}}})", None, until
                 ).samples
             }
@@ -110,7 +110,7 @@ def series_counts(settings: Settings, names: Iterable[str]) -> dict[str, dict[st
         prometheus.close()
 
 
-class Found:
+class DiscoveredSource:
     """The metric source that the Services of the cluster lead to, looked for in every cycle.
 
     make: the source at an address.
@@ -136,7 +136,7 @@ class Found:
         return self._make(metric_service(snapshot.services)).read(requests, snapshot)
 
 
-def located(settings: Settings, snapshot: Snapshot) -> Settings:
+def locate_source(settings: Settings, snapshot: Snapshot) -> Settings:
     """The settings with the address of the metric source that the cluster has.
 
     Raises:
@@ -147,28 +147,32 @@ def located(settings: Settings, snapshot: Snapshot) -> Settings:
     return replace(settings, prometheus_url=metric_service(snapshot.services))
 
 
-def unanswered(
+def unanswered_requests(
     sources: Iterable[ReadingSource], requests: Iterable[ReadingRequest]
 ) -> list[ReadingRequest]:
     """The requests that none of the sources answers."""
     present = tuple(sources)
-    return [each for each in requests if not any(source.answers(each) for source in present)]
+    return [
+        request for request in requests if not any(source.answers(request) for source in present)
+    ]
 
 
 def read_all(
     sources: Iterable[ReadingSource], requests: Iterable[ReadingRequest], snapshot: Snapshot
 ) -> Readings:
     """All that was asked for, each once; what no source answers has a problem (RDG001)."""
-    left = sorted(set(requests))
+    open_requests = sorted(set(requests))
     entries: list[Reading] = []
     for source in sources:
-        own = [each for each in left if source.answers(each)]
-        left = [each for each in left if not source.answers(each)]
+        own = [request for request in open_requests if source.answers(request)]
+        open_requests = [request for request in open_requests if not source.answers(request)]
         entries += source.read(own, snapshot) if own else ()
-    return Readings((*entries, *(_unasked(each, snapshot) for each in left)))
+    return Readings(
+        (*entries, *(_reading_without_source(request, snapshot) for request in open_requests))
+    )
 
 
-def _unasked(request: ReadingRequest, snapshot: Snapshot) -> Reading:
+def _reading_without_source(request: ReadingRequest, snapshot: Snapshot) -> Reading:
     """The reading that nobody could be asked for."""
     sizes = {"node": len(snapshot.nodes), "pod": len(snapshot.pods), "pair": 0}
     size = sizes[request.subject]

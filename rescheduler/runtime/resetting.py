@@ -6,11 +6,11 @@ The next run or plan that reads the state obeys it. No budget that can be believ
 from collections.abc import Callable
 from typing import Any
 
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.lease import NOTE
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.resets import reset, with_request
-from rescheduler.actions.stored import StoredObject, config_map
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.stored_object import StoredObject, config_map
 from rescheduler.model.errors import ActionError
 from rescheduler.runtime.live_actor import LEASE, NAMESPACE, STATE
 from rescheduler.sources.kubernetes.client import Connection
@@ -50,10 +50,10 @@ class Resetting:
         Raises:
             LedgerUnreadable, ActionError: the state cannot be read, or not written.
         """
-        found = reset(self._ledger.peek(), target, name, self._clock.now())
-        if found:
+        resets = reset(self._ledger.peek(), target, name, self._clock.now())
+        if resets:
             self._write(lambda current: with_request(current, target, name))
-        return found
+        return resets
 
     def state(self) -> str:
         """Ask to accept the state again; answers why it cannot be believed, "" where it can be.

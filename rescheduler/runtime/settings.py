@@ -252,9 +252,9 @@ def catalogs_in(text: str) -> dict[str, str]:
         SettingsError: it is not a list of NAME=URL, or an address cannot be used.
     """
     answer: dict[str, str] = {}
-    for part in filter(None, (each.strip() for each in text.split(","))):
+    for part in filter(None, (catalog.strip() for catalog in text.split(","))):
         name, equals, url = part.partition("=")
-        shown = part if _CATALOG.fullmatch(name) and "@" not in text else _shown(text)
+        shown = part if _CATALOG.fullmatch(name) and "@" not in text else _hide_credentials(text)
         hint = "write it as datasets=https://catalog.data.svc/datasets.json."
         try:
             parts = urlsplit(url)
@@ -267,8 +267,8 @@ def catalogs_in(text: str) -> dict[str, str]:
                 f"--dataset-catalogs {shown} would show them in reports",
                 "serve the catalog without credentials inside the cluster.",
             )
-        known = parts.scheme in ("http", "https") and parts.hostname and port != 0
-        if not equals or not _CATALOG.fullmatch(name) or not known:
+        is_http = parts.scheme in ("http", "https") and parts.hostname and port != 0
+        if not equals or not _CATALOG.fullmatch(name) or not is_http:
             raise SettingsError(f"--dataset-catalogs {shown} is not NAME=URL", hint)
         if name in answer:
             raise SettingsError(f"--dataset-catalogs has {name!r} twice", "give each its own name.")
@@ -276,7 +276,7 @@ def catalogs_in(text: str) -> dict[str, str]:
     return answer
 
 
-def _shown(text: str) -> str:
+def _hide_credentials(text: str) -> str:
     """An address as an error may repeat it: where a typing error stands, a password may be."""
     return text if "@" not in text else "(with credentials)"
 
@@ -287,7 +287,7 @@ def check_scheduler_url(url: str) -> None:
     Raises:
         SettingsError: not https, no host, a bad port, a path, or credentials inside the URL.
     """
-    hint, shown = "write it as https://10.0.0.5:10259.", _shown(url)
+    hint, shown = "write it as https://10.0.0.5:10259.", _hide_credentials(url)
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -306,7 +306,7 @@ def check_url(url: str) -> None:
     Raises:
         SettingsError: no http or https, no host, a bad port, or credentials inside the URL.
     """
-    shown = _shown(url)
+    shown = _hide_credentials(url)
     try:
         parts = urlsplit(url)
         port = parts.port

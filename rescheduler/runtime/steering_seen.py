@@ -1,4 +1,4 @@
-"""Whether what steers is set up, as far as those see it who do not act: in Audit, and in `check`.
+"""Whether steering is set up, as Audit and `check` can see it without acting.
 
 A person with the rights of an administrator sees all of it. Who may not see something hears
 nothing of it, and is not refused either, as the rights are asked for first: in Enforce it is asked
@@ -7,15 +7,15 @@ again, with the rights of who acts.
 
 from collections.abc import Callable
 
-from rescheduler.acting import in_effect
+from rescheduler.acting import effective_policies
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.extender_lease import ExtenderLease
-from rescheduler.actions.steering.soft_taints import PATCHING, REVIEWS, SoftTaints, allowed
+from rescheduler.actions.steering.soft_taints import PATCHING, REVIEWS, SoftTaints, is_allowed
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.model.errors import ActionError
-from rescheduler.model.moves.steering import Followed
+from rescheduler.model.moves.steering_entry import ExtenderStatus
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.live_actor import NAMESPACE
@@ -36,17 +36,17 @@ def not_set_up(connection: Connection, policies: PolicySet) -> list[Problem]:
     """What the policies ask to be steered by and is seen not to be set up, one note for each."""
     clock = ServerClock()
 
-    def stored(collection: str, name: str) -> StoredObject:
+    def stored_object(collection: str, name: str) -> StoredObject:
         return StoredObject(connection.api, collection, name, clock=clock, makes_namespace=False)
 
     port = Port(
         clock=clock.now,
-        table=_SeenTable(stored),
-        taints=_SeenTaints(stored),
+        table=_SeenTable(stored_object),
+        taints=_SeenTaints(stored_object),
         account=f"service account {NAMESPACE}/{ACTING}",
-        extender=_SeenExtender(stored, clock),
+        extender=_SeenExtender(stored_object, clock),
     )
-    return in_effect.not_set_up(policies, Steering(port))
+    return effective_policies.not_set_up(policies, Steering(port))
 
 
 class _SeenTable(SteeringTable):
@@ -68,7 +68,7 @@ class _SeenExtender(ExtenderLease):
         super().__init__(stored(_LEASES, EXTENDER), clock)
         self._stored = stored
 
-    def read(self) -> Followed | None:
+    def read(self) -> ExtenderStatus | None:
         """What it shows. Raises: ActionError, also where we may not look."""
         if not _may(self._stored, "get", "leases", EXTENDER, "coordination.k8s.io"):
             raise ActionError(f"Lease {EXTENDER} may not be read", "ask who may read it.")
@@ -82,7 +82,7 @@ class _SeenTaints(SoftTaints):
         super().__init__(stored)
         self._of = stored
 
-    def permitted(self) -> bool:
+    def may_taint(self) -> bool:
         """Whether it may taint nodes; also where there is no such account, or we may not look.
 
         Raises:
@@ -100,7 +100,7 @@ class _SeenTaints(SoftTaints):
             "user": f"system:serviceaccount:{NAMESPACE}:{ACTING}",
             "groups": [accounts, f"{accounts}:{NAMESPACE}", "system:authenticated"],
         }
-        return allowed(self._of(_OF_OTHERS, ""), "SubjectAccessReview", PATCHING, **who)
+        return is_allowed(self._of(_OF_OTHERS, ""), "SubjectAccessReview", PATCHING, **who)
 
 
 def _may(
@@ -113,6 +113,6 @@ def _may(
     namespace: str = NAMESPACE,
 ) -> bool:
     """Whether we ourselves have this right. Raises: ActionError."""
-    asked = {"verb": verb, "group": group, "resource": resource, "name": name}
-    asked["namespace"] = namespace
-    return allowed(stored(REVIEWS, ""), "SelfSubjectAccessReview", asked)
+    attributes = {"verb": verb, "group": group, "resource": resource, "name": name}
+    attributes["namespace"] = namespace
+    return is_allowed(stored(REVIEWS, ""), "SelfSubjectAccessReview", attributes)

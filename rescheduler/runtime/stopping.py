@@ -1,4 +1,4 @@
-"""Being asked to stop: by a signal, or because the time is up.
+"""Stopping on a signal or a deadline, and the end of a process that does not stop in time.
 
 All have a few seconds to end in order. Then the process is ended, wherever it is: each
 intent is durable before it takes effect, so this is no worse than a crash.
@@ -56,7 +56,7 @@ class Stop:
         """Sleep so long, or until we are asked to stop."""
         self._event.wait(seconds)
 
-    def within(self, deadline: timedelta) -> Callable[[], str]:
+    def reason_within(self, deadline: timedelta) -> Callable[[], str]:
         """Like `reason`, and also a reason once so much time has passed from now."""
         until = time.monotonic() + deadline.total_seconds()
 
@@ -127,14 +127,15 @@ def _say_what_is_cut_off(number: int) -> None:
         handler.flush()
     name = signal.Signals(number).name
     sys.stderr.write(
-        f"error: {name} was received, and {GRACE:g} s later this was not done: {_doing()}; it was "
+        f"error: {name} was received, and {GRACE:g} s later this was not done: "
+        f"{_current_work()}; it was "
         "cut off\n  Maybe a server does not answer. What was asked for is in the state, and the "
         "next cycle goes on from it.\n"
     )
     sys.stderr.flush()
 
 
-def _doing() -> str:
+def _current_work() -> str:
     """What the threads of this process are at, in words."""
     files: set[str] = set()
     for frame in sys._current_frames().values():  # noqa: SLF001 - documented, for debuggers

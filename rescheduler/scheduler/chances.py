@@ -24,7 +24,7 @@ _FEW_STRETCHES = 64
 
 
 def chances(
-    base: Int64Array, relatives: list[Weighted], ranks: IntArray, nodes: int, found: int
+    base: Int64Array, relatives: list[Weighted], ranks: IntArray, nodes: int, width: int
 ) -> FloatArray:
     """The probability of each feasible node, exactly.
 
@@ -37,9 +37,9 @@ def chances(
     circumstances, are left out; the rest are compared in every stretch.
     """
     count = len(base)
-    if found >= count:
-        return shares(together(base, relatives), ranks, nodes, found)
-    windows = Windows(count, found)
+    if width >= count:
+        return shares(total_scores(base, relatives), ranks, nodes, width)
+    windows = Windows(count, width)
     moving: list[tuple[int, Relative, list[Circumstance]]] = []
     changes = np.zeros(count, dtype=np.bool_)
     changes[0] = True
@@ -58,12 +58,12 @@ def chances(
         else:
             moving.append((weight, relative, numbers))
     if not moving:
-        return shares(base, ranks, nodes, found)
+        return shares(base, ranks, nodes, width)
     stretches = np.flatnonzero(changes).astype(np.int32)
     return _over_stretches(base, moving, stretches, windows, start_bounds(ranks, nodes)) / nodes
 
 
-def together(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
+def total_scores(base: Int64Array, relatives: list[Weighted]) -> Int64Array:
     """(feasible,) the total scores where all feasible nodes are scored together."""
     for weight, relative in relatives:
         base = base + weight * relative.points()

@@ -1,4 +1,4 @@
-"""What the plugins of every scheduler of a cluster are made from."""
+"""What all plugins of one cluster share: the snapshot, the occupancy, and parts computed once."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rescheduler.kube.nodes.node_labels import NodeLabels
+from rescheduler.kube.pods.label_groups import LabelGroups
 from rescheduler.kube.pods.node_selection import NodeSelection
-from rescheduler.kube.pods.pod_groups import PodGroups
 from rescheduler.kube.pods.tolerations import NodeTaints
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.occupancy import Occupancy
@@ -50,7 +50,7 @@ class Handle:
         return NodeTaints(self.snapshot.nodes)
 
     @cached_property
-    def groups(self) -> PodGroups:
+    def groups(self) -> LabelGroups:
         """All pods, by namespace and labels."""
         pods = self.snapshot.pods
-        return PodGroups(pods, np.arange(len(pods), dtype=np.int32))
+        return LabelGroups(pods, np.arange(len(pods), dtype=np.int32))

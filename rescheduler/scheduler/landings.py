@@ -1,4 +1,4 @@
-"""What is done with whole landings: compare two, mix two, refuse one."""
+"""Compares, mixes and refuses landings."""
 
 from dataclasses import replace
 
@@ -20,12 +20,12 @@ def agree(one: Landing, other: Landing) -> bool:
     )
 
 
-def refused(problem: Problem) -> Landing:
+def refused_landing(problem: Problem) -> Landing:
     """No landing, and why."""
     return replace(Landing(NOBODY, np.zeros(0)), refusal=problem)
 
 
-def mixed(usual: Landing, rare: Landing, share: float) -> Landing:
+def mix_landings(usual: Landing, rare: Landing, share: float) -> Landing:
     """The landing that is `rare` in that share of all cases. Both lead to some node."""
     if agree(usual, rare):
         return usual

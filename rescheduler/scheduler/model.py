@@ -11,15 +11,15 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.scheduler.chances import Weighted, chances, together
+from rescheduler.scheduler.chances import Weighted, chances, total_scores
 from rescheduler.scheduler.config.default_profile import (
     counting_profile,
     default_profile,
     default_profiles,
 )
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.landings import NOBODY, agree, mixed, refused
-from rescheduler.scheduler.nominated import Nominated
+from rescheduler.scheduler.landings import NOBODY, agree, mix_landings, refused_landing
+from rescheduler.scheduler.nominated_pods import Nominated
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugin import ScoreArray, Steer
 from rescheduler.scheduler.plugins.default_plugins import STATIC, UNRESOLVABLE, DefaultPlugins
@@ -98,12 +98,12 @@ class SchedulerModel:
     def _scheduler(self, pod: Pod) -> Shapes:
         """What the pod's scheduler is made of; only for a pod without a problem."""
         name = pod.spec.schedulerName
-        known = self._schedulers.get(name)
-        if known is None:
+        shapes = self._schedulers.get(name)
+        if shapes is None:
             profile = self.profiles[name]
-            plugins = self._default_plugins.of(profile)
-            known = self._schedulers[name] = Shapes(plugins, profile, self._occupancy)
-        return known
+            plugins = self._default_plugins.plugins_of(profile)
+            shapes = self._schedulers[name] = Shapes(plugins, profile, self._occupancy)
+        return shapes
 
     @property
     def occupancy(self) -> Occupancy:
@@ -117,32 +117,32 @@ class SchedulerModel:
         """
         problem = self._problem(pod)
         if problem is not None:
-            return refused(problem)
+            return refused_landing(problem)
         states = self._states(pod)
-        answers = [self._heard(pod, state, steer) for state in states]
-        for each in answers:
-            if each.refusal is not None:
-                return each
+        answers = [self._landing_when_heard(pod, state, steer) for state in states]
+        for answer in answers:
+            if answer.refusal is not None:
+                return answer
         if len(answers) > 1 and not agree(*answers):
             key = self._snapshot.pods[pod].key
             why = "waits for its volumes" if self._made_first(pod) else "has an unknown owner"
             text = f"{key} {why}, and the landing depends on whether the old pod is gone by then"
-            return refused(Problem("FEA005", text))
+            return refused_landing(Problem("FEA005", text))
         return answers[0]
 
-    def _heard(self, pod: int, state: State, steer: Steer | None) -> Landing:
+    def _landing_when_heard(self, pod: int, state: State, steer: Steer | None) -> Landing:
         """The landing, whenever the scheduler hears that the old pod goes, or is gone."""
         landing = self._land(pod, state, steer)
         profile = self.profiles[self._snapshot.pods[pod].spec.schedulerName]
         if not profile.hears_late or landing.refusal is not None:
             return landing
-        with self._occupancy.unheard():
+        with self._occupancy.ignore_updates():
             other = self._land(pod, state, steer)
         if other.refusal is not None:
             return other
         # Where it finds no node it tries again when it has heard.
         both = len(landing.nodes) and len(other.nodes)
-        return mixed(landing, other, LATE) if both else landing
+        return mix_landings(landing, other, LATE) if both else landing
 
     def feasible(self, pod: int) -> BoolArray:
         """(nodes,) where the replacement could be put, in the state that it will see."""
@@ -162,15 +162,15 @@ class SchedulerModel:
         passing, state, _ = self._feasible(pod, self._states(pod)[0])
         nodes = np.flatnonzero(passing).astype(np.int32)
         if len(nodes):
-            with self._in(state, pod):
-                answer[nodes] = together(*_scores(self._shape(self._pod(pod)), nodes))
+            with self._in_state(state, pod):
+                answer[nodes] = total_scores(*_scores(self._shape(self._pod(pod)), nodes))
         return answer
 
     def open_to(self, pod: int) -> BoolArray:
         """(nodes,) where nothing forbids the replacement that no other pod's leaving could undo."""
         answer = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
         if self._problem(pod) is None:
-            for name, passes in self._shape(self._pod(pod)).evaluated(len(answer)):
+            for name, passes in self._shape(self._pod(pod)).filter_results(len(answer)):
                 answer &= passes | (name not in STATIC)
         return answer
 
@@ -180,12 +180,14 @@ class SchedulerModel:
         Every scheduler needs these resources, and heeds the node selector and affinity of a pod,
         its tolerations, and where its volumes are; what cannot be told of them admits all nodes.
         """
-        each = self._pod(pod)
-        replacement = self._usual.replacement(each)
+        pod_object = self._pod(pod)
+        replacement = self._usual.replacement(pod_object)
         answer = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
         for plugin in self._usual.plugins:
-            heeded = plugin.name in STATIC or plugin.name == NodeResourcesFit.name
-            passes = plugin.filter(replacement) if heeded and not plugin.problem(each) else None
+            applies = plugin.name in STATIC or plugin.name == NodeResourcesFit.name
+            passes = (
+                plugin.filter(replacement) if applies and not plugin.problem(pod_object) else None
+            )
             if passes is not None:
                 answer &= passes()
         return answer
@@ -193,7 +195,7 @@ class SchedulerModel:
     @cached_property
     def _usual(self) -> Shapes:
         profile = default_profile(self._snapshot.cluster.version)
-        return Shapes(self._default_plugins.of(profile), profile, self._occupancy)
+        return Shapes(self._default_plugins.plugins_of(profile), profile, self._occupancy)
 
     def verdicts(self, pod: int, steer: Steer | None = None) -> Verdicts:
         """Every plugin's result for every node for the replacement of this pod."""
@@ -206,40 +208,44 @@ class SchedulerModel:
         passing, state, _ = self._feasible(pod, states[0], steer)
         shape = self._shape(self._pod(pod), steer)
         nodes = self._order[passing[self._order]]
-        with self._in(state, pod):
+        with self._in_state(state, pod):
             filters = filter_verdicts(shape, count)
             scores = score_verdicts(shape, nodes, count)
         total = np.zeros(count, dtype=np.int64)
-        for each in scores:
-            total += each.points
+        for score in scores:
+            total += score.points
         return Verdicts(state, filters, passing, scores, total, landing)
 
     def rejections(self, pod: int) -> tuple[Rejection, ...]:
         """Why nodes are rejected for the replacement of this pod, in the scheduler's own words."""
         if self._problem(pod) is not None:
             return ()
-        each = self._pod(pod)
+        pod_object = self._pod(pod)
         _, state, _ = self._feasible(pod, self._states(pod)[0])
-        shape, shapes = self._shape(each), self._scheduler(each)
-        with self._in(state, pod):
+        shape, shapes = self._shape(pod_object), self._scheduler(pod_object)
+        with self._in_state(state, pod):
             filters = filter_verdicts(shape, len(self._snapshot.nodes))
-            return rejections(shapes.replacement(each), shapes.plugins, filters, shape.candidates)
+            return rejections(
+                shapes.replacement(pod_object), shapes.plugins, filters, shape.candidates
+            )
 
     def commit(self, shift: Shift) -> None:
         """Move the pod in the working copy; the reversed shift restores it."""
         self._occupancy.move(shift)
 
     def _problem(self, pod: int) -> Problem | None:
-        each = self._snapshot.pods[pod]
-        profile = self.profiles.get(each.spec.schedulerName)
+        pod_object = self._snapshot.pods[pod]
+        profile = self.profiles.get(pod_object.spec.schedulerName)
         if profile is None:
-            name = each.spec.schedulerName
-            return Problem("ELG018", f"{each.key} is scheduled by {name}, which is not declared")
-        if self._snapshot.next_pods.gated(each):
-            return Problem("FEA005", f"{each.key} will wait behind the gates of its template")
+            name = pod_object.spec.schedulerName
+            return Problem(
+                "ELG018", f"{pod_object.key} is scheduled by {name}, which is not declared"
+            )
+        if self._snapshot.next_pods.is_gated(pod_object):
+            return Problem("FEA005", f"{pod_object.key} will wait behind the gates of its template")
         following = self._pod(pod)
         own = refusal(following, profile) or self._pod_groups.problem(pod, profile)
-        return own or self._scheduler(each).problem(following)
+        return own or self._scheduler(pod_object).problem(following)
 
     def _states(self, pod: int) -> tuple[State, ...]:
         if self._occupancy.where[pod] < 0:
@@ -247,15 +253,15 @@ class SchedulerModel:
         owner = self._snapshot.pods[pod].controller
         if owner is None:
             return _EITHER
-        known = _KINDS.get(owner.kind, _EITHER)
+        states = _KINDS.get(owner.kind, _EITHER)
         if owner.apiVersion:
-            known = _STATES.get((owner.kind, owner.apiVersion), _EITHER)
+            states = _STATES.get((owner.kind, owner.apiVersion), _EITHER)
         # Beside the old pod it would be tried a second time, maybe once that is gone.
-        return _EITHER if "overlap" in known and self._made_first(pod) else known
+        return _EITHER if "overlap" in states and self._made_first(pod) else states
 
     def _made_first(self, pod: int) -> bool:
         """Whether claims are made after the replacement, which fails once and is tried later."""
-        return any(each.ephemeral for each in self._snapshot.pods[pod].spec.volumes or ())
+        return any(volume.ephemeral for volume in self._snapshot.pods[pod].spec.volumes or ())
 
     def _pod(self, pod: int) -> Pod:
         """The pod as its replacement will be."""
@@ -263,13 +269,13 @@ class SchedulerModel:
 
     def _shape(self, pod: Pod, steer: Steer | None = None) -> Shape:
         shapes = self._scheduler(pod)
-        shape = shapes.of(pod)
-        return shape if steer is None else shapes.steered(shape, steer)
+        shape = shapes.shape_of(pod)
+        return shape if steer is None else shapes.steered_shape(shape, steer)
 
-    def _in(self, state: State, pod: int) -> AbstractContextManager[None]:
+    def _in_state(self, state: State, pod: int) -> AbstractContextManager[None]:
         if state == "overlap":
-            return self._occupancy.terminating(pod)
-        return self._occupancy.without(pod)
+            return self._occupancy.terminate_pod(pod)
+        return self._occupancy.remove_pod(pod)
 
     def _feasible(self, pod: int, state: State, steer: Steer | None = None) -> _Found:
         """The feasible nodes, the state in which that is, and what each filter rejects first.
@@ -281,19 +287,19 @@ class SchedulerModel:
             return self._feasible(pod, state)
         question = (pod, state, self._occupancy.clock, self._occupancy.heard)
         if steer is None and self._latest is not None and self._latest[0] == question:
-            passing, found, rejections = self._latest[1]
-            return passing.copy(), found, dict(rejections)
+            passing, actual_state, rejections = self._latest[1]
+            return passing.copy(), actual_state, dict(rejections)
         shape = self._shape(self._pod(pod), steer)
         if steer is not None and not any(name == TopologySpread.name for name, _ in shape.filters):
-            passing, found, rejections = self._feasible(pod, state)
+            passing, actual_state, rejections = self._feasible(pod, state)
             only = dict(shape.filters).get(NodeAffinity.name)
-            if found == state and only is not None and (passing & only()).any():
-                left = int(np.count_nonzero(passing))
+            if actual_state == state and only is not None and (passing & only()).any():
+                count = int(np.count_nonzero(passing))
                 passing &= only()
-                left -= int(np.count_nonzero(passing))
-                rejections[NodeAffinity.name] = rejections.get(NodeAffinity.name, 0) + left
+                count -= int(np.count_nonzero(passing))
+                rejections[NodeAffinity.name] = rejections.get(NodeAffinity.name, 0) + count
                 return passing, state, rejections
-        with self._in(state, pod):
+        with self._in_state(state, pod):
             passing, rejections = self._run_filters(shape)
             self._nominated.reject(pod, shape, passing, rejections)
         answer = passing, state, rejections
@@ -306,13 +312,13 @@ class SchedulerModel:
     def _run_filters(self, shape: Shape) -> tuple[BoolArray, dict[str, int]]:
         passing = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
         rejections: dict[str, int] = {}
-        left = len(passing)
-        for name, passes in shape.evaluated(len(passing)):
+        passing_count = len(passing)
+        for name, passes in shape.filter_results(len(passing)):
             passing &= passes
             still = int(np.count_nonzero(passing))
-            if still < left:
-                rejections[name] = rejections.get(name, 0) + left - still
-                left = still
+            if still < passing_count:
+                rejections[name] = rejections.get(name, 0) + passing_count - still
+                passing_count = still
         return passing, rejections
 
     def preemptible(self, pod: int) -> BoolArray:
@@ -324,30 +330,32 @@ class SchedulerModel:
 
     def _preemptible(self, pod: int, state: State, steer: Steer | None) -> BoolArray:
         """(nodes,) of which the scheduler, finding none, may remove pods of a lower priority."""
-        each = self._pod(pod)
-        shape, shapes = self._shape(each, steer), self._scheduler(each)
-        with self._in(state, pod):
+        pod_object = self._pod(pod)
+        shape, shapes = self._shape(pod_object, steer), self._scheduler(pod_object)
+        with self._in_state(state, pod):
             hopeful = np.ones(len(self._snapshot.nodes), dtype=np.bool_)
-            for name, passes in shape.evaluated(len(hopeful)):
+            for name, passes in shape.filter_results(len(hopeful)):
                 if name in UNRESOLVABLE:
                     hopeful &= passes
-            return self._preemption.possible(each, shapes.replacement(each).requests, hopeful)
+            return self._preemption.possible(
+                pod_object, shapes.replacement(pod_object).requests, hopeful
+            )
 
     def _land(self, pod: int, tried: State, steer: Steer | None) -> Landing:
         passing, state, rejections = self._feasible(pod, tried, steer)
         if (state != tried or not passing.any()) and self._preemptible(pod, tried, steer).any():
             key = self._snapshot.pods[pod].key
-            return refused(
+            return refused_landing(
                 Problem("FEA009", f"{key} fits nowhere, and could preempt pods of lower priority")
             )
         nodes = self._order[passing[self._order]]
         if not len(nodes):
             return Landing(NOBODY, np.zeros(0), unschedulable=1.0, rejections=rejections)
-        expected = self._expected(pod, passing)
+        expected = self._nominated_node(pod, passing)
         if expected is not None:
             return Landing(expected, np.ones(1), rejections=rejections)
         shape = self._shape(self._pod(pod), steer)
-        with self._in(state, pod):
+        with self._in_state(state, pod):
             base, relatives = _scores(shape, nodes)
         likely = self._chances(shape, nodes, base, relatives)
         source = int(self._occupancy.where[pod])
@@ -360,12 +368,16 @@ class SchedulerModel:
             rejections=rejections,
         )
 
-    def _expected(self, pod: int, passing: BoolArray) -> IntArray | None:
+    def _nominated_node(self, pod: int, passing: BoolArray) -> IntArray | None:
         """The node that an unbound pod is nominated for, where it fits: no other is considered."""
-        each = self._snapshot.pods[pod]
-        if self._occupancy.where[pod] >= 0 or each.node or not each.status.nominatedNodeName:
+        pod_object = self._snapshot.pods[pod]
+        if (
+            self._occupancy.where[pod] >= 0
+            or pod_object.node
+            or not pod_object.status.nominatedNodeName
+        ):
             return None
-        node = self._snapshot.node_index.get(each.status.nominatedNodeName)
+        node = self._snapshot.node_index.get(pod_object.status.nominatedNodeName)
         if node is None or not passing[node]:
             return None
         return np.array([node], dtype=np.int32)
@@ -376,21 +388,21 @@ class SchedulerModel:
         """The probability of each feasible node, in the order of the scan."""
         length = len(self._order) if shape.candidates is None else len(shape.candidates)
         scored = bool(shape.profile.weights)
-        found = sample_size(length, shape.profile.percentage) if scored else 1
+        width = sample_size(length, shape.profile.percentage) if scored else 1
         ranks = self._rank[nodes]
-        if found < len(nodes) and shape.candidates is not None:
+        if width < len(nodes) and shape.candidates is not None:
             # A scan over chosen nodes alone has its own positions: those among the chosen.
             chosen = np.sort(self._rank[shape.candidates])
             ranks = np.searchsorted(chosen, ranks).astype(np.int32)
-        likely = chances(base, relatives, ranks, length, found)
-        if 1 < found < len(nodes):
-            return with_races(likely, together(base, relatives), ranks, length, found)
+        likely = chances(base, relatives, ranks, length, width)
+        if 1 < width < len(nodes):
+            return with_races(likely, total_scores(base, relatives), ranks, length, width)
         return likely
 
 
 def _scores(shape: Shape, nodes: IntArray) -> tuple[ScoreArray, list[Weighted]]:
     """The weighted scores that depend on a node alone, summed; and the others."""
-    base = shape.local.of(nodes)
+    base = shape.local.node_scores(nodes)
     relatives: list[Weighted] = []
     for weight, score in shape.local.relative:
         scored = score(nodes)

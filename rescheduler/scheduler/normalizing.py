@@ -52,7 +52,7 @@ class ByMaximum:
 
     def points(self) -> Int64Array:
         """All nodes together."""
-        return self._stretched(self.codes, int(self.codes.max(initial=0)))
+        return self._stretch(self.codes, int(self.codes.max(initial=0)))
 
     def circumstances(self, windows: Windows) -> list[Circumstance]:
         """The greatest raw score."""
@@ -62,12 +62,12 @@ class ByMaximum:
         """By raw score."""
         raw = np.arange(int(self.codes.max(initial=0)) + 1, dtype=np.int64)
         rows = [
-            np.where(raw <= top, self._stretched(raw, top), NEVER)
+            np.where(raw <= top, self._stretch(raw, top), NEVER)
             for top in circumstances[:, 0].tolist()
         ]
         return np.array(rows, dtype=np.int64)
 
-    def _stretched(self, raw: Int64Array, top: int) -> Int64Array:
+    def _stretch(self, raw: Int64Array, top: int) -> Int64Array:
         if top == 0:
             return np.full(len(raw), MAX_SCORE, dtype=np.int64) if self._reverse else raw
         stretched: Int64Array = MAX_SCORE * raw // top
@@ -85,7 +85,7 @@ class ByRange:
 
     def points(self) -> Int64Array:
         """All nodes together."""
-        return self._stretched(self._raw, int(self._values[0]), int(self._values[-1]))
+        return self._stretch(self._raw, int(self._values[0]), int(self._values[-1]))
 
     def circumstances(self, windows: Windows) -> list[Circumstance]:
         """The least and the greatest, as codes."""
@@ -99,12 +99,12 @@ class ByRange:
         ranks = np.arange(len(self._values))
         for row in circumstances.tolist():
             low, high = row or (0, 0)
-            points = self._stretched(self._values, int(self._values[low]), int(self._values[high]))
+            points = self._stretch(self._values, int(self._values[low]), int(self._values[high]))
             rows.append(np.where((ranks >= low) & (ranks <= high), points, NEVER))
         return np.array(rows, dtype=np.int64)
 
     @staticmethod
-    def _stretched(raw: Int64Array, least: int, greatest: int) -> Int64Array:
+    def _stretch(raw: Int64Array, least: int, greatest: int) -> Int64Array:
         if greatest == least:
             return np.zeros(len(raw), dtype=np.int64)
         stretched: Int64Array = (MAX_SCORE * ((raw - least) / (greatest - least))).astype(np.int64)

@@ -6,13 +6,13 @@ from contextlib import contextmanager
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
-from rescheduler.kube.nodes.resource_names import counted
+from rescheduler.kube.nodes.resource_names import is_counted
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.pods.pod_requests import asking, resized
-from rescheduler.kube.quantity import scaled
+from rescheduler.kube.pods.pod_requests import is_resized, requests_key
+from rescheduler.kube.quantity import scheduler_amount
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.moves.move import Shift
-from rescheduler.scheduler.requests import Requests, incoming, running
+from rescheduler.scheduler.requests import Requests, incoming_requests, running_requests
 
 
 class Occupancy:
@@ -26,8 +26,8 @@ class Occupancy:
     where: (pods,) the node of each pod, -1 for none. Terminating pods are still there.
     alive: (pods,) the same, but -1 for terminating pods: topology spread does not count them.
     clock, changed: (nodes,) the time of the last lasting change of each node, in moves.
-    altered: the node that `without` has altered for a moment, or -1.
-    heard: whether `terminating` and `without` are in effect, or still `unheard`.
+    altered: the node that `remove_pod` has altered for a moment, or -1.
+    heard: whether `terminate_pod` and `remove_pod` are in effect, or still `ignore_updates`.
     watchers: called for each pod that comes to a node (1) or leaves it (-1).
     """
 
@@ -52,7 +52,7 @@ class Occupancy:
         self.heard = True
         self.watchers: list[Callable[[int, int, int], None]] = []
         self._leaving = np.array(
-            [each.metadata.deletionTimestamp is not None for each in pods], dtype=np.bool_
+            [pod.metadata.deletionTimestamp is not None for pod in pods], dtype=np.bool_
         )
         self.alive[self._leaving] = -1
         self._rows: list[Requests] = []
@@ -70,9 +70,9 @@ class Occupancy:
         for number, node in enumerate(nodes):
             for name, quantity in (node.status.allocatable or {}).items():
                 if name == "pods":
-                    self.slots[number] = scaled(name, quantity)
+                    self.slots[number] = scheduler_amount(name, quantity)
                 elif name in self.index:
-                    self.allocatable[self.index[name], number] = scaled(name, quantity)
+                    self.allocatable[self.index[name], number] = scheduler_amount(name, quantity)
         self._fill(len(nodes))
 
     def _number_rows(self, pods: Sequence[Pod]) -> dict[tuple[object, ...], int]:
@@ -93,7 +93,7 @@ class Occupancy:
                     id(status.allocatedResources),
                 )
                 if alike not in specials:
-                    specials[alike] = resized(pod)
+                    specials[alike] = is_resized(pod)
                 special = specials[alike]
             spec = id(pod.spec)
             if special:
@@ -101,20 +101,20 @@ class Occupancy:
             elif spec in by_spec:
                 row = by_spec[spec]
             else:
-                same = asking(pod.spec)
+                same = requests_key(pod.spec)
                 if same not in by_asking:
                     by_asking[same] = self._row(pod, by_content, special=False)
                 row = by_spec[spec] = by_asking[same]
             self._row_of[number] = row
         return by_content
 
-    def _row(self, pod: Pod, known: dict[tuple[object, ...], int], *, special: bool) -> int:
+    def _row(self, pod: Pod, rows: dict[tuple[object, ...], int], *, special: bool) -> int:
         """The row of what the pod takes. known: rows by what they say."""
-        asked = self._requests(pod, special=special)
-        content = (asked.cpu, asked.memory, *sorted(asked.plain.items()))
-        row = known.setdefault(content, len(self._rows))
+        requests = self._requests(pod, special=special)
+        content = (requests.cpu, requests.memory, *sorted(requests.plain.items()))
+        row = rows.setdefault(content, len(self._rows))
         if row == len(self._rows):
-            self._rows.append(asked)
+            self._rows.append(requests)
         return row
 
     def _renew(
@@ -132,13 +132,13 @@ class Occupancy:
 
     def _requests(self, pod: Pod, *, special: bool) -> Requests:
         if special:
-            return running(pod, pod_level=self._pod_level, by_sum=self._by_sum)
-        return running(Pod(spec=pod.spec), pod_level=self._pod_level)
+            return running_requests(pod, pod_level=self._pod_level, by_sum=self._by_sum)
+        return running_requests(Pod(spec=pod.spec), pod_level=self._pod_level)
 
     def _names(self, nodes: Sequence[Node]) -> list[str]:
         names = {name for node in nodes for name in node.status.allocatable or {}}
         names -= {"pods", "cpu", "memory"}
-        return ["cpu", "memory", *sorted(name for name in names if counted(name))]
+        return ["cpu", "memory", *sorted(name for name in names if is_counted(name))]
 
     def _table(self) -> Int64Array:
         """(resources + 2, rows) what each distinct kind of pod takes; the last two are non-zero."""
@@ -164,16 +164,16 @@ class Occupancy:
             np.add.at(self.nonzero[resource], at, self._amounts[resource - 2][rows])
         self.pods = np.bincount(at, minlength=nodes).astype(np.int64)
 
-    def incoming(self, pod: Pod) -> Requests:
+    def replacement_requests(self, pod: Pod) -> Requests:
         """What the replacement of this pod asks for."""
-        return incoming(pod.spec, pod_level=self._pod_level)
+        return incoming_requests(pod.spec, pod_level=self._pod_level)
 
-    def taken(self, row: int, pods: IntArray) -> Int64Array:
+    def taken_amounts(self, row: int, pods: IntArray) -> Int64Array:
         """(k,) what each of these bound pods takes of the resource in that row."""
         amounts: Int64Array = self._amounts[row, self._row_of[pods]]
         return amounts
 
-    def brought(self, row: int, pods: IntArray) -> Int64Array:
+    def replacement_amounts(self, row: int, pods: IntArray) -> Int64Array:
         """(k,) what the replacement of each of these pods takes of the resource in that row."""
         amounts: Int64Array = self._amounts[row, self._next_row_of[pods]]
         return amounts
@@ -204,7 +204,7 @@ class Occupancy:
         self._row_of[shift.pod] = renewed if moved else original
 
     @contextmanager
-    def terminating(self, pod: int) -> Iterator[None]:
+    def terminate_pod(self, pod: int) -> Iterator[None]:
         """The state in which a pod is being deleted, but still holds what it has."""
         before = self.alive[pod]
         if self.heard:
@@ -215,7 +215,7 @@ class Occupancy:
             self.alive[pod] = before
 
     @contextmanager
-    def unheard(self) -> Iterator[None]:
+    def ignore_updates(self) -> Iterator[None]:
         """The state in which nobody has heard the latest of a pod.
 
         One that is being deleted seems to stay, and one that is gone seems to be being deleted.
@@ -227,7 +227,7 @@ class Occupancy:
             self.heard = before
 
     @contextmanager
-    def without(self, pod: int) -> Iterator[None]:
+    def remove_pod(self, pod: int) -> Iterator[None]:
         """The state in which a pod is gone."""
         node, before = int(self.where[pod]) if self.heard else -1, self.alive[pod]
         if node >= 0:
@@ -245,7 +245,7 @@ class Occupancy:
             self.alive[pod] = before
 
     @contextmanager
-    def beside(self, pods: IntArray, node: int) -> Iterator[None]:
+    def place_pods(self, pods: IntArray, node: int) -> Iterator[None]:
         """The state in which these unbound pods are on that node."""
         for pod in pods.tolist():
             self._take(pod, node, 1)
@@ -280,7 +280,7 @@ class Occupancy:
         nodes: IntArray = self.alive[pods]
         return nodes[nodes >= 0]
 
-    def marked(self, pods: IntArray, nodes: int) -> BoolArray:
+    def nodes_with_pods(self, pods: IntArray, nodes: int) -> BoolArray:
         """(nodes,) the nodes that hold any of these pods."""
         answer = np.zeros(nodes, dtype=np.bool_)
         answer[self.nodes_of(pods)] = True

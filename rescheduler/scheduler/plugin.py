@@ -8,14 +8,23 @@ import numpy as np
 import numpy.typing as npt
 
 from rescheduler.kube.objects import Labels, OwnerReference, Pod, PodSpec
-from rescheduler.kube.pods.steered import count_preferred
+from rescheduler.kube.pods.steered_affinity import count_preferred
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, Relative
 from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.requests import Requests
 
-__all__ = ["MAX_SCORE", "Filter", "Gate", "Plugin", "Replacement", "Score", "ScoreArray", "Steer"]
+__all__ = [
+    "MAX_SCORE",
+    "FeatureGate",
+    "Filter",
+    "Plugin",
+    "Replacement",
+    "Score",
+    "ScoreArray",
+    "Steer",
+]
 
 ScoreArray = npt.NDArray[np.int64]
 Filter = Callable[[], BoolArray]
@@ -38,12 +47,12 @@ class Steer:
     tainted: BoolArray | None = None
 
     @classmethod
-    def to(cls, nodes: Iterable[int], count: int, *, require: bool) -> "Steer":
+    def to_nodes(cls, nodes: Iterable[int], count: int, *, require: bool) -> "Steer":
         """To these of so many nodes, the best first, by what `kube.pods.steered` adds."""
-        told = list(nodes)
+        targets = list(nodes)
         chosen, preferred = np.zeros((2, count), dtype=np.bool_)
-        chosen[told] = True
-        preferred[told[: count_preferred(len(told), require=require)]] = True
+        chosen[targets] = True
+        preferred[targets[: count_preferred(len(targets), require=require)]] = True
         return cls(preferred=preferred, only=chosen if require else None)
 
 
@@ -69,7 +78,7 @@ class Replacement:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class FeatureGate:
     """A feature gate of kube-scheduler that decides placements.
 
     since: the minor version of Kubernetes 1 from which on it is on by default; None: not yet.
@@ -99,9 +108,9 @@ class Plugin:
     """What its score counts in the default profile; 0: it does not score."""
     scores_since: ClassVar[int] = 0
     """The minor version of Kubernetes 1 in which it began to score."""
-    gate: ClassVar[Gate | None] = None
+    gate: ClassVar[FeatureGate | None] = None
     """The feature gate that it comes with; None: it is in every default profile."""
-    gates: ClassVar[tuple[Gate, ...]] = ()
+    gates: ClassVar[tuple[FeatureGate, ...]] = ()
     """Further gates that change what it does."""
     rejection: ClassVar[str] = ""
     """The scheduler's words about a node that it rejects, where it has one reason (`reasons`)."""

@@ -8,7 +8,7 @@ validatePodGroup) and plugins/gangscheduling (PreEnqueue, Permit, PlacementFeasi
 
 from collections.abc import Iterator
 
-from rescheduler.kube.gangs import NATIVE, GangObject, grouped
+from rescheduler.kube.gang_marks import NATIVE, GangObject, has_scheduling_group
 from rescheduler.kube.objects import PodSpec
 from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -27,52 +27,57 @@ class PodGroupRules:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._objects: dict[str, GangObject] = {
-            f"{each.metadata.namespace}/{each.metadata.name}": each
-            for each in snapshot.gang_objects
-            if each.group == NATIVE
+            f"{gang_object.metadata.namespace}/{gang_object.metadata.name}": gang_object
+            for gang_object in snapshot.gang_objects
+            if gang_object.group == NATIVE
         }
         self._conflicts: dict[Gang, str] = {}
 
     def problem(self, pod: int, profile: Profile) -> Problem | None:
         """FEA005, FEA018: why the new pod of this one's PodGroup is placed otherwise, or None."""
-        each = self._snapshot.pods[pod]
-        if not grouped(each.spec):
+        pod_object = self._snapshot.pods[pod]
+        if not has_scheduling_group(pod_object.spec):
             return None
-        if not each.node:
-            text = f"{each.key} waits in a scheduling group: when it is tried is not known"
+        if not pod_object.node:
+            text = f"{pod_object.key} waits in a scheduling group: when it is tried is not known"
             return Problem("FEA005", text)
-        gang = self._snapshot.gangs.of(pod)
-        if each.spec.workloadRef or not profile.pod_groups or gang is None:
-            text = f"{each.key} has a scheduling group, which is modelled from kube-scheduler 1.36"
+        gang = self._snapshot.gangs.gang_of(pod)
+        if pod_object.spec.workloadRef or not profile.pod_groups or gang is None:
+            text = (
+                f"{pod_object.key} has a scheduling group, which is modelled from "
+                "kube-scheduler 1.36"
+            )
             return Problem("FEA005", text)
-        found = self._objects.get(gang.name)
-        if found is None:
+        group = self._objects.get(gang.name)
+        if group is None:
             return None  # that nobody knows how many pods it needs is said where moves are checked
-        served = found.apiVersion.rpartition("/")[2]
+        served = group.apiVersion.rpartition("/")[2]
         if served != profile.pod_groups:
-            text = f"{each.key} has a scheduling group: kube-scheduler {profile.version} reads "
+            text = (
+                f"{pod_object.key} has a scheduling group: kube-scheduler {profile.version} reads "
+            )
             text += f"PodGroups as {profile.pod_groups}, and the API server has them as {served}"
             return Problem("FEA005", text)
-        if found.spec.resourceClaims and each.spec.resourceClaims:
-            text = f"{each.key} may share device claims with the pods of PodGroup {gang.name}"
+        if group.spec.resourceClaims and pod_object.spec.resourceClaims:
+            text = f"{pod_object.key} may share device claims with the pods of PodGroup {gang.name}"
             return Problem("FEA005", text)
         if gang not in self._conflicts:
-            self._conflicts[gang] = next(self._differences(gang, found, served), "")
+            self._conflicts[gang] = next(self._differences(gang, group, served), "")
         if conflict := self._conflicts[gang]:
             return Problem("FEA018", f"kube-scheduler refuses new pods of {gang.name}: {conflict}")
         return None
 
-    def _differences(self, gang: Gang, found: GangObject, served: str) -> Iterator[str]:
+    def _differences(self, gang: Gang, group: GangObject, served: str) -> Iterator[str]:
         """What the pods of a group, and the group, do not have in common and must."""
         members = self._snapshot.gangs.facts(gang).members.tolist()
         specs = [self._snapshot.pods[number].spec for number in members]
-        yield from _several("schedulerName", {each.schedulerName for each in specs})
+        yield from _several("schedulerName", {spec.schedulerName for spec in specs})
         if served == _UNCHECKED:
             return
-        yield from _several("priority", {found.spec.priority or 0, *map(_priority, specs)})
-        policies = {each.preemptionPolicy or _PREEMPTS for each in specs}
-        if found.spec.preemptionPolicy:  # whether its feature gate is on shows nowhere else
-            policies.add(found.spec.preemptionPolicy)
+        yield from _several("priority", {group.spec.priority or 0, *map(_priority, specs)})
+        policies = {spec.preemptionPolicy or _PREEMPTS for spec in specs}
+        if group.spec.preemptionPolicy:  # whether its feature gate is on shows nowhere else
+            policies.add(group.spec.preemptionPolicy)
         yield from _several("preemptionPolicy", policies)
 
 

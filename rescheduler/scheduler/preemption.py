@@ -16,10 +16,10 @@ class Preemption:
 
     def __init__(self, pods: Sequence[Pod], occupancy: Occupancy) -> None:
         self._occupancy = occupancy
-        self._priorities = np.array([pod_priority(each.spec) for each in pods], dtype=np.int64)
+        self._priorities = np.array([pod_priority(pod.spec) for pod in pods], dtype=np.int64)
         self._lowest = int(self._priorities.min(initial=0))
 
-    def possible(self, pod: Pod, asked: Requests, open_nodes: BoolArray) -> BoolArray:
+    def possible(self, pod: Pod, requests: Requests, open_nodes: BoolArray) -> BoolArray:
         """(nodes,) which might have room, if all their pods of a lower priority went.
 
         open_nodes: (nodes,) those that no unresolvable filter rejects. Other filters than
@@ -35,7 +35,7 @@ class Preemption:
         nodes = state.where[victims]
         holding = np.bincount(nodes, minlength=len(open_nodes))
         roomy: BoolArray = open_nodes & (holding > 0)
-        for name, amount in asked.plain.items():
+        for name, amount in requests.plain.items():
             row = state.index.get(name)
             if row is None:
                 return nowhere

@@ -40,29 +40,29 @@ def rejections(
     answer: list[Rejection] = []
     scanned: BoolArray | None = None
     if candidates is not None:
-        scanned = np.zeros(sum(len(each.first) for each in filters[:1]), dtype=np.bool_)
+        scanned = np.zeros(sum(len(verdict.first) for verdict in filters[:1]), dtype=np.bool_)
         scanned[candidates] = True
         answer.append(Rejection("NodeAffinity", _UNSCANNED, ~scanned))
     for verdict in filters:
         first = verdict.first if scanned is None else verdict.first & scanned
         plugin = by_name[verdict.name]
         said = plugin.reasons(pod)
-        left = first.copy()
+        rest = first.copy()
         for reason, nodes in said.items():
-            left &= ~nodes
+            rest &= ~nodes
             answer.append(Rejection(verdict.name, reason, first & nodes))
         usual = plugin.rejection or f"node(s) were rejected by {verdict.name}"
-        answer.append(Rejection(verdict.name, usual, left))
-    return tuple(each for each in answer if each.nodes.any())
+        answer.append(Rejection(verdict.name, usual, rest))
+    return tuple(rejection for rejection in answer if rejection.nodes.any())
 
 
-def event_text(found: Iterable[Rejection], count: int) -> str:
+def event_text(all_rejections: Iterable[Rejection], count: int) -> str:
     """The beginning of the FailedScheduling event's text, before the part on preemption.
 
     count: how many nodes there are. Source: FitError.Error in pkg/scheduler/framework/types.go.
     """
     reasons: Counter[str] = Counter()
-    for each in found:
-        reasons[each.reason] += int(np.count_nonzero(each.nodes))
+    for rejection in all_rejections:
+        reasons[rejection.reason] += int(np.count_nonzero(rejection.nodes))
     said = sorted(f"{number} {reason}" for reason, number in reasons.items())
     return f"0/{count} nodes are available: {', '.join(said)}."

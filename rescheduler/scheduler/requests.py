@@ -5,7 +5,7 @@ Source: pkg/scheduler/framework/types.go, CalculateResource, and plugins/noderes
 
 from dataclasses import dataclass
 
-from rescheduler.kube.nodes.resource_names import counted
+from rescheduler.kube.nodes.resource_names import is_counted
 from rescheduler.kube.objects import Container, Pod, PodSpec
 from rescheduler.kube.pods.pod_requests import (
     Amounts,
@@ -37,7 +37,7 @@ class Requests:
     memory: int
 
 
-def incoming(spec: PodSpec, *, pod_level: bool = True) -> Requests:
+def incoming_requests(spec: PodSpec, *, pod_level: bool = True) -> Requests:
     """Requests of a pod that is to be placed: by its spec alone.
 
     LeastAllocated never sees the pod-level requests of the incoming pod, so cpu and memory leave
@@ -48,7 +48,7 @@ def incoming(spec: PodSpec, *, pod_level: bool = True) -> Requests:
     return _requests(plain, scored)
 
 
-def running(pod: Pod, *, pod_level: bool = True, by_sum: bool = False) -> Requests:
+def running_requests(pod: Pod, *, pod_level: bool = True, by_sum: bool = False) -> Requests:
     """Requests of a pod on its node: the maximum of its spec and its status per container.
 
     by_sum: of the sums over all containers, as since 1.37.
@@ -76,7 +76,7 @@ def _requests(plain: Amounts, scored: Amounts) -> Requests:
         plain={
             name: scheduler_units(name, amount)
             for name, amount in plain.items()
-            if amount and counted(name)
+            if amount and is_counted(name)
         },
         cpu=scheduler_units("cpu", scored.get("cpu", 0)),
         memory=scheduler_units("memory", scored.get("memory", 0)),
@@ -88,9 +88,13 @@ def _total(
 ) -> Amounts:
     """The sum, with these effective requests of containers, and these where one has none."""
 
-    def of(container: Container) -> Amounts:
-        known = effective.get(container.name)
-        own = amounts(container_requests(container)) if known is None else known
+    def container_amounts(container: Container) -> Amounts:
+        effective_amounts = effective.get(container.name)
+        own = (
+            amounts(container_requests(container))
+            if effective_amounts is None
+            else effective_amounts
+        )
         return {**missing, **own}
 
-    return pod_requests(spec, of, pod_wide=pod_wide)
+    return pod_requests(spec, container_amounts, pod_wide=pod_wide)

@@ -45,25 +45,25 @@ def scan_order(nodes: Sequence[Node]) -> IntArray:
     return np.lexsort((zone_of, place)).astype(np.int32)
 
 
-def shares(scores: ScoreArray, ranks: IntArray, nodes: int, found: int) -> FloatArray:
+def shares(scores: ScoreArray, ranks: IntArray, nodes: int, width: int) -> FloatArray:
     """The probability of each feasible node, when the scan may start anywhere.
 
     scores: (feasible,) total scores. ranks: (feasible,) increasing positions in the scan.
     nodes: length of the scan. found: how many feasible nodes end it.
 
-    Every start is equally likely; a window of `found` feasible nodes follows it, and the nodes tied
+    Every start is equally likely; a window of `width` feasible nodes follows it, and the nodes tied
     at the window's best score share it equally. Where the window holds all feasible nodes, only
     the ties are left.
     """
     count = len(scores)
-    if found >= count:
+    if width >= count:
         best = scores == scores.max()
         equal: FloatArray = best / best.sum()
         return equal
     answer = share_out(
-        np.concatenate([scores, scores[: found - 1]]), found, start_bounds(ranks, nodes)
+        np.concatenate([scores, scores[: width - 1]]), width, start_bounds(ranks, nodes)
     )
-    answer[: found - 1] += answer[count:]
+    answer[: width - 1] += answer[count:]
     normalized: FloatArray = answer[:count] / nodes
     return normalized
 
@@ -132,7 +132,7 @@ def _zone(labels: Labels) -> tuple[str, str]:
 
 
 def with_races(
-    likely: FloatArray, totals: ScoreArray, ranks: IntArray, nodes: int, found: int
+    likely: FloatArray, totals: ScoreArray, ranks: IntArray, nodes: int, width: int
 ) -> FloatArray:
     """The probabilities, when the window has holes as often as `RACES`.
 
@@ -147,5 +147,5 @@ def with_races(
     if not len(rest):
         return likely
     answer: FloatArray = likely * (1.0 - RACES)
-    answer[rest] = RACES * shares(totals[rest], ranks[rest], nodes, min(found, len(rest)))
+    answer[rest] = RACES * shares(totals[rest], ranks[rest], nodes, min(width, len(rest)))
     return answer

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Volume
-from rescheduler.kube.pods.pod_requests import asks_for
+from rescheduler.kube.pods.pod_requests import requests_resource
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.occupancy import Occupancy
@@ -22,7 +22,7 @@ from rescheduler.scheduler.plugin import (
 )
 from rescheduler.scheduler.plugins.node_affinity import NodeAffinity
 from rescheduler.scheduler.profile import Profile
-from rescheduler.scheduler.requests import incoming
+from rescheduler.scheduler.requests import incoming_requests
 
 _NONE = np.zeros(0, dtype=np.int32)
 
@@ -43,7 +43,7 @@ class LocalScores:
         self._passing = -1
         self.relative: list[tuple[int, Score]] = []
 
-    def of(self, nodes: IntArray) -> ScoreArray:
+    def node_scores(self, nodes: IntArray) -> ScoreArray:
         """(nodes,) the sums for these nodes, in the state at the time of the call."""
         state = self._occupancy
         if self._sums is None:
@@ -100,9 +100,9 @@ class SteeredScores:
         self._before = before
         self._changed = changed
 
-    def of(self, nodes: IntArray) -> ScoreArray:
+    def node_scores(self, nodes: IntArray) -> ScoreArray:
         """(nodes,) the sums of those scores that depend on one node alone."""
-        return self._unsteered.of(nodes)
+        return self._unsteered.node_scores(nodes)
 
     @property
     def relative(self) -> list[tuple[int, Score]]:
@@ -110,7 +110,7 @@ class SteeredScores:
         kept = [
             (weight, score)
             for weight, score in self._unsteered.relative
-            if not any(score is each for each in self._before)
+            if not any(score is other_score for other_score in self._before)
         ]
         return [*kept, *self._changed]
 
@@ -132,7 +132,7 @@ class Shape:
     profile: Profile
     local: "LocalScores | SteeredScores"
 
-    def evaluated(self, count: int) -> Iterator[tuple[str, BoolArray]]:
+    def filter_results(self, count: int) -> Iterator[tuple[str, BoolArray]]:
         """Each filter's result for all nodes now, by name of its plugin, in the order of the scan.
 
         count: how many nodes there are. Nodes that the pod does not name are left out before any
@@ -152,7 +152,7 @@ def refusal(pod: Pod, profile: Profile) -> Problem | None:
     if profile.problem:
         return Problem("FEA005", f"{pod.key} is scheduled by {profile.name}: {profile.problem}")
     for name, sentence in profile.beyond_us.items():
-        if asks_for(spec, name):
+        if requests_resource(spec, name):
             return Problem("FEA005", f"{pod.key} asks for {name}: {sentence}")
     if spec.schedulingGates:
         return Problem("FEA005", f"{pod.key} has scheduling gates: when it is tried is not known")
@@ -166,8 +166,12 @@ class Shapes:
         self._plugins = plugins
         self._occupancy = occupancy
         self._profile = profile
-        self._doubting = [each for each in plugins if type(each).problem is not Plugin.problem]
-        self._narrowing = next((each for each in plugins if isinstance(each, NodeAffinity)), None)
+        self._doubting = [
+            plugin for plugin in plugins if type(plugin).problem is not Plugin.problem
+        ]
+        self._narrowing = next(
+            (plugin for plugin in plugins if isinstance(plugin, NodeAffinity)), None
+        )
         if NodeAffinity.name not in profile.filters:
             self._narrowing = None
         self._by_identity: dict[tuple[int, int, str, str], Shape] = {}
@@ -180,37 +184,37 @@ class Shapes:
 
     def problem(self, pod: Pod) -> Problem | None:
         """Why a plugin's result for the replacement of this pod cannot be predicted, or None."""
-        for each in self._doubting:
-            reason = each.problem(pod)
+        for plugin in self._doubting:
+            reason = plugin.problem(pod)
             if reason is not None:
                 return Problem("FEA005", f"{pod.key}: {reason}")
         return None
 
     def replacement(self, pod: Pod) -> Replacement:
         """What the scheduler will see in place of this pod."""
-        spec = _scheduled(pod.spec)
-        asked = incoming(spec, pod_level=self._profile.pod_level_resources)
+        spec = _scheduled_spec(pod.spec)
+        requests = incoming_requests(spec, pod_level=self._profile.pod_level_resources)
         labels = self._labels(pod.metadata.labels)
-        return Replacement(pod.metadata.namespace, labels, spec, pod.controller, asked)
+        return Replacement(pod.metadata.namespace, labels, spec, pod.controller, requests)
 
-    def of(self, pod: Pod) -> Shape:
+    def shape_of(self, pod: Pod) -> Shape:
         """The shape of a pod that was not refused."""
         owner = pod.controller
         owner_uid = owner.uid if owner else ""
         namespace = pod.metadata.namespace
         identity = (id(pod.spec), id(pod.metadata.labels), namespace, owner_uid)
-        known = self._by_identity.get(identity)
-        if known is None:
+        shape = self._by_identity.get(identity)
+        if shape is None:
             labels = self._labels(pod.metadata.labels)
-            spec = _scheduled(pod.spec)
+            spec = _scheduled_spec(pod.spec)
             content = msgspec.msgpack.encode((namespace, sorted(labels.items()), owner_uid, spec))
-            known = self._by_content.get(content)
-            if known is None:
-                asked = incoming(spec, pod_level=self._profile.pod_level_resources)
-                replacement = Replacement(namespace, labels, spec, owner, asked)
-                known = self._by_content[content] = self._prepare(replacement)
-            self._by_identity[identity] = known
-        return known
+            shape = self._by_content.get(content)
+            if shape is None:
+                requests = incoming_requests(spec, pod_level=self._profile.pod_level_resources)
+                replacement = Replacement(namespace, labels, spec, owner, requests)
+                shape = self._by_content[content] = self._prepare(replacement)
+            self._by_identity[identity] = shape
+        return shape
 
     def _labels(self, labels: Labels | None) -> Labels:
         """The labels that the template gives; binding may have stamped others on the old pod."""
@@ -228,13 +232,16 @@ class Shapes:
             if score is not None:
                 scores.append((plugin.name, weight, score))
         local = LocalScores(scores, self._occupancy)
-        candidates = self._narrowing.named(pod.spec) if self._narrowing else None
+        candidates = self._narrowing.named_nodes(pod.spec) if self._narrowing else None
         return Shape(pod, filters, scores, candidates, self._profile, local)
 
-    def steered(self, base: Shape, steer: Steer) -> Shape:
+    def steered_shape(self, base: Shape, steer: Steer) -> Shape:
         """The shape of a steered pod: that of the pod, with what steering changes created again."""
         pod = replace(base.replacement, steer=steer)
-        filters, scores = dict(base.filters), {name: (w, each) for name, w, each in base.scores}
+        filters, scores = (
+            dict(base.filters),
+            {name: (w, base_score) for name, w, base_score in base.scores},
+        )
         changed: list[tuple[int, Score]] = []
         for plugin in self._plugins:
             if not plugin.follows(steer):
@@ -248,7 +255,9 @@ class Shapes:
                 scores[plugin.name] = (weight, score)
                 changed.append((weight, score))
         order = [plugin.name for plugin in self._plugins]
-        before = [each for name, _, each in base.scores if scores[name][1] is not each]
+        before = [
+            base_score for name, _, base_score in base.scores if scores[name][1] is not base_score
+        ]
         return Shape(
             pod,
             [(name, filters[name]) for name in order if name in filters],
@@ -259,9 +268,9 @@ class Shapes:
         )
 
 
-def _scheduled(spec: PodSpec) -> PodSpec:
+def _scheduled_spec(spec: PodSpec) -> PodSpec:
     """The spec without volumes that the scheduler ignores, whose names are random."""
-    kept = [each for each in spec.volumes or () if _matters(each)]
+    kept = [volume for volume in spec.volumes or () if _matters(volume)]
     return msgspec.structs.replace(spec, volumes=kept or None, nodeName=None)
 
 

@@ -68,7 +68,7 @@ def filter_verdicts(shape: Shape, count: int) -> tuple[FilterVerdict, ...]:
     """
     passing = np.ones(count, dtype=np.bool_)
     answer: dict[str, FilterVerdict] = {}
-    for name, passes in shape.evaluated(count):
+    for name, passes in shape.filter_results(count):
         verdict = FilterVerdict(name, ~passes, passing & ~passes)
         before = answer.get(name)
         if before is not None:

@@ -41,7 +41,7 @@ class Windows:
         answer: Int64Array = twice[self.width :][: self.count] - twice[: self.count]
         return answer
 
-    def everywhere(self, codes: IntArray, flags: BoolArray) -> bool:
+    def have_all_codes(self, codes: IntArray, flags: BoolArray) -> bool:
         """Whether every window has all the codes (-1 and above) that the flagged nodes have.
 
         So it is, if every block has them: there are so many that a window holds one as a whole.

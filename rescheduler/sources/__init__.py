@@ -1,1 +1,1 @@
-"""What we read: Kubernetes, Prometheus, recorded snapshots."""
+"""Reads clusters, readings, datasets, policy files, recordings and audit trails."""

@@ -18,7 +18,7 @@ import urllib3
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.sources.causes import cause
+from rescheduler.sources.network_faults import cause
 from rescheduler.wire.answers import read_body, session_within_wall_time
 
 DATASET = "pair.dataset"
@@ -61,7 +61,7 @@ class Catalogs:
         snapshot: Snapshot,  # noqa: ARG002 - a catalog names domains, whatever nodes there are
     ) -> list[Reading]:
         """A reading for each request; while a catalog is down, its last answer if it is not old."""
-        return [self._read(each) for each in requests]
+        return [self._read(request) for request in requests]
 
     def _read(self, request: ReadingRequest) -> Reading:
         name, notes = request.query, []

@@ -18,7 +18,7 @@ def load_policies(path: Path) -> PolicySet:
     Raises:
         PolicyError: something cannot be used; the message holds every problem of every file.
     """
-    return read_policies(str(path), [read_file(each) for each in _files(path)], beside)
+    return read_policies(str(path), [read_file(file) for file in _files(path)], read_beside)
 
 
 def read_file(path: Path) -> TextFile:
@@ -37,7 +37,7 @@ def read_file(path: Path) -> TextFile:
     return TextFile(name, identity, text)
 
 
-def beside(file: TextFile, name: str) -> TextFile:
+def read_beside(file: TextFile, name: str) -> TextFile:
     """The file of that name, relative to the folder of the other one."""
     return read_file(Path(file.name).parent / name)
 

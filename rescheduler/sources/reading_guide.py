@@ -4,8 +4,12 @@ from collections.abc import Iterable, Iterator
 
 from rescheduler.documents.promql import selectors
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.document import Readings, built_in, preset_of
-from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.policies.own_readings.readings_document import (
+    ReadingsDocument,
+    built_in,
+    preset_of,
+)
+from rescheduler.policies.own_readings.shipped_documents import PRESETS
 
 _INTRODUCTION = """\
 ## Built-in readings
@@ -36,11 +40,11 @@ def reading_guide() -> str:
     return "\n".join(parts).rstrip() + "\n"
 
 
-def _tables(documents: Iterable[Readings]) -> Iterator[str]:
-    for each in documents:
-        yield from (f"### Readings of {each.name}", "", each.about, "")
+def _tables(documents: Iterable[ReadingsDocument]) -> Iterator[str]:
+    for document in documents:
+        yield from (f"### Readings of {document.name}", "", document.about, "")
         yield from ("| reading | unit | series | needs |", "|---|---|---|---|")
-        for name, own in each.readings.items():
+        for name, own in document.readings.items():
             needs = own.needs
             series = "<br>".join(f"`{one}`" for one in series_of(own))
             yield f"| `{name}` | {own.unit} | {series} | {needs} |"
@@ -49,5 +53,5 @@ def _tables(documents: Iterable[Readings]) -> Iterator[str]:
 
 def series_of(own: OwnReading) -> list[str]:
     """The names of all series that a definition reads, in the order of its queries."""
-    found = [each.partition("{")[0] for query in own.queries for each in selectors(query)]
-    return list(dict.fromkeys(each for each in found if each))
+    names = [selector.partition("{")[0] for query in own.queries for selector in selectors(query)]
+    return list(dict.fromkeys(name for name in names if name))

@@ -79,14 +79,14 @@ def unpack_reading(packed: RecordedReading, nodes: int, pods: int) -> Reading:
     if packed.range_samples is not None:
         count = len(instants(packed.request.span))
         range_samples = array(packed.range_samples, count).reshape(count, size)
-    for each in packed.devices:
-        if not 0 <= each.node < nodes or not all(0 <= pod < pods for pod in each.pods):
-            raise ValueError(f"{packed.request.name} has device {each.device} of no node")
-        if each.range_samples and (
-            range_samples is None or len(each.range_samples) != len(range_samples)
+    for device in packed.devices:
+        if not 0 <= device.node < nodes or not all(0 <= pod < pods for pod in device.pods):
+            raise ValueError(f"{packed.request.name} has device {device.device} of no node")
+        if device.range_samples and (
+            range_samples is None or len(device.range_samples) != len(range_samples)
         ):
-            raise ValueError(f"{packed.request.name} has another past of device {each.device}")
-    if not all(0 <= each < size for group in packed.missing for each in group.subjects):
+            raise ValueError(f"{packed.request.name} has another past of device {device.device}")
+    if not all(0 <= subject < size for group in packed.missing for subject in group.subjects):
         raise ValueError(
             f"{packed.request.name} lacks values of {packed.request.subject}s not there"
         )

@@ -17,7 +17,7 @@ import msgspec
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
@@ -35,7 +35,7 @@ from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot, Undecodable
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.model.errors import SnapshotUnreadable
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 from rescheduler.sources.output_file import write_output
 from rescheduler.sources.recorded_readings import RecordedReading, pack_reading, unpack_reading
 from rescheduler.sources.shared_parts import RecordedNode, RecordedPodStatus, SharedParts
@@ -292,7 +292,7 @@ def _pack(snapshot: Snapshot) -> _Body:
         templates=templates,
         pods=pods,
         nodes=snapshot.nodes,
-        readings=[pack_reading(each) for each in snapshot.readings.entries],
+        readings=[pack_reading(reading) for reading in snapshot.readings.entries],
         **{name: getattr(snapshot, name) for name in (*_AS_THEY_ARE, *_LATER)},
     )
 
@@ -302,35 +302,35 @@ def _unpack(body: _RecordedBody) -> Snapshot:
         raise ValueError("a pod has a negative index")
     pods, shared = [], SharedParts()
     texts, templates = body.texts, body.templates
-    for each in body.pods:
-        template = templates[each.template]
+    for pod in body.pods:
+        template = templates[pod.template]
         pods.append(
             Pod(
                 metadata=ObjectMeta(
-                    name=each.name,
-                    namespace=texts[each.namespace],
-                    uid=each.uid,
-                    resourceVersion=each.resourceVersion,
-                    generation=each.generation,
+                    name=pod.name,
+                    namespace=texts[pod.namespace],
+                    uid=pod.uid,
+                    resourceVersion=pod.resourceVersion,
+                    generation=pod.generation,
                     labels=template.labels,
                     annotations=template.annotations,
                     ownerReferences=template.owners,
-                    creationTimestamp=shared.time(each.created),
-                    deletionTimestamp=each.deleted,
+                    creationTimestamp=shared.time(pod.created),
+                    deletionTimestamp=pod.deleted,
                 ),
                 spec=template.spec,
-                status=shared.status(each.status),
-                node=texts[each.node],
+                status=shared.status(pod.status),
+                node=texts[pod.node],
             )
         )
-    readings = [unpack_reading(each, len(body.nodes), len(pods)) for each in body.readings]
+    readings = [unpack_reading(reading, len(body.nodes), len(pods)) for reading in body.readings]
     missing = [kind for name, kind in _LATER.items() if getattr(body, name) is None]
     body.unread += [kind for kind in missing if kind not in body.unread]
     fields: dict[str, Any] = {name: getattr(body, name) for name in _AS_THEY_ARE}
     fields |= {name: getattr(body, name) or [] for name in _LATER}
     return Snapshot(
         pods=pods,
-        nodes=[shared.node(each) for each in body.nodes],
+        nodes=[shared.node(node) for node in body.nodes],
         readings=Readings(tuple(readings)),
         **fields,
     )

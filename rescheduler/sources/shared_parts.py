@@ -87,5 +87,5 @@ class SharedParts:
         """The node."""
         status = {name: getattr(read.status, name) for name in NodeStatus.__struct_fields__}
         if read.status.images is not None:
-            status["images"] = [self._images.value(each) for each in read.status.images]
+            status["images"] = [self._images.value(image) for image in read.status.images]
         return Node(metadata=read.metadata, spec=read.spec, status=NodeStatus(**status))

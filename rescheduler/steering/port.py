@@ -1,18 +1,18 @@
-"""What steering needs from outside, so that a simulation, or who does not act, can stand in."""
+"""The ports of steering: table, taints, extender and clock; a simulation has its own."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rescheduler.model.moves.steering import Entry, Followed
+from rescheduler.model.moves.steering_entry import ExtenderStatus, SteeringEntry
 from rescheduler.model.problem import Problem
 
 
 class Table(Protocol):
     """The table of replacements to steer; `SteeringTable` is the real one."""
 
-    def add(self, entries: Sequence[Entry], fence: int) -> Problem | None:
+    def add(self, entries: Sequence[SteeringEntry], fence: int) -> Problem | None:
         """Store these, or say why they do not fit."""
         ...
 
@@ -32,15 +32,15 @@ class Table(Protocol):
         """The resourceVersion of the table as it is stored now; "" without one."""
         ...
 
-    def seen(self) -> bool | None:
+    def is_read(self) -> bool | None:
         """Whether the API server shows that it reads the table as it is stored now; None: none."""
         ...
 
 
-class ExtenderLease(Protocol):
-    """What an extender shows of itself; `ExtenderLease` of actions is the real one."""
+class ExtenderStatusReader(Protocol):
+    """What an extender shows of itself; `ExtenderStatusReader` of actions is the real one."""
 
-    def read(self) -> Followed | None:
+    def read(self) -> ExtenderStatus | None:
         """What it shows; None where it never did."""
         ...
 
@@ -48,7 +48,7 @@ class ExtenderLease(Protocol):
 class Taints(Protocol):
     """The soft taints of nodes; `SoftTaints` is the real one."""
 
-    def permitted(self) -> bool:
+    def may_taint(self) -> bool:
         """Whether nodes may be tainted."""
         ...
 
@@ -61,7 +61,7 @@ class Taints(Protocol):
         ...
 
 
-def _unwarned(_said: str, **_values: str) -> None:
+def _ignore_warning(_said: str, **_values: str) -> None:
     """Stands where nobody reads a log."""
 
 
@@ -81,9 +81,9 @@ class Port:
     clock: Callable[[], datetime]
     table: Table
     taints: Taints
-    extender: ExtenderLease
+    extender: ExtenderStatusReader
     sleep: Callable[[float], None] = lambda _: None
-    warn: Callable[..., None] = _unwarned
+    warn: Callable[..., None] = _ignore_warning
     fence: Callable[[], int] = lambda: 0
     locked: Callable[[], bool] = lambda: False
     tainted_nodes: int = 0

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rescheduler.kube.objects import Pod
 from rescheduler.kube.pods.pod_state import grace
-from rescheduler.kube.pods.steered import HOSTNAME, template_hash
+from rescheduler.kube.pods.steered_affinity import HOSTNAME, template_hash
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.moves.history import History
@@ -20,9 +20,9 @@ from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.base import Means, SteeredMove, Writer, steered_moves
+from rescheduler.steering.means_base import Means, SteeredMove, Writer, steered_moves
+from rescheduler.steering.means_registry import MEANS
 from rescheduler.steering.port import Port
-from rescheduler.steering.registry import MEANS
 from rescheduler.steering.waiting import PENDING
 
 
@@ -33,7 +33,7 @@ class Steering:
         self._port = port
         self._kinds = tuple(means)
         self._means = {kind.name: kind(port) for kind in self._kinds}
-        self._writers = [kind(port) for kind in dict.fromkeys(each.writer for each in self._kinds)]
+        self._writers = [kind(port) for kind in dict.fromkeys(mean.writer for mean in self._kinds)]
 
     def with_clock(self, clock: Callable[[], datetime]) -> "Steering":
         """The same, by another clock."""
@@ -54,7 +54,9 @@ class Steering:
         """
         if move.steered is None:
             return None
-        pod = next(each for each in fresh.pods if each.metadata.uid == move.pod.uid)
+        pod = next(
+            pod_object for pod_object in fresh.pods if pod_object.metadata.uid == move.pod.uid
+        )
         labels = {
             node.metadata.name: (node.metadata.labels or {}).get(HOSTNAME, "")
             for node in snapshot.nodes
@@ -120,8 +122,8 @@ class Steering:
             LockLost: somebody with a later fence wrote.
             ActionError: the run ends, and something could not be taken out.
         """
-        opened = _opened(moves)
-        due = opened if every else self._unneeded(opened)
+        opened = _open_moves(moves)
+        due = opened if every else self._finished_moves(opened)
         if not due:
             return False
         try:
@@ -137,11 +139,11 @@ class Steering:
         self._end(due)
         return True
 
-    def _unneeded(self, moves: list[SteeredMove]) -> list[SteeredMove]:
+    def _finished_moves(self, moves: list[SteeredMove]) -> list[SteeredMove]:
         return [
-            each
+            move
             for means in self._means.values()
-            for each in means.unneeded(
+            for move in means.finished_moves(
                 [(m, steering) for m, steering in moves if steering.by == means.name]
             )
         ]
@@ -152,16 +154,16 @@ class Steering:
         Raises:
             ActionError: it has left something, and that cannot be taken out.
         """
-        left = _opened(history.moves)
+        open_moves = _open_moves(history.moves)
         for writer in self._writers:
-            writer.sweep(self._own(writer, left))
-        self._end(left)
-        return bool(left)
+            writer.sweep(self._moves_of_writer(writer, open_moves))
+        self._end(open_moves)
+        return bool(open_moves)
 
     def _end(self, moves: Iterable[SteeredMove]) -> None:
         for move, steering in moves:
             means = self._means.get(steering.by)
-            move.end_steering(was_steered=means is not None and means.done(move))
+            move.end_steering(was_steered=means is not None and means.was_steered(move))
 
     def sweep_strays(self, snapshot: Snapshot) -> list[Problem]:
         """Take out what is ours and of which no move knows; what must be said of it.
@@ -170,19 +172,19 @@ class Steering:
         """
         return [note for writer in self._writers for note in writer.sweep_strays(snapshot)]
 
-    def arrived(self, move: PastMove, replacement: Pod) -> None:
+    def inspect_replacement(self, move: PastMove, replacement: Pod) -> None:
         """Look at a replacement that is seen for the first time: whether it was steered at all."""
         steering = move.steered
         if steering is not None and not steering.freed and steering.by in self._means:
-            self._means[steering.by].arrived(move, steering, replacement)
+            self._means[steering.by].inspect_replacement(move, steering, replacement)
 
-    def lingering(self, means: str) -> Problem | None:
+    def lingering_problem(self, means: str) -> Problem | None:
         """Why this means may still steer by something that was taken out, or None.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
-        return self._means[means].lingering() if means in self._means else None
+        return self._means[means].lingering_problem() if means in self._means else None
 
     def holds_others(self, move: PastMove) -> bool:
         """Whether other moves wait for its replacement: what steers it changes where pods land."""
@@ -196,14 +198,14 @@ class Steering:
     ) -> Iterator[tuple[Writer, list[SteeredMove]]]:
         """Each writer that has something to do, with its moves."""
         for writer in self._writers:
-            own = self._own(writer, moves)
+            own = self._moves_of_writer(writer, moves)
             if own:
                 yield writer, own
 
-    def _own(self, writer: Writer, moves: Sequence[SteeredMove]) -> list[SteeredMove]:
+    def _moves_of_writer(self, writer: Writer, moves: Sequence[SteeredMove]) -> list[SteeredMove]:
         names = {name for name, means in self._means.items() if isinstance(writer, means.writer)}
         return [(move, steering) for move, steering in moves if steering.by in names]
 
 
-def _opened(moves: Iterable[PastMove]) -> list[SteeredMove]:
+def _open_moves(moves: Iterable[PastMove]) -> list[SteeredMove]:
     return [(move, steering) for move, steering in steered_moves(moves) if steering.open]

@@ -1,4 +1,4 @@
-"""How long steering is waited for, and how long a replacement may take."""
+"""Time limits of steering: how long it is waited for, and how long a replacement may be Pending."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -1,1 +1,1 @@
-"""What is read from others, within a time and a size."""
+"""Reading from the network within limits of time and size; safe paths of objects."""

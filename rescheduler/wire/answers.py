@@ -1,4 +1,4 @@
-"""Answers over HTTP that end: within a wall time, and within a number of bytes once inflated.
+"""HTTP responses within a wall time and a number of bytes.
 
 The timeout of an HTTP client counts for each read of the socket, so a server that sends a byte a
 second is never late. Here the read timeout of a request is the time for its whole answer, from the
@@ -127,10 +127,10 @@ class _Timed(io.RawIOBase):
         """What has arrived."""
         if self._until is None:
             return self._raw.readinto(buffer)  # type: ignore[no-any-return]
-        left = self._until - time.monotonic()
-        if left <= 0:
+        seconds_left = self._until - time.monotonic()
+        if seconds_left <= 0:
             raise TimeoutError("the answer took too long")
-        self._sock.settimeout(left)
+        self._sock.settimeout(seconds_left)
         try:
             return self._raw.readinto(buffer)  # type: ignore[no-any-return]
         finally:

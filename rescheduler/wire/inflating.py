@@ -1,4 +1,4 @@
-"""Inflating what somebody else may have written, up to a number of bytes."""
+"""Decompresses gzip up to a number of bytes."""
 
 import zlib
 

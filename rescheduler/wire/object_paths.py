@@ -50,7 +50,7 @@ def object_path(collection: str, name: str) -> str:
     return f"{collection}/{object_name(name, collection)}"
 
 
-def named(name: str) -> str:
+def name_selector(name: str) -> str:
     """The field selector of the objects of that name.
 
     Raises:

@@ -25,9 +25,9 @@ def gang(stage: Stage, size: int = 3, owner: str = "rs-1", **more: Any) -> list[
         stage.world.add_pod(f"ring-{n}", f"n{n}", owner=("ReplicaSet", owner), app="ring")
         for n in range(size)
     ]
-    for each in made:
-        each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
-    return [planned(each, group=GANG, **more) for each in made]
+    for manifest in made:
+        manifest["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+    return [planned(manifest, group=GANG, **more) for manifest in made]
 
 
 def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Outcome:

@@ -4,7 +4,7 @@ from typing import Any
 
 from rescheduler.acting.run import act
 from rescheduler.model.moves.plan import Outcome, PlannedMove
-from rescheduler.model.moves.restarting import StopRef
+from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.policies.limits import Limits
 from tests.fakes import kueue
 from tests.fakes.moves import plan_of, planned
@@ -34,7 +34,7 @@ def gang(stage: Stage, size: int = 3) -> list[PlannedMove]:
     of_job = kueue.workload(owner[2], JOB, pods=size)
     stored = stage.world.put("workloads", "default", of_job["metadata"]["name"], of_job)
     stops = StopRef(name=stored["metadata"]["name"], uid=stored["metadata"]["uid"])
-    return [planned(each, group=GANG, stops=stops) for each in made]
+    return [planned(manifest, group=GANG, stops=stops) for manifest in made]
 
 
 def the_workload(stage: Stage) -> dict[str, Any]:
@@ -53,5 +53,5 @@ def written(process: Process) -> list[tuple[str, str]]:
     return [
         (method, path)
         for method, path in process.sent
-        if method != "GET" and any(each in path for each in asked)
+        if method != "GET" and any(segment in path for segment in asked)
     ]

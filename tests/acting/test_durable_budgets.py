@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.acting.reconcile import APPLY_DELAY, holding
+from rescheduler.acting.reconcile import APPLY_DELAY, hold_lock
 from rescheduler.acting.run import act
 from rescheduler.actions.lease import Lease
 from rescheduler.model.errors import ActionError
@@ -126,7 +126,7 @@ def test_an_eviction_that_a_later_run_finds_cools_down_from_then_on(
         code(stage, Process(stage, "a", limits=limits, after=kill), first)
     asked = Process(stage, "").ledger.peek().moves[0].at
     stage.seconds += waited
-    with holding(Process(stage, "b", limits=limits).actor()) as history:
+    with hold_lock(Process(stage, "b", limits=limits).actor()) as history:
         (found,) = history.moves
     assert found.charged
     assert found.asked == asked
@@ -157,7 +157,7 @@ def test_what_was_evicted_right_before_a_crash_is_followed_by_the_next_run(stage
 
 def look(stage: Stage, name: str, limits: Limits) -> list[PastMove]:
     """The moves, once a run of this name has settled what was left open."""
-    with holding(Process(stage, name, limits=limits).actor()) as history:
+    with hold_lock(Process(stage, name, limits=limits).actor()) as history:
         return history.moves
 
 
@@ -278,7 +278,7 @@ class Ending:
 def test_the_lock_must_outlast_the_whole_call(stage: Stage, short: float, sent: int) -> None:
     process = Process(stage, "a")
     actor = process.actor()
-    ending: Any = Ending(actor.lease, actor.pace.call - short)
+    ending: Any = Ending(actor.lease, actor.intervals.call - short)
     move = planned(web(stage, "w1", "n1", "rs-1"))
     outcome = act(plan(stage, "a", move), replace(actor, lease=ending))
     assert len(stage.world.accepted) == sent
@@ -320,7 +320,7 @@ def test_whatever_ends_a_run_no_window_holds_more_than_its_limit(seed: int) -> N
         stage.seconds += chance.choice([1, 20, 61, 200, 1200])
     assert accepted
     for began, *_ in accepted:
-        cycle = [each for each in accepted if began <= each[0] <= began + 300]
+        cycle = [eviction for eviction in accepted if began <= eviction[0] <= began + 300]
         assert len(cycle) <= 4
         assert max(Counter(node for _, node, _ in cycle).values()) <= 2
         assert len(cycle) <= 3, "all are in one namespace"

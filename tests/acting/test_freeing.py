@@ -34,7 +34,9 @@ def test_a_required_replacement_that_stays_pending_is_freed_once(stage: Stage) -
     assert (move.result, move.code, move.landedOn) == ("evicted", "ACT020", "spare")
     assert exit_code(outcome) == 3
     assert len(stage.world.accepted) == 2
-    (freed,) = [each for each in process.announced if each[0].startswith("rs-1-r")]
+    (freed,) = [
+        announcement for announcement in process.announced if announcement[0].startswith("rs-1-r")
+    ]
     assert freed[1:] == ("evicted", "ACT001")
     first, freeing = history(stage)
     assert (first.state, first.freed, freeing.frees) == ("ready", True, manifest["metadata"]["uid"])

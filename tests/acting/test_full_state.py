@@ -10,7 +10,7 @@ import pytest
 from rescheduler.acting.run import act
 from rescheduler.actions import ledger
 from rescheduler.model.moves.plan import Outcome, PlannedMove
-from rescheduler.model.trails.trail import Answer, Intent, Record
+from rescheduler.model.trails.trail import AnswerRecord, Intent, Record
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.gang_runs import ROOM, gang
 from tests.acting.pending import pending
@@ -110,8 +110,8 @@ def test_the_trail_says_of_each_intent_that_nothing_came_of_it(
     trail: list[Record] = []
     actor = replace(Process(stage, "a").actor(), record=trail.append)
     act(plan_of(stage.world, [web(stage, "bad")]), actor)
-    assert [type(each) for each in trail] == [Intent, Answer]
-    (answer,) = [each for each in trail if isinstance(each, Answer)]
+    assert [type(record) for record in trail] == [Intent, AnswerRecord]
+    (answer,) = [record for record in trail if isinstance(record, AnswerRecord)]
     assert (answer.result, answer.code) == ("refused", "ACT025")
 
 

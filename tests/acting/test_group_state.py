@@ -5,7 +5,7 @@ import pytest
 from rescheduler.actions.evict import EvictionAnswer
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.model.moves.plan import PlannedMove
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.steering_entry import Steered
 from tests.acting.gang_runs import ROOM, gang, run, stage
 from tests.fakes.outcomes import history, results
 from tests.fakes.stage import Killed, Process, Stage, warm
@@ -60,7 +60,7 @@ def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_i
 
     def before(_number: int, _method: str, _path: str) -> None:
         table = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
-        entered = {each.pod for each in table}
+        entered = {entry.pod for entry in table}
         if entered:
             opened = {past.podUid for past in history(stage) if past.steered and past.steered.open}
             seen.append((len(entered), entered <= opened))
@@ -72,7 +72,7 @@ def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_i
 
     def evicted(move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         table = read(stage.world.objects[TABLE_KEY].get("data") or {})[0]
-        if move.pod.uid not in {each.pod for each in table}:
+        if move.pod.uid not in {entry.pod for entry in table}:
             missing.append(move.pod.name)
         return busy.pop() if busy else evict(move, plan, fence)
 

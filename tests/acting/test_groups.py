@@ -142,7 +142,7 @@ def test_a_member_that_is_gone_once_the_gang_is_broken_up_is_charged_and_followe
     stage.world.on_accept = restarted
     process = Process(stage, "a", limits=ROOM)
     outcome = run(stage, *moves, process=process)
-    assert [each.result for each in outcome.moves] == ["evicted"] * 3
+    assert [move.result for move in outcome.moves] == ["evicted"] * 3
     assert len(evictions(process)) == 2
     assert all(past.charged for past in history(stage))
 
@@ -162,7 +162,7 @@ def test_a_stateful_set_that_is_made_anew_replaces_its_pods_by_their_names(stage
         return place(name, node, **{**more, "owner": ("StatefulSet", "s-2")})
 
     stage.world.add_pod = anew  # type: ignore[method-assign]
-    outcome = run(stage, *(planned(each, group=GANG) for each in pods))
+    outcome = run(stage, *(planned(pod, group=GANG) for pod in pods))
     assert results(outcome) == [("evicted", "ACT001")] * 2
     assert {past.state for past in history(stage)} == {"ready"}
 
@@ -203,7 +203,7 @@ def test_a_gang_that_must_wait_for_its_budget_asks_once_more(stage: Stage) -> No
     object.__setattr__(actor, "sleep", sleep)
     outcome = act(plan_of(stage.world, moves), actor)
     assert slept == [10]
-    assert [each.result for each in outcome.moves] == ["evicted"] * 3
+    assert [move.result for move in outcome.moves] == ["evicted"] * 3
     assert {past.state for past in history(stage)} == {"ready"}
 
 
@@ -248,7 +248,7 @@ def test_a_run_that_is_asked_to_stop_gives_back_what_it_did_not_send(stage: Stag
     stage.world.on_accept = stop
     outcome = run(stage, *gang(stage), process=process)
     assert outcome.verdict.code == "ACT014"
-    assert [each.result for each in outcome.moves] == ["evicted", "skipped", "skipped"]
+    assert [move.result for move in outcome.moves] == ["evicted", "skipped", "skipped"]
     assert [past.charged for past in history(stage)] == [True, False, False]
 
 
@@ -260,7 +260,7 @@ def test_an_answer_that_never_came_ends_the_gang(stage: Stage) -> None:
 
     process.before = lost
     outcome = run(stage, *gang(stage), process=process)
-    assert [each.result for each in outcome.moves] == ["evicted", "unknown", "skipped"]
+    assert [move.result for move in outcome.moves] == ["evicted", "unknown", "skipped"]
     assert [past.state for past in history(stage)][1:] == ["intended", "refused"]
     assert "ring-2" not in " ".join(evictions(process))
 
@@ -278,7 +278,7 @@ def test_a_gang_keeps_the_pace_behind_what_was_evicted_before_it(stage: Stage) -
     process = Process(stage, "a", limits=ROOM)
     run(stage, other, *gang(stage), process=process)
     assert len(times) == 4
-    assert times[1] - times[0] >= process.actor().pace.gap
+    assert times[1] - times[0] >= process.actor().intervals.gap
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -320,4 +320,4 @@ def test_what_an_eviction_of_a_gang_was_answered_holds_for_what_comes_after_it(
     process.before = lambda _, __, path: "lost" if path.endswith("ring-1/eviction") else None
     outcome = run(stage, *gang(stage), other, process=process)
     assert outcome.verdict.code == outcome.moves[1].code
-    assert [each.result for each in outcome.moves] == ["evicted", "unknown", "skipped", "skipped"]
+    assert [move.result for move in outcome.moves] == ["evicted", "unknown", "skipped", "skipped"]

@@ -10,7 +10,7 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.limits.guards import holding
+from rescheduler.planning.limits.guards import active_guards
 from rescheduler.planning.limits.holds import Holds, holds_of
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.schedulers import Schedulers
@@ -29,9 +29,9 @@ class Guarded:
     history: History
 
     def guards(self) -> Sequence[Problem]:
-        return holding(self.snapshot, (), LIMITS, self._holds, Schedulers({}))
+        return active_guards(self.snapshot, (), LIMITS, self._holds, Schedulers({}))
 
-    def held(self, move: PlannedMove, /) -> Problem | None:
+    def refuse_held(self, move: PlannedMove, /) -> Problem | None:
         return self._holds.refusal(move.pod.namespace, move.owner.controllerKind)
 
     @property

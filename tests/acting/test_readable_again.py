@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.reconcile import holding
+from rescheduler.acting.reconcile import hold_lock
 from rescheduler.acting.replacements import follow
-from rescheduler.model.trails.trail import Followed, Record
+from rescheduler.model.trails.trail import FollowUpRecord, Record
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.unreadable import (
     ALONE,
@@ -65,7 +65,7 @@ def test_what_was_seen_without_effect_is_followed_on(stage: Stage) -> None:
 
     def reread(name: str, **more: Any) -> tuple[str, str, bool]:
         actor = replace(Process(stage, name, limits=LIMITS, **more).actor(), record=records.append)
-        with holding(actor) as history:
+        with hold_lock(actor) as history:
             return told(history.moves)[0]
 
     assert reread("c") == ("lost", "ACT009", True)
@@ -79,7 +79,9 @@ def test_what_was_seen_without_effect_is_followed_on(stage: Stage) -> None:
     del stage.world.objects["pods", "team", "web-1"]
     stage.seconds += 61
     assert reread("g") == ("lost", "ACT011", True)
-    resolved = [(each.result, each.code) for each in records if isinstance(each, Followed)]
+    resolved = [
+        (record.result, record.code) for record in records if isinstance(record, FollowUpRecord)
+    ]
     unknown = ("unknown", "ACT009")
     assert resolved == [unknown, ("evicted", "ACT023"), unknown, ("evicted", "ACT011")]
 
@@ -87,7 +89,7 @@ def test_what_was_seen_without_effect_is_followed_on(stage: Stage) -> None:
 def test_an_eviction_that_was_answered_is_not_said_to_have_no_answer(stage: Stage) -> None:
     """Its pod is still there, as a gang whose Workload was deleted, and Kueue does not run."""
     readable_again(stage, applied=False)
-    with holding(Process(stage, "c", limits=LIMITS, before=ALONE).actor()) as history:
+    with hold_lock(Process(stage, "c", limits=LIMITS, before=ALONE).actor()) as history:
         (move,) = history.moves
     move.code, move.asked = "ACT023", None
     follow(Process(stage, "d", limits=LIMITS).actor(), history, [move])
@@ -116,7 +118,7 @@ def test_a_pod_that_was_never_evicted_takes_no_replacement_of_another(stage: Sta
     labels = first["metadata"]["labels"]
     first["metadata"]["labels"] = {}
     process.before = ALONE
-    with holding(process.actor()) as history:
+    with hold_lock(process.actor()) as history:
         assert told(history.moves) == [("lost", "ACT023", True)]
     first["metadata"]["labels"] = labels
     stage.seconds += 7 * 3600
@@ -126,5 +128,5 @@ def test_a_pod_that_was_never_evicted_takes_no_replacement_of_another(stage: Sta
     for name in "cd":
         _, moves = look(stage, name)
         stage.seconds += 400
-    assert [(each.pod, each.state) for each in moves] == [("web-1", "lost"), ("web-2", "ready")]
+    assert [(move.pod, move.state) for move in moves] == [("web-1", "lost"), ("web-2", "ready")]
     assert not moves[0].replacement

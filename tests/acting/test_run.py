@@ -68,7 +68,7 @@ def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(
         def guards(self) -> list[Problem]:
             return []
 
-        def held(self, _: PlannedMove, /) -> None:
+        def refuse_held(self, _: PlannedMove, /) -> None:
             return None
 
         def check(self, move: PlannedMove, _: Any, /) -> PlannedMove:

@@ -37,7 +37,7 @@ def test_a_server_that_asks_for_a_long_wait_is_not_asked_again(stage: Stage) -> 
 
     process = Process(stage, "a", before=lag)
     actor = process.actor()
-    impatient = replace(actor, pace=replace(actor.pace, retry_cap=5.0))
+    impatient = replace(actor, intervals=replace(actor.intervals, retry_cap=5.0))
     outcome = act(plan_of(stage.world, [planned(web(stage))]), impatient)
     assert outcome.moves[0].code == "ACT005"
     assert sum("eviction" in path for _, path in process.sent) == 1

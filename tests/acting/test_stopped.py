@@ -9,7 +9,7 @@ import pytest
 
 from rescheduler.acting.run import act
 from rescheduler.actions.evict import EvictionAnswer
-from rescheduler.actions.kueue import KueueWorkloads
+from rescheduler.actions.kueue_workloads import KueueWorkloads
 from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
@@ -41,7 +41,7 @@ def test_a_request_without_an_answer_is_found_out_by_the_workload_and_never_sent
         assert results(outcome) == [("unknown", "ACT009")] * 3
         assert {past.state for past in history(stage)} == {"intended"}
     else:
-        assert {each.result for each in outcome.moves} == {"evicted"}
+        assert {move.result for move in outcome.moves} == {"evicted"}
 
 
 def test_a_request_that_a_proxy_repeats_is_charged_and_followed(stage: Stage) -> None:
@@ -52,7 +52,7 @@ def test_a_request_that_a_proxy_repeats_is_charged_and_followed(stage: Stage) ->
     def first(_: int, method: str, path: str) -> None:
         if method == "DELETE":
             known = the_workload(stage)["metadata"]
-            body = {"preconditions": {each: known[each] for each in ("uid", "resourceVersion")}}
+            body = {"preconditions": {field: known[field] for field in ("uid", "resourceVersion")}}
             status = stage.world.handle("DELETE", path, body)[0]
             assert status == 200
             known["resourceVersion"] += "1"
@@ -92,7 +92,7 @@ def test_a_process_that_is_killed_leaves_nothing_that_anybody_has_to_resume(
         run(stage, process=Process(stage, f"c{number}", limits=ROOM))
     pods = kueue.pods_of(stage.world, JOB)
     assert len(pods) == 3
-    names = {each["metadata"]["name"] for each in pods}
+    names = {pod["metadata"]["name"] for pod in pods}
     assert (names == {"train-0", "train-1", "train-2"}) is not sent
     assert {past.state for past in history(stage)} == ({"ready"} if sent else {"refused"})
 
@@ -203,11 +203,11 @@ def test_a_gang_that_never_gets_its_quota_back_holds_every_later_cycle(stage: St
     def held() -> list[str]:
         process = Process(stage, "b", limits=ROOM)
         seen = process._observe()
-        for each in seen.controllers:
-            each.kind = "Job"
+        for controller in seen.controllers:
+            controller.kind = "Job"
         past = process.ledger.peek()
         made = plan(seen, policy_set([spread()], ROOM), past, mode="Enforce")
-        return [each.code for each in made.guards]
+        return [guard.code for guard in made.guards]
 
     stage.seconds += 3600
     assert held() == ["GRD003"]

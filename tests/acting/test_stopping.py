@@ -8,7 +8,7 @@ from msgspec import structs
 
 from rescheduler.acting.run import act
 from rescheduler.model.moves.plan import LandingShare, PlannedMove
-from rescheduler.model.moves.restarting import StopRef
+from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from tests.acting.stopping import ROOM, gang, run, the_workload, written
@@ -65,9 +65,9 @@ def test_which_of_like_pods_is_placed_first_is_not_foretold(stage: Stage) -> Non
     left = list(reversed(foretold))
     stage.world.place = lambda _: left.pop(0)
     outcome = run(stage, *moves)
-    assert [each.landedOn for each in outcome.moves] == ["spare", "large", "large"]
-    for each in outcome.moves:
-        shares = {share.node: share.probability for share in each.landing}
+    assert [move.landedOn for move in outcome.moves] == ["spare", "large", "large"]
+    for move in outcome.moves:
+        shares = {share.node: share.probability for share in move.landing}
         assert shares == pytest.approx({"large": 2 / 3, "spare": 1 / 3})
     assert not any(past.unpredicted for past in history(stage))
 
@@ -310,7 +310,7 @@ def test_a_pod_of_it_that_is_not_ready_any_more_holds_it(stage: Stage) -> None:
     stage.world.crash(stage.world.objects["pods", "default", "train-2"])
     process = Process(stage, "a", limits=ROOM)
     outcome = run(stage, *moves, process=process)
-    assert {each.result for each in outcome.moves} == {"refused"}
+    assert {move.result for move in outcome.moves} == {"refused"}
     assert written(process) == []
 
 
@@ -330,7 +330,7 @@ def test_where_the_limits_do_not_let_it_nothing_is_stopped(
     less = {**WIDE, "gangs": "Whole", "kueue": "Restart", **limits}
     process = Process(stage, "a", limits=Limits.model_validate(less))
     outcome = run(stage, *gang(stage), process=process)
-    assert {each.result for each in outcome.moves} == {"refused"}
+    assert {move.result for move in outcome.moves} == {"refused"}
     assert written(process) == []
 
 
@@ -345,7 +345,7 @@ def jobset(stage: Stage, **metadata: Any) -> list[PlannedMove]:
     made = kueue.workload("train", "js-1", pods=3, kind="JobSet")
     stored = stage.world.put("workloads", "default", made["metadata"]["name"], made)["metadata"]
     stops = StopRef(name=stored["name"], uid=stored["uid"])
-    return [structs.replace(each, stops=stops) for each in moves]
+    return [structs.replace(move, stops=stops) for move in moves]
 
 
 @pytest.mark.parametrize(
@@ -375,13 +375,13 @@ def test_a_jobset_that_asks_to_be_left_alone_or_goes_is_not_stopped(
 def test_a_jobset_that_asks_for_nothing_is_stopped(stage: Stage) -> None:
     process = Process(stage, "a", limits=ROOM)
     outcome = run(stage, *jobset(stage), process=process)
-    assert {each.result for each in outcome.moves} == {"evicted"}
+    assert {move.result for move in outcome.moves} == {"evicted"}
     assert len(written(process)) == 1
 
 
 def test_a_gang_that_kueue_runs_by_now_is_never_evicted_pod_by_pod(stage: Stage) -> None:
     """Moves of a plan that knew of no Workload: the fresh snapshot of the batch has one."""
-    moves = [structs.replace(each, stops=None) for each in gang(stage)]
+    moves = [structs.replace(move, stops=None) for move in gang(stage)]
     less = {**WIDE, "gangs": "Whole", "movesPerHour": 50}
     process = Process(stage, "a", limits=Limits.model_validate(less))
     assert results(run(stage, *moves, process=process)) == [("refused", "ELG029")] * 3

@@ -13,8 +13,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
 from rescheduler.model.moves.plan import Outcome, PlannedMove
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.sources.kubernetes.decode import Sharing
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.page_decoding import Sharing
+from rescheduler.sources.kubernetes.pod_reread import read_surroundings
 from rescheduler.sources.kubernetes.transport import Connection
 from tests.acting import stopping
 from tests.acting.gang_runs import ROOM, evictions, gang
@@ -76,8 +76,8 @@ def run(stage: Stage, moves: list[PlannedMove], actor: Actor) -> Outcome:
 def test_a_tenant_who_names_another_path_as_owner_ends_no_run(stage: Stage, name: str) -> None:
     """The UID is right, so that the pod is planned; only the last reading goes by the name."""
     bad, good = pair(stage, "bad", "evil"), pair(stage, "good")
-    for each in bad:
-        each["metadata"]["ownerReferences"][0]["name"] = name
+    for manifest in bad:
+        manifest["metadata"]["ownerReferences"][0]["name"] = name
     with serving(stage.world) as fake:
         fake.faults.append(Fault("GET", "secrets", 403, times=99))
         fake.faults.append(Fault("GET", "status", 403, times=99))
@@ -117,7 +117,7 @@ def test_a_namespace_with_many_large_budgets_is_read_and_ends_no_run(stage: Stag
 
 
 ITS_OWN = [ObjectUnreadable("a budget is odd", "look."), ObjectLate("a list was not read in time")]
-ids = [type(each).__name__ for each in ITS_OWN]
+ids = [type(unreadable).__name__ for unreadable in ITS_OWN]
 
 
 @pytest.mark.parametrize("fault", ITS_OWN, ids=ids)
@@ -127,7 +127,7 @@ def test_only_the_pod_whose_surroundings_cannot_be_read_stays(
     acting = process(stage)
     moves = [planned(pair(stage, app)[0]) for app in ("a", "b", "c")]
     outcome = run(stage, moves, with_reread(acting.actor(), failing(fault, "b-0")))
-    assert [each.code for each in outcome.moves] == ["ACT001", "ACT024", "ACT001"]
+    assert [move.code for move in outcome.moves] == ["ACT001", "ACT024", "ACT001"]
     assert "default/b-0" in outcome.moves[1].message
     assert str(fault.args[0]) in outcome.moves[1].message
     assert [past.pod for past in history(stage)] == ["a-0", "c-0"], "no intent was stored"
@@ -138,7 +138,7 @@ def test_an_outage_ends_the_run(stage: Stage) -> None:
     moves = [planned(pair(stage, app)[0]) for app in ("a", "b", "c")]
     fault = ClusterUnavailable("the connection broke")
     outcome = run(stage, moves, with_reread(acting.actor(), failing(fault, "b-0")))
-    assert [each.code for each in outcome.moves] == ["ACT001", "ACT010", "ACT010"]
+    assert [move.code for move in outcome.moves] == ["ACT001", "ACT010", "ACT010"]
     assert (outcome.verdict.code, exit_code(outcome)) == ("ACT016", 1)
 
 
@@ -149,7 +149,7 @@ def test_where_three_namespaces_in_a_row_are_late_the_run_ends(stage: Stage) -> 
     pods = [move.pod.name for move in moves]
     slow = with_reread(acting.actor(), failing(ObjectLate("late"), *pods))
     outcome = run(stage, moves, slow)
-    assert [each.code for each in outcome.moves] == ["ACT024", "ACT024", "ACT010", "ACT010"]
+    assert [move.code for move in outcome.moves] == ["ACT024", "ACT024", "ACT010", "ACT010"]
     assert outcome.verdict.code == "ACT016"
     assert "default, evil, worse" in outcome.verdict.message
     assert stage.world.accepted == []
@@ -190,7 +190,7 @@ def test_a_namespace_that_is_late_is_not_read_again_in_the_run(stage: Stage) -> 
         return own(space, name)
 
     outcome = run(stage, moves, with_reread(process(stage).actor(), reread))
-    assert [each.code for each in outcome.moves] == [*["ACT024"] * 6, "ACT001"]
+    assert [move.code for move in outcome.moves] == [*["ACT024"] * 6, "ACT001"]
     assert asked == ["w0-0", "w1-0", "good-0"]
 
 
@@ -200,7 +200,7 @@ def test_one_that_is_in_time_shows_that_the_api_server_is_not_slow(stage: Stage)
     late = [move.pod.name for move in moves if move.pod.name != "fine-0"]
     slow = with_reread(process(stage).actor(), failing(ObjectLate("late"), *late))
     outcome = run(stage, moves, slow)
-    assert [each.code for each in outcome.moves] == [*["ACT024"] * 2, "ACT001", *["ACT024"] * 2]
+    assert [move.code for move in outcome.moves] == [*["ACT024"] * 2, "ACT001", *["ACT024"] * 2]
     assert outcome.verdict.code == "ACT013"
 
 
@@ -214,7 +214,7 @@ def test_what_is_odd_ends_no_run_and_one_namespace_none_by_being_late(
     moves.append(planned(pair(stage, "good")[0]))
     pods = [move.pod.name for move in moves[:-1]]
     outcome = run(stage, moves, with_reread(process(stage).actor(), failing(fault, *pods)))
-    assert [each.code for each in outcome.moves] == [*["ACT024"] * len(spaces), "ACT001"]
+    assert [move.code for move in outcome.moves] == [*["ACT024"] * len(spaces), "ACT001"]
     assert outcome.verdict.code == "ACT013"
 
 
@@ -225,7 +225,7 @@ def test_what_takes_almost_as_long_as_it_may_leaves_no_time_for_the_intent(stage
 
     moves = [planned(pair(stage, app)[0]) for app in ("bad", "good")]
     outcome = run(stage, moves, with_reread(process(stage).actor(), slowly))
-    assert [each.code for each in outcome.moves] == ["ACT024", "ACT001"]
+    assert [move.code for move in outcome.moves] == ["ACT024", "ACT001"]
     assert "4.5 s" in outcome.moves[0].message
     assert [past.pod for past in history(stage)] == ["good-0"]
 
@@ -249,7 +249,7 @@ def test_a_pod_that_turns_odd_after_the_snapshot_leaves_an_outcome(
     monkeypatch.setattr(Sharing, "pod", fails)
     moves = [planned(bad[0]), planned(good[0])]
     outcome = run(stage, moves, acting.actor())
-    assert [each.code for each in outcome.moves] == ["ACT024", "ACT001"]
+    assert [move.code for move in outcome.moves] == ["ACT024", "ACT001"]
     assert "default/bad-1 cannot be decoded: RecursionError" in outcome.moves[0].message
 
 

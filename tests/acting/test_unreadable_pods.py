@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from rescheduler.acting.reconcile import holding
+from rescheduler.acting.reconcile import hold_lock
 from rescheduler.model.errors import ActionError, ClusterUnavailable
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import WATCHED, PastMove
@@ -67,7 +67,7 @@ def test_a_pod_that_is_odd_elsewhere_tells_that_it_is_going(stage: Stage) -> Non
     pod["spec"]["containers"] = "nonsense"
     process = Process(stage, "b", limits=LIMITS)
     stage.seconds += 61
-    with holding(process.actor()) as history:
+    with hold_lock(process.actor()) as history:
         assert told(history.moves) == [("evicted", "ACT001", True)]
 
 
@@ -120,9 +120,9 @@ def test_the_warning_names_the_pod_and_what_to_do(stage: Stage) -> None:
     said: list[dict[str, str]] = []
     actor = process.actor()
     object.__setattr__(actor, "warn", lambda _, **values: said.append(values))
-    with holding(actor):
+    with hold_lock(actor):
         pass
-    assert {each["pod"] for each in said} == {"team/web-1"}
+    assert {warning["pod"] for warning in said} == {"team/web-1"}
     assert "pod team/web-1 may not be read, though others may" in said[0]["message"]
     assert "Maybe find out which authorizer refuses this pod" in said[0]["message"]
 
@@ -176,7 +176,7 @@ def test_what_was_given_back_is_charged_once_it_cannot_be_read(
     stage.seconds += WATCHED.total_seconds()
     process = Process(stage, "c", limits=LIMITS)
     hide(pod, process)
-    with holding(process.actor()) as history:
+    with hold_lock(process.actor()) as history:
         assert told(history.moves) == [("lost", "ACT023", True)]
 
 
@@ -194,7 +194,7 @@ def test_what_was_charged_unread_is_charged_once_whoever_ends_in_between(stage: 
         for which in ("before", "after"):
             process = Process(stage, f"{which}-{number}", limits=LIMITS)
             setattr(process, which, kill)
-            with suppress(Killed, ActionError), holding(process.actor()):
+            with suppress(Killed, ActionError), hold_lock(process.actor()):
                 pass
             assert [move.charged for move in stored(stage)] == [True]
     first = stored(stage)

@@ -11,8 +11,8 @@ from msgspec import structs
 from rescheduler.acting.halting import Halted
 from rescheduler.acting.move_records import MoveRecords
 from rescheduler.acting.releases import Releases
-from rescheduler.acting.send import Sender
-from rescheduler.kube.pods.steered import REQUIRED
+from rescheduler.acting.sender import Sender
+from rescheduler.kube.pods.steered_affinity import REQUIRED
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
@@ -247,7 +247,7 @@ def test_an_answer_that_never_came_ends_the_run(stage: Stage) -> None:
     with pytest.raises(Halted):
         releases.release_earlier(releases._actor.observe)
     stored: History = Process(stage, "reader").ledger.peek()
-    assert [(each.frees, each.charged) for each in stored.moves] == [
+    assert [(move.frees, move.charged) for move in stored.moves] == [
         ("", True),
         ("uid-web-1", True),
     ], "its intent is kept until it is known"

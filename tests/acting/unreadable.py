@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.reconcile import APPLY_DELAY, holding
+from rescheduler.acting.reconcile import APPLY_DELAY, hold_lock
 from rescheduler.acting.run import act
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome
@@ -52,7 +52,7 @@ def run(stage: Stage, process: Process, *pods: Object) -> Outcome:
 def look(stage: Stage, name: str = "b", **more: Any) -> tuple[Process, list[PastMove]]:
     """A run that settles what is left open, and the moves then."""
     process = Process(stage, name, limits=LIMITS, **more)
-    with holding(process.actor()) as history:
+    with hold_lock(process.actor()) as history:
         return process, history.moves
 
 
@@ -67,7 +67,7 @@ def told(moves: list[PastMove]) -> list[tuple[str, str, bool]]:
 def answering(status: int | str, *named: str) -> Callable[[int, str, str], int | str | None]:
     """Answers this to every read of a path in which one of these texts is."""
     return lambda _, method, path: (
-        status if method == "GET" and any(each in path for each in named) else None
+        status if method == "GET" and any(part in path for part in named) else None
     )
 
 

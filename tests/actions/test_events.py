@@ -61,7 +61,9 @@ def test_a_demotion_is_reported_on_the_state_config_map() -> None:
         writer = EventWriter(
             fake.client(), instance="host_1", now=lambda: AT, state="ours/rescheduler-state"
         )
-        writer.demoted(Problem(code="MSR001", message="Policy even counts as Audit " + "x" * 2000))
+        writer.report_demotion(
+            Problem(code="MSR001", message="Policy even counts as Audit " + "x" * 2000)
+        )
         (body,) = fake.sent("POST", "/events")
     assert body is not None
     assert body["regarding"] == {

@@ -7,14 +7,14 @@ import msgspec
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
+from rescheduler.actions.api_call import ApiResponse, call
 from rescheduler.actions.evict import (
     EvictionAnswer,
     annotations,
     evict,
-    understood,
+    eviction_answer,
 )
 from rescheduler.actions.seen_pod import read_pod, was_evicted
-from rescheduler.actions.transport import Answer, call
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
@@ -181,7 +181,9 @@ POLICY = "ValidatingAdmissionPolicy '{}' with binding 'b' denied request: not be
 def test_an_answer_is_understood_by_its_cause(
     status: int, message: str, details: dict[str, object], code: str
 ) -> None:
-    answer = understood(Answer(status, {"details": details}, {"Retry-After": "5"}, message))
+    answer = eviction_answer(
+        ApiResponse(status, {"details": details}, {"Retry-After": "5"}, message)
+    )
     assert (answer.result, answer.code, answer.stops) == ("refused", code, False)
 
 

@@ -13,7 +13,7 @@ import pytest
 from rescheduler.actions.finding_history_store import REFRESH, FindingHistoryStore
 from rescheduler.model.errors import ActionError
 from rescheduler.model.finding_history import MOST_FINDINGS, Observation
-from rescheduler.runtime.recalling import memory_of
+from rescheduler.runtime.stored_history import memory_of
 from rescheduler.sources.kubernetes.transport import Connection
 from tests.fakes.apiserver import serving
 from tests.fakes.stage import MAPS, START, Killed, Process, Stage
@@ -37,8 +37,8 @@ ONE, TWO = b"finding1", b"finding2"
 
 
 def known(stage: Stage, policy: str = "zones") -> dict[bytes, timedelta]:
-    watch = store(Process(stage, "reader")).read().of(policy)
-    return {} if watch is None else {each: at - START for each, at in watch.since().items()}
+    watch = store(Process(stage, "reader")).read().watch_of(policy)
+    return {} if watch is None else {key: at - START for key, at in watch.first_times().items()}
 
 
 def writes(process: Process) -> int:
@@ -103,7 +103,7 @@ def test_of_two_writers_at_once_neither_observation_is_lost() -> None:
 
     store(Process(stage, "slow", before=slip_in)).remember([observed(ONE, TWO)], START + MINUTE)
     assert known(stage) == {ONE: MINUTE, TWO: MINUTE}, "the other one did not find it"
-    assert store(Process(stage, "reader")).read().of("else") is not None
+    assert store(Process(stage, "reader")).read().watch_of("else") is not None
 
 
 def test_a_reply_that_is_lost_is_no_fault() -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.lease import NOTE, Durations, Lease, micro_time
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.model.errors import ActionError, LockHeld, LockLost
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.stage import LEASES, Killed, Process, Stage

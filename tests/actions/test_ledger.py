@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.ledger import Ledger
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.model.errors import ActionError, LedgerFull, LedgerUnreadable, LockLost
 from rescheduler.model.moves.calibration import LandingRecord
 from rescheduler.model.moves.history import History

@@ -190,7 +190,7 @@ def test_killed_at_any_request_the_next_run_goes_on(point: int, after: bool, beg
         a.lease.acquire()
         a.ledger.open()
         for uid in ("u1", "u2"):
-            a.ledger.write(History([past(each, state="ready") for each in (*told, uid)]))
+            a.ledger.write(History([past(pod_uid, state="ready") for pod_uid in (*told, uid)]))
             told.append(uid)
     except Killed:
         pass

@@ -4,7 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from rescheduler.actions.resets import obeyed, requests_in, reset, with_request, without
+from rescheduler.actions.resets import (
+    drop_requests,
+    obey_requests,
+    requests_in,
+    reset,
+    with_request,
+)
 from rescheduler.model.moves.gains import GainRecord
 from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.moves.past_move import PastMove, State
@@ -67,7 +73,7 @@ def test_a_demotion_that_is_over_is_kept_with_what_was_measured() -> None:
     found.gains[1].demote(NOW, "measured 0 of 8")
     assert reset(found, "demotion", "hot", NOW) == []
     assert len(reset(found, "demotion", "cold", NOW)) == 1
-    assert [each.policy for each in found.gains] == ["hot"]
+    assert [gain.policy for gain in found.gains] == ["hot"]
 
 
 def test_every_request_is_obeyed_once_and_a_line_that_is_none_is_not() -> None:
@@ -75,7 +81,7 @@ def test_every_request_is_obeyed_once_and_a_line_that_is_none_is_not() -> None:
     asked = with_request(with_request(asked, "hold", "team"), "demotion", "hot")
     assert requests_in(asked) == [("hold", "team"), ("demotion", "hot")]
     found = history()
-    left = obeyed(asked, found, NOW)
+    left = obey_requests(asked, found, NOW)
     assert found.moves[0].forgiven
     assert left == {"data": {"moves": "x"}}
     odd = {"data": {"reset": "hold\nbudgets all\nhold team web\n\nlandings Job"}}
@@ -85,5 +91,5 @@ def test_every_request_is_obeyed_once_and_a_line_that_is_none_is_not() -> None:
 def test_a_request_that_comes_while_others_are_obeyed_is_kept() -> None:
     first = with_request({}, "hold", "team")
     meanwhile = with_request(first, "hold", "shop")
-    assert requests_in(without(meanwhile, requests_in(first))) == [("hold", "shop")]
-    assert requests_in(without(first, requests_in(first))) == []
+    assert requests_in(drop_requests(meanwhile, requests_in(first))) == [("hold", "shop")]
+    assert requests_in(drop_requests(first, requests_in(first))) == []

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.model.errors import ClocksDiffer
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.retention import INTENT_BYTES, pruned
+from rescheduler.model.moves.retention import INTENT_BYTES, prune_history
 from rescheduler.policies.limits import Limits
 from tests.actions.state import (
     DAY,
@@ -48,7 +48,7 @@ def test_no_single_clock_erases_anything(
     clock = ServerClock(lambda: 0.0, lambda: START + timedelta(seconds=wall))
     clock.hear(START + timedelta(seconds=server))
     moves = [aged(age) for age in ages]
-    kept = {each.podUid for each in pruned(History(moves), clock.sure(), keep * DAY).moves}
+    kept = {move.podUid for move in prune_history(History(moves), clock.sure(), keep * DAY).moves}
     earliest = min(server, wall)
     for move in moves:
         if START + timedelta(seconds=earliest) - move.at <= keep * DAY:
@@ -114,8 +114,8 @@ def test_one_date_header_days_ahead_erases_nothing_and_refills_nothing() -> None
     assert a.clock.difference() > 86400
     with pytest.raises(ClocksDiffer):
         a.ledger._same_time()
-    assert [each.podUid for each in a.ledger.write(History(moves)).moves] == ["u1"]
-    assert [each.podUid for each in a.ledger.load().moves] == ["u1"], "the next answer was right"
+    assert [move.podUid for move in a.ledger.write(History(moves)).moves] == ["u1"]
+    assert [move.podUid for move in a.ledger.load().moves] == ["u1"], "the next answer was right"
 
 
 def test_what_is_old_by_one_clock_only_is_kept() -> None:
@@ -151,7 +151,7 @@ def test_a_run_with_shorter_limits_forgets_nothing_of_what_others_need() -> None
     a.ledger.write(History([past("u1", state="ready", settled=START)]))
     stage.seconds += 86400 * 19
     b = taken_over(stage)
-    assert [each.podUid for each in b.ledger.open().moves] == ["u1"]
+    assert [move.podUid for move in b.ledger.open().moves] == ["u1"]
     later(b, 86400 * 2)
     assert b.ledger.write(b.ledger.load()).moves == []
 
@@ -169,7 +169,7 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     names = ("refused", "ready", "lost", "evicted")
     moves = [past(name, state=name, settled=START, **full) for name in names]
     moves += [aged(60, **full, unpredicted=True)]
-    kept = {move.podUid: move for move in pruned(History(moves), START, 5 * DAY).moves}
+    kept = {move.podUid: move for move in prune_history(History(moves), START, 5 * DAY).moves}
     refused, ready, lost, evicted, old = kept.values()
     assert (refused.landing, refused.known, refused.usage) == ({}, [], {})
     assert (ready.landing, ready.known, ready.usage) == ({}, [], full["usage"])
@@ -186,16 +186,16 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
 def test_what_is_in_flight_is_kept_however_old_it_is(state: str) -> None:
     """Its outcome or its replacement is still to be looked for; only then is it closed."""
     move = aged(24 * 30, state=state, settled=None)
-    kept = pruned(History([move]), START, 2 * DAY).moves
-    assert [(each.podUid, each.state) for each in kept] == [(move.podUid, state)]
+    kept = prune_history(History([move]), START, 2 * DAY).moves
+    assert [(past_move.podUid, past_move.state) for past_move in kept] == [(move.podUid, state)]
 
 
 def test_refused_moves_are_bounded_in_number_and_time() -> None:
     moves = [aged(i / 10, state="refused") for i in range(500)]
-    kept = pruned(History(moves), START, 2 * DAY).moves
+    kept = prune_history(History(moves), START, 2 * DAY).moves
     assert len(kept) == 100
-    assert min(each.at for each in kept) == START - timedelta(hours=9.9)
-    assert pruned(History([aged(25, state="refused")]), START, 2 * DAY).moves == []
+    assert min(move.at for move in kept) == START - timedelta(hours=9.9)
+    assert prune_history(History([aged(25, state="refused")]), START, 2 * DAY).moves == []
 
 
 @pytest.mark.parametrize(("outcome", "per_hour"), [("refused", 60), ("ready", 40), ("lost", 4)])
@@ -260,7 +260,7 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
         policies=["spread-zones", "hot-gpus"],
         landing=dict(zip(NODES, weights, strict=False)),
         scheduler="1.36",
-        usage={f"pod/{each}": chance.random() for each in ("cpu", "memory", "gpu", "net")},
+        usage={f"pod/{resource}": chance.random() for resource in ("cpu", "memory", "gpu", "net")},
         replacement=uid() if state in ("ready", "lost") else "",
         landedOn=chance.choice(NODES) if state == "ready" else "",
         readySeconds=chance.random() * 60,
@@ -271,12 +271,12 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
 def test_what_broke_off_runs_is_kept_while_it_counts_and_bounded() -> None:
     moves = [aged(i / 10, state="refused", brokeOff=True, known=["s"]) for i in range(500)]
     refused = [aged(i / 10 + 0.05, state="refused") for i in range(500)]
-    kept = pruned(History([*moves, *refused]), START, 2 * DAY).moves
+    kept = prune_history(History([*moves, *refused]), START, 2 * DAY).moves
     assert len([move for move in kept if move.brokeOff]) == 100
     assert len(kept) == 200, "neither takes the room of the other"
     assert not any(move.known for move in kept)
     old = [aged(hours, state="refused", brokeOff=True) for hours in (30, 95, 97)]
-    kept = pruned(History(old), START, 4 * DAY).moves
+    kept = prune_history(History(old), START, 4 * DAY).moves
     assert [START - move.at for move in kept] == [timedelta(hours=30), timedelta(hours=95)]
     unsettled = aged(30, state="refused", brokeOff=True, settled=None)
-    assert pruned(History([unsettled]), START, 2 * DAY).moves[0].settled is None
+    assert prune_history(History([unsettled]), START, 2 * DAY).moves[0].settled is None

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rescheduler.actions.api_call import ApiResponse, call
 from rescheduler.actions.seen_pod import ANY_POD, SeenPod, older, read_pod, was_evicted
-from rescheduler.actions.transport import Answer, call
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
 from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from tests.cases import every, numbered
@@ -34,9 +34,9 @@ def seen(server: FakeServer, **refused: int) -> SeenPod | None:
     asked = {POD: "pod", LIST: "named", ANY_POD: "any"}
     real = partial(call, server.client(), "GET", timeout=5.0)
 
-    def get(path: str) -> Answer:
+    def get(path: str) -> ApiResponse:
         status = refused.get(asked[path])
-        return real(path) if status is None else Answer(status, message=f"{path}: {status}")
+        return real(path) if status is None else ApiResponse(status, message=f"{path}: {status}")
 
     return read_pod(get, "default", "web-1")
 
@@ -80,7 +80,7 @@ def test_a_pod_that_was_read_whole_shows_the_same() -> None:
     pod.spec.terminationGracePeriodSeconds = 7
     metadata = pod.metadata
     expected = SeenPod(metadata.uid, metadata.creationTimestamp, False, timedelta(seconds=7))
-    assert SeenPod.of(pod) == expected
+    assert SeenPod.from_pod(pod) == expected
 
 
 def _status(pod: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ def test_a_pod_without_a_uid_that_can_be_read_is_about_that_pod_alone(server: Fa
 @every(numbered([{}, {"metadata": "x"}, {"metadata": {"uid": "u"}, "kind": "Status"}]))
 def test_an_answer_that_is_no_pod_comes_from_a_proxy(body: dict[str, Any]) -> None:
     with pytest.raises(ClusterUnavailable, match="is no pod") as told:
-        read_pod(lambda _: Answer(200, body), "default", "web-1")
+        read_pod(lambda _: ApiResponse(200, body), "default", "web-1")
     assert not isinstance(told.value, ObjectUnreadable)
 
 
@@ -175,8 +175,8 @@ def test_a_right_that_was_taken_away_is_named(server: FakeServer) -> None:
 
 @every(numbered([None, "x", [None, {"metadata": {"name": 7}}]]))
 def test_a_list_is_one_or_says_nothing(items: Any) -> None:
-    def get(path: str) -> Answer:
-        return Answer(403) if path == POD else Answer(200, {"items": items})
+    def get(path: str) -> ApiResponse:
+        return ApiResponse(403) if path == POD else ApiResponse(200, {"items": items})
 
     if isinstance(items, list):
         assert read_pod(get, "default", "web-1") is None

@@ -20,9 +20,9 @@ from rescheduler.cli.main import collect_seldom
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.moves.history import History
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer, Connection
+from rescheduler.sources.kubernetes.transport import MAX_PAGE, Connection, GetResponse
 from rescheduler.sources.recording import load, save
 from tests.bench.load import readings
 from tests.bench.measured import with_measured
@@ -52,7 +52,7 @@ class Untimed(Fleet):
         until: float | None = None,
         *,
         most: int = MAX_PAGE,
-    ) -> Answer:
+    ) -> GetResponse:
         start = time.process_time()
         answer = super().fetch(path, query, until, most=most)
         self.spent += time.process_time() - start
@@ -76,7 +76,7 @@ class Watch:
         snapshot = self.time("decode", lambda: read_cluster(cast("Connection", fleet)))
         self.seconds["decode"] -= fleet.spent
         self.facts["pods"] = len(snapshot.pods)
-        self.facts["specs"] = len({id(each.spec) for each in snapshot.pods})
+        self.facts["specs"] = len({id(pod.spec) for pod in snapshot.pods})
         return snapshot
 
 
@@ -98,8 +98,8 @@ def record(fleet: Untimed, watch: Watch) -> None:
 def whole(fleet: Untimed, watch: Watch) -> None:
     """Decode, make one plan with the policies that the project ships, and report it."""
     # Imported here: the other phases are to hold nothing but their own.
-    from rescheduler.reporting.formats.machine import to_json  # noqa: PLC0415
     from rescheduler.reporting.formats.page import render_page  # noqa: PLC0415
+    from rescheduler.reporting.formats.plan_json import to_json  # noqa: PLC0415
     from rescheduler.reporting.formats.terminal import render_table  # noqa: PLC0415
 
     made = _plan(fleet, watch)
@@ -125,7 +125,7 @@ def many(fleet: Untimed, watch: Watch) -> None:
 
 def steered(fleet: Untimed, watch: Watch) -> None:
     """Plan as in `whole`, where each replacement is steered."""
-    _plan(fleet, watch, steering=Steering(by="AdmissionPolicy", strength="Require"))
+    _plan(fleet, watch, steering=SteeringFields(by="AdmissionPolicy", strength="Require"))
 
 
 def measured(fleet: Untimed, watch: Watch) -> None:
@@ -171,12 +171,12 @@ def _plan(fleet: Untimed, watch: Watch, *, pairs: bool = False, **limits: object
     watch.facts["candidates"] = made.totals.candidates
     watch.facts["moves"] = len(made.moves)
     watch.facts["steps"] = made.search.steps if made.search is not None else 0
-    watch.facts["guards"] = [each.code for each in made.guards]
+    watch.facts["guards"] = [guard.code for guard in made.guards]
     watch.facts["problems"] = [p.name for p in made.policies if p.problem is not None]
     return made
 
 
-PHASES = {each.__name__: each for each in (decode, record, whole, steered, many, measured)}
+PHASES = {phase.__name__: phase for phase in (decode, record, whole, steered, many, measured)}
 
 
 def main() -> int:

@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import numpy as np
 
-from rescheduler.model.moves.steering import Entry
+from rescheduler.model.moves.steering_entry import SteeringEntry
 from rescheduler.planning.advice import STEPS, Advice
-from rescheduler.runtime.servers.entries import Entries
-from rescheduler.runtime.servers.extender.answers import Answers, known_of
-from rescheduler.runtime.servers.extender.extender import answers_by_path
-from rescheduler.runtime.servers.serving import JsonServer
-from rescheduler.runtime.servers.webhook import admission
+from rescheduler.runtime.servers.extender.extender_answers import Answers, known_of
+from rescheduler.runtime.servers.extender.extender_server import answers_by_path
+from rescheduler.runtime.servers.json_server import JsonServer
+from rescheduler.runtime.servers.open_entries import OpenEntries
+from rescheduler.runtime.servers.webhook import admission_review
 
 CONTROLLERS = 10_000
 
@@ -50,10 +50,10 @@ def main() -> None:
     nodes = [f"node-{number:05d}.eu-west-1.compute.internal" for number in range(given.nodes)]
     rng = np.random.default_rng(1)
     costs = rng.integers(0, STEPS, (CONTROLLERS, given.nodes), dtype=np.uint8)
-    entries = Entries(lambda: datetime.now(UTC))
+    entries = OpenEntries(lambda: datetime.now(UTC))
     far = datetime.now(UTC) + timedelta(hours=1)
     entries.replace(
-        Entry(
+        SteeringEntry(
             owner=f"uid-{n}", namespace="web", template="abc", hostnames=tuple(nodes[n : n + 20]),
             strength="Require", deadline=far, plan="p", pod=f"old-{n}",
         )
@@ -61,7 +61,7 @@ def main() -> None:
     )  # fmt: skip
     answers = Answers(entries, lambda: datetime.now(UTC))
     rows = {f"uid-{number}": number for number in range(CONTROLLERS)}
-    answers.known = known_of(Advice(nodes, rows, costs), {each: each for each in nodes})
+    answers.known = known_of(Advice(nodes, rows, costs), {node: node for node in nodes})
 
     def pod(number: int) -> dict[str, object]:
         owner = {"kind": "ReplicaSet", "name": "web", "controller": True}
@@ -85,7 +85,10 @@ def main() -> None:
         request = {"uid": f"r-{number}", "namespace": "web", "object": pod(number)}
         return msgspec.json.encode({"request": request})
 
-    paths = {**answers_by_path(answers), "/steer": lambda body: admission.answer(entries, body)}
+    paths = {
+        **answers_by_path(answers),
+        "/steer": lambda body: admission_review.answer(entries, body),
+    }
     server = JsonServer("127.0.0.1:0", paths, healthy=lambda: "")
     server.start()
     try:

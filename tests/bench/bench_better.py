@@ -19,7 +19,7 @@ from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.effort import UNHURRIED
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.better import better
+from rescheduler.planning.improve.better_plan import better
 from rescheduler.planning.search.search import SearchResult, search
 from rescheduler.policies.limits import Limits
 from tests.cluster import deployment, node, pod, snapshot
@@ -40,21 +40,21 @@ def filled(nodes: int, load: float, seed: int) -> Snapshot:
     while sum(free) > (1 - load) * 8 * nodes:
         gpus, name = draw.choice(_GPUS), f"app-{len(controllers) // 2}"
         asked = {GPU: str(gpus), "cpu": str(draw.choice((2, 4, 6)) * max(1, gpus // 2))}
-        open_to = [each for each in range(nodes) if free[each] >= gpus]
+        open_to = [place for place in range(nodes) if free[place] >= gpus]
         places = draw.sample(open_to, min(len(open_to), draw.choice(_REPLICAS)))
         top, owner = deployment(name, replicas=len(places))
         controllers += [top, owner]
         for number, place in enumerate(places):
             free[place] -= gpus
-            each = pod(
+            pod_object = pod(
                 f"{name}-{number}",
                 f"n{place}",
                 owner=owner,
                 labels={"app": name},
                 requests=asked,
             )
-            pods.append(each)
-    machines = [node(f"n{each}", allocatable=ROOM) for each in range(nodes)]
+            pods.append(pod_object)
+    machines = [node(f"n{number}", allocatable=ROOM) for number in range(nodes)]
     return snapshot(machines, pods, controllers=controllers)
 
 
@@ -104,7 +104,7 @@ def main() -> int:
         for cap in options.caps
     ]
     mean = sum(found) / len(found)
-    won = sum(each > 0 for each in found)
+    won = sum(gain > 0 for gain in found)
     sys.stdout.write(f"{mean:+.2%} on average, at most {max(found):+.2%}; {won} of {len(found)}\n")
     return 0 if min(found) >= -1e-9 else 1
 

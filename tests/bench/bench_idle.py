@@ -35,10 +35,10 @@ def fleet(nodes: int) -> Snapshot:
     room = {"cpu": "128", "memory": "2Ti", "pods": "110", "nvidia.com/gpu": str(GPUS)}
     pods = []
     for number in range(nodes):
-        each = (1, 2, 4, 8)[number % 4]
-        for index in range(GPUS // each):
+        gpus = (1, 2, 4, 8)[number % 4]
+        for index in range(GPUS // gpus):
             made = pod(
-                f"train-{number}-{index}", f"n{number}", requests={"nvidia.com/gpu": str(each)}
+                f"train-{number}-{index}", f"n{number}", requests={"nvidia.com/gpu": str(gpus)}
             )
             made.status.startTime = NOW - timedelta(days=1)
             pods.append(made)
@@ -49,12 +49,12 @@ def series(nodes: int) -> list[str]:
     """The labels of each GPU's series, as JSON."""
     found = []
     for number in range(nodes):
-        each = (1, 2, 4, 8)[number % 4]
+        gpus = (1, 2, 4, 8)[number % 4]
         found += [
             f'{{"Hostname":"n{number}","UUID":"GPU-0acc970a-bc65-52a2-ba9f-{number:08x}{index:04x}",'
             f'"gpu":"{index}","instance":"10.0.{number >> 8}.{number & 255}:9400",'
             f'"job":"dcgm-exporter","namespace":"gpu-operator","pod":"dcgm-exporter-{number:05d}",'
-            f'"exported_namespace":"default","exported_pod":"train-{number}-{index // each}"}}'
+            f'"exported_namespace":"default","exported_pod":"train-{number}-{index // gpus}"}}'
             for index in range(GPUS)
         ]
     return found
@@ -67,7 +67,7 @@ class Answers:
         self._labels = series(nodes)
         pods = [text[text.rindex("train-") : text.rindex('"')] for text in self._labels]
         numbers = {name: number for number, name in enumerate(dict.fromkeys(pods))}
-        self._idle = [numbers[each] % IDLE == 0 for each in pods]
+        self._idle = [numbers[pod] % IDLE == 0 for pod in pods]
 
     def __call__(self, request: Request) -> Reply:
         query, given = request.query["query"], request.query
@@ -83,7 +83,7 @@ class Answers:
                     if known
                 ]
             return _reply("vector", rows)
-        start, end, step = (float(given[each]) for each in ("start", "end", "step"))
+        start, end, step = (float(given[parameter]) for parameter in ("start", "end", "step"))
         times = [start + step * k for k in range(round((end - start) / step) + 1)]
         rows = []
         texts = {
@@ -113,7 +113,7 @@ def _serve(nodes: int, told: Connection) -> None:
     with serving(Answers(nodes)) as served:
         told.send(served.url)
         told.recv()
-        told.send([each.query["query"][:60] for each in served.requests])
+        told.send([request.query["query"][:60] for request in served.requests])
 
 
 @contextlib.contextmanager
@@ -152,7 +152,7 @@ def main() -> int:
     if isinstance(term, Problem):
         sys.stdout.write(f"{term.code}: {term.message}\n")
         return 1
-    held = sum(each.gpus for each in term.idle())
+    held = sum(holder.gpus for holder in term.idle())
     sys.stdout.write(
         f"{len(before.nodes):,} nodes, {GPUS * len(before.nodes):,} GPUs, "
         f"{len(before.pods):,} pods: "

@@ -106,7 +106,7 @@ def main() -> int:
             "memory": "256Gi",
         }
     wanted = policies(options.moves)
-    requests = [each for one in wanted.policies for each in one.requests()]
+    requests = [request for one in wanted.policies for request in one.requests()]
     before = replace(before, readings=readings(before, requests))
     made, planning = timed("plan", lambda: plan(before, wanted, History(), mode="Audit"))
     (after, history), _ = timed("baselines", lambda: carried_out(made, before, wanted))

@@ -60,7 +60,7 @@ def planned(cluster: DrawnLoad, kinds: Sequence[str], moves: int, *, steered: bo
 
 def gain(made: Plan) -> float:
     """What the moves of a plan lower the cost by, where they most likely land."""
-    return sum(each.cost.before - each.cost.after for each in made.policies)
+    return sum(policy.cost.before - policy.cost.after for policy in made.policies)
 
 
 def compared(
@@ -102,8 +102,8 @@ def main() -> int:
                     found = compared(cluster, kinds, moves, best, steered=not options.unsteered)
                     every.append(found)
                     _say(f"{load} {'+'.join(kinds)} {moves} {seed}", found)
-    shares = [each.share for each in every]
-    bounds = [each.bound for each in every if each.bound is not None]
+    shares = [comparison.share for comparison in every]
+    bounds = [comparison.bound for comparison in every if comparison.bound is not None]
     sys.stdout.write(
         f"of the optimum: {np.median(shares):.1%} in the median, {min(shares):.1%} at worst; "
         f"bound: {len(bounds)} of {len(every)} have one"

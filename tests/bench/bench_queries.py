@@ -15,7 +15,7 @@ from pathlib import Path
 import requests
 
 from rescheduler.documents.promql import selectors
-from rescheduler.policies.own_readings.document import built_in
+from rescheduler.policies.own_readings.readings_document import built_in
 from rescheduler.sources.prometheus.catalog import fill
 from tests.e2e.backends.engines import Engine
 from tests.e2e.controlplane.processes import free_ports
@@ -67,7 +67,7 @@ def labels_of(metric: str, nodes: int) -> Iterator[str]:
 
 def write(file: Path, nodes: int, now: int) -> int:
     """The samples of all series as OpenMetrics; how many series there are."""
-    queries = [query for each in built_in() for own in each.own_readings.values()
+    queries = [query for readings in built_in() for own in readings.own_readings.values()
                for query in own.queries]  # fmt: skip
     metrics = sorted({one.partition("{")[0] for query in queries for one in selectors(query)})
     count = 0
@@ -103,7 +103,7 @@ def measure(url: str, now: int) -> None:
         slowest = max(took)
         sys.stdout.write(
             f"{document.name}: {len(took)} queries, {rows:,} rows in "
-            f"{sum(each for each, _ in took):.1f} s; the slowest {slowest[0]:.1f} s: "
+            f"{sum(seconds for seconds, _ in took):.1f} s; the slowest {slowest[0]:.1f} s: "
             f"{slowest[1][:110]}\n"
         )
 

@@ -84,11 +84,11 @@ def timed(seed: int, cluster: Snapshot, cap: int) -> Run:
 
 def report(cap: int, runs: list[Run]) -> bool:
     """Say how long they took; answers whether the worst is near enough to the median."""
-    middle = median(each.seconds for each in runs)
-    worst = max(runs, key=lambda each: each.seconds)
+    middle = median(run.seconds for run in runs)
+    worst = max(runs, key=lambda run: run.seconds)
     ratio = worst.seconds / middle
-    moves = [each.moves for each in runs]
-    wrong = sum(each.early > 0 and each.moves < cap for each in runs)
+    moves = [run.moves for run in runs]
+    wrong = sum(run.early > 0 and run.moves < cap for run in runs)
     sys.stdout.write(
         f"{cap:>5} {middle:>9.2f} {worst.seconds:>9.2f} {ratio:>6.1f} {worst.seed:>6} "
         f"{min(moves):>4}-{max(moves):<4} {wrong:>6}\n"

@@ -36,7 +36,7 @@ class DrawnLoad:
 
     def read(self, policies: Iterable[Policy]) -> Snapshot:
         """The snapshot with what the policies ask for."""
-        wanted = dict.fromkeys(each for policy in policies for each in policy.requests())
+        wanted = dict.fromkeys(request for policy in policies for request in policy.requests())
         return replace(self.snapshot, readings=Readings(tuple(map(self._reading, wanted))))
 
     def _reading(self, request: ReadingRequest) -> Reading:
@@ -64,20 +64,20 @@ def drawn(nodes: int, load: str, seed: int) -> DrawnLoad:
     draw = random.Random(f"{load}/{seed}")
     least, most = _LOADS[load]
     missing = [
-        CORES * (draw.uniform(0.8, 0.97) if each % _HOT == 0 else draw.uniform(least, most))
-        for each in range(nodes)
+        CORES * (draw.uniform(0.8, 0.97) if number % _HOT == 0 else draw.uniform(least, most))
+        for number in range(nodes)
     ]
     pods: list[Pod] = []
     controllers: list[Controller] = []
     used: list[float] = []
-    while open_to := [each for each in range(nodes) if missing[each] >= _USES[0]]:
+    while open_to := [place for place in range(nodes) if missing[place] >= _USES[0]]:
         name, use = f"app-{len(controllers) // 2}", draw.choice(_USES)
-        open_to = [each for each in open_to if missing[each] >= use]
+        open_to = [place for place in open_to if missing[place] >= use]
         if not open_to:
             continue
         # Zones are uneven where the nodes of an application are drawn from few of them.
         zones = draw.sample(range(3), draw.choice((1, 2, 3)))
-        near = [each for each in open_to if each % 3 in zones] or open_to
+        near = [place for place in open_to if place % 3 in zones] or open_to
         places = draw.sample(near, min(len(near), draw.choice(_REPLICAS)))
         top, owner = deployment(name, replicas=len(places))
         controllers += [top, owner]
@@ -94,8 +94,8 @@ def drawn(nodes: int, load: str, seed: int) -> DrawnLoad:
                 )
             )
     machines = [
-        node(f"n{each}", zone="abc"[each % 3], allocatable={"cpu": f"{CORES:g}", "pods": "110"})
-        for each in range(nodes)
+        node(f"n{number}", zone="abc"[number % 3], allocatable={"cpu": f"{CORES:g}", "pods": "110"})
+        for number in range(nodes)
     ]
     return DrawnLoad(snapshot(machines, pods, controllers=controllers), np.array(used))
 

@@ -44,8 +44,8 @@ def main() -> int:
             again = [sys.executable, "-m", "tests.bench.growth", "--nodes", str(nodes)]
             subprocess.run([*again, "--record", folder], cwd=ROOT, check=True)
             seconds, peak = planned(Path(folder))
-        each = seconds / nodes * 1000
-        _say(f"{nodes:>7,} {nodes * PODS:>8,} {seconds:>7.1f} {peak:>9.0f} {each:>10.2f}")
+        milliseconds = seconds / nodes * 1000
+        _say(f"{nodes:>7,} {nodes * PODS:>8,} {seconds:>7.1f} {peak:>9.0f} {milliseconds:>10.2f}")
     return 0
 
 
@@ -53,13 +53,15 @@ def record(nodes: int, folder: Path) -> None:
     """Write policies and a recording of so many nodes into the folder."""
     policies = folder / "policies"
     policies.mkdir()
-    for each in POLICIES.glob("*.yaml"):
-        more = STEERED if each.name == "limits.yaml" else ""
-        (policies / each.name).write_text(each.read_text() + more)
+    for path in POLICIES.glob("*.yaml"):
+        more = STEERED if path.name == "limits.yaml" else ""
+        (policies / path.name).write_text(path.read_text() + more)
     # Its second document are Limits, which are given already.
     (policies / "networks.yaml").write_text(NETWORKS.read_text().split("\n---\n")[0])
     snapshot = read_cluster(cast("Connection", Fleet(nodes, nodes * PODS)))
-    asked = {each for policy in load_policies(policies).policies for each in policy.requests()}
+    asked = {
+        request for policy in load_policies(policies).policies for request in policy.requests()
+    }
     save(replace(snapshot, readings=readings(snapshot, asked)), folder / "snapshot")
 
 

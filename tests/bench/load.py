@@ -9,9 +9,9 @@ from rescheduler.model.cluster.readings import FloatArray, Reading, ReadingReque
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG, unit_of
-from rescheduler.sources.prometheus.expectation import Expectation
+from rescheduler.sources.prometheus.expected_subjects import ExpectedSubjects
 from rescheduler.sources.prometheus.http.http_api import Vector
-from rescheduler.sources.prometheus.indexed_cluster import Cluster
+from rescheduler.sources.prometheus.indexed_cluster import IndexedCluster
 
 LINK = 1.25e9
 """Bytes a second of every node's card."""
@@ -26,19 +26,23 @@ def readings(
     hot: the share of nodes above 85 % of each resource.
     A node's load is the sum of its pods', as it is when every process belongs to a pod.
     """
-    expectation = Expectation(snapshot)
-    known = sorted(each for each in set(requests) if each.name in CATALOG)
-    entries = [_reading(snapshot, expectation, each, hot, seed) for each in known]
+    expectation = ExpectedSubjects(snapshot)
+    known = sorted(request for request in set(requests) if request.name in CATALOG)
+    entries = [_reading(snapshot, expectation, request, hot, seed) for request in known]
     return Readings(tuple(entries))
 
 
 def of(request: ReadingRequest, snapshot: Snapshot) -> Assembly:
     """Who ought to have a value, and how much 1.0 is; nothing is asked."""
-    return Assembly(request, Cluster(snapshot), 0.0, lambda _template: Vector([]))
+    return Assembly(request, IndexedCluster(snapshot), 0.0, lambda _template: Vector([]))
 
 
 def _reading(
-    snapshot: Snapshot, expectation: Expectation, request: ReadingRequest, hot: float, seed: int
+    snapshot: Snapshot,
+    expectation: ExpectedSubjects,
+    request: ReadingRequest,
+    hot: float,
+    seed: int,
 ) -> Reading:
     assembly = of(request, snapshot)
     resource = request.name.partition(".")[2]
@@ -63,7 +67,7 @@ def _reading(
 
 def _targets(
     snapshot: Snapshot,
-    expectation: Expectation,
+    expectation: ExpectedSubjects,
     resource: str,
     hot: float,
     random: np.random.Generator,

@@ -28,7 +28,7 @@ def with_measured(
 ) -> Readings:
     """These readings, with those of pairs, and with a past where one is asked for."""
     random = np.random.default_rng([seed, len(snapshot.pods)])
-    entries = [_with_past(each, random) for each in found.entries]
+    entries = [_with_past(reading, random) for reading in found.entries]
     for request in sorted(set(requests)):
         if request.name == "pair.traffic":
             entries.append(_traffic(snapshot, request, random))
@@ -56,9 +56,9 @@ def _traffic(snapshot: Snapshot, request: ReadingRequest, random: np.random.Gene
     """Bytes a second from each Deployment to some others."""
     names = sorted(
         {
-            f"{each.metadata.namespace}/{each.metadata.labels['app.kubernetes.io/name']}"
-            for each in snapshot.pods
-            if each.metadata.labels and each.metadata.labels.get("pod-template-hash")
+            f"{pod.metadata.namespace}/{pod.metadata.labels['app.kubernetes.io/name']}"
+            for pod in snapshot.pods
+            if pod.metadata.labels and pod.metadata.labels.get("pod-template-hash")
         }
     )
     others = random.integers(len(names), size=(len(names), _PARTNERS)).tolist()
@@ -75,7 +75,7 @@ def _traffic(snapshot: Snapshot, request: ReadingRequest, random: np.random.Gene
 
 def _distances(snapshot: Snapshot, request: ReadingRequest, random: np.random.Generator) -> Reading:
     """Seconds between every two zones."""
-    zones = sorted({(each.metadata.labels or {}).get(_ZONE, "") for each in snapshot.nodes} - {""})
+    zones = sorted({(node.metadata.labels or {}).get(_ZONE, "") for node in snapshot.nodes} - {""})
     pairs = [(one, other) for one in zones for other in zones if one != other]
     return _of_pairs(request, pairs, random.uniform(0.001, 0.01, len(pairs)), "seconds")
 

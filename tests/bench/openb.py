@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rescheduler.policies.shared.demand import WHOLE
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 from tests.bench.bench_published import placed_at_random
 from tests.bench.checkers.openb import judge, rows, task
 from tests.bench.published import Row, openb, openb_policy
@@ -78,7 +78,7 @@ def _with_devices(
 
     Those take the fullest device with room, the largest first, as a device plugin would.
     """
-    left = [[WHOLE] * int(each["gpu"]) for each in nodes]
+    left = [[WHOLE] * int(node["gpu"]) for node in nodes]
     of: dict[int, list[int]] = {}
     later: list[tuple[int, int, int]] = []
     for pod, (node, device) in placed.items():

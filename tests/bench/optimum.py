@@ -61,15 +61,15 @@ class _Program:
         whole = np.array(self._whole, dtype=np.int32)
         kinds = np.full(len(whole), highspy.HighsVarType.kInteger)
         solver.changeColsIntegrality(len(whole), whole, kinds)
-        begin = np.cumsum([0, *(len(each[2]) for each in self._rows)])
+        begin = np.cumsum([0, *(len(row[2]) for row in self._rows)])
         solver.addRows(
             len(self._rows),
-            np.array([each[0] for each in self._rows]),
-            np.array([each[1] for each in self._rows]),
+            np.array([row[0] for row in self._rows]),
+            np.array([row[1] for row in self._rows]),
             int(begin[-1]),
             begin[:-1].astype(np.int32),
-            np.array([key for each in self._rows for key in each[2]], dtype=np.int32),
-            np.array([value for each in self._rows for value in each[2].values()]),
+            np.array([key for row in self._rows for key in row[2]], dtype=np.int32),
+            np.array([value for row in self._rows for value in row[2].values()]),
         )
         solver.setSolution(len(whole), whole, np.zeros(len(whole)))  # nothing moves
         solver.run()
@@ -111,7 +111,7 @@ def optimum(drawn: DrawnLoad, kinds: Sequence[str], moves: int, seconds: float =
     for target in nodes:
         room = min(110, int(CORES / REQUEST)) - int(pods[target])
         factors = dict.fromkeys(coming[target], 1.0)
-        factors |= {each: -1.0 for each in change[target] if each not in coming[target]}
+        factors |= {column: -1.0 for column in change[target] if column not in coming[target]}
         program.row(-highspy.kHighsInf, room, factors)
     before = 0.0
     read = drawn.read(policies(kinds))
@@ -146,7 +146,7 @@ def _charge_load(
     for node, load in enumerate(loads.tolist()):
         for target in (LOW * CORES, HIGH * CORES):
             above = program.variable(0.5 / unit, highspy.kHighsInf)
-            factors = {above: 1.0, **{each: -value for each, value in change[node].items()}}
+            factors = {above: 1.0, **{column: -value for column, value in change[node].items()}}
             program.row(load - target, highspy.kHighsInf, factors)
         receives, most = program.variable(0.0, 1.0, whole=True), HIGH * CORES
         program.row(-highspy.kHighsInf, 0.0, {receives: -float(moves), **coming[node]})

@@ -15,12 +15,12 @@ import numpy as np
 from rescheduler.kube.objects import Node, Pod
 from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.policies.fragmentation.policy import Fragmentation, SharedGpus
+from rescheduler.policies.fragmentation.policy import Fragmentation, GpuShares
 from rescheduler.policies.locality.domain_tree import Level
 from rescheduler.policies.locality.policy import Locality
-from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.locality.traffic_fields import TrafficFields
 from rescheduler.policies.match import Match
-from rescheduler.policies.own_readings.pairs import End
+from rescheduler.policies.own_readings.pair_reading import End
 from tests.bench.packed import text_of
 from tests.cluster import deployment, like, node, pod, snapshot
 
@@ -31,7 +31,7 @@ SHARE = "alibabacloud.com/gpu-milli"
 
 Row = dict[str, str]
 
-_TRAFFIC = Traffic(
+_TRAFFIC = TrafficFields(
     series="traffic",
     source=End(namespace="a", name="b"),
     destination=End(namespace="c", name="d"),
@@ -80,10 +80,10 @@ def rasa(path: Path) -> Snapshot:
         spec: dict[str, Any] = {}
         if service["CompatibleMachines"] != "*":
             named = [
-                {"key": "metadata.name", "operator": "In", "values": [each]}
-                for each in service["CompatibleMachines"]
+                {"key": "metadata.name", "operator": "In", "values": [machine]}
+                for machine in service["CompatibleMachines"]
             ]
-            terms = [{"matchFields": [each]} for each in named]
+            terms = [{"matchFields": [requirement]} for requirement in named]
             required = {
                 "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}
             }
@@ -91,12 +91,12 @@ def rasa(path: Path) -> Snapshot:
         template = pod("", "m0", owner=owner, requests=asked, labels=labels, **spec)
         pods += [like(template, name.lower(), where[name]) for name in names]
     made = data["TrafficList"]
-    ends = [(each["Service1"].lower(), each["Service2"].lower()) for each in made]
+    ends = [(edge["Service1"].lower(), edge["Service2"].lower()) for edge in made]
     [request] = m3_policy().requests()
     traffic = Reading(
         request=request,
         unit="",
-        values=np.array([each["Traffic"] for each in made]),
+        values=np.array([edge["Traffic"] for edge in made]),
         ages=np.zeros(len(made)),
         expected=np.ones(len(made), dtype=np.bool_),
         pairs=tuple((f"default/{one}", f"default/{other}") for one, other in ends),
@@ -111,7 +111,7 @@ def openb_policy() -> Fragmentation:
         match=Match(all=True),
         resources=["gpu"],
         popularity="All",
-        sharedGpus=SharedGpus(resource=SHARE),
+        sharedGpus=GpuShares(resource=SHARE),
     )
 
 
@@ -137,21 +137,21 @@ def openb(
     """
     top, owner = deployment("task", replicas=len(placed))
     waiting, its = deployment("waiting", replicas=len(pods) - len(placed))
-    made = [_node(each, shares=shares) for each in nodes]
+    made = [_node(node, shares=shares) for node in nodes]
     specs: dict[str, Pod] = {}
     built = []
     for number, row in enumerate(pods):
         on, device = placed.get(number, (-1, -1))
         asked = _requests(row)
-        each = pod(
+        pod_object = pod(
             row["name"],
             made[on].metadata.name if on >= 0 else "",
             owner=owner if on >= 0 else its,
             requests=asked,
             annotations={"alibabacloud.com/gpu-index": str(device)} if device >= 0 else {},
         )
-        each.spec = specs.setdefault(repr(asked), each).spec
-        built.append(each)
+        pod_object.spec = specs.setdefault(repr(asked), pod_object).spec
+        built.append(pod_object)
     return snapshot(made, built, controllers=[top, owner, waiting, its])
 
 

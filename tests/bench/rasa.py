@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from rescheduler.policies.locality.term import LocalityTerm
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 from tests.bench.checkers.rasa import judge
 from tests.bench.packed import text_of
 from tests.bench.published import m3_policy, rasa

@@ -12,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 from tests.bench import roadef_files as files
 from tests.bench.checkers.roadef import judge
 from tests.bench.running import Clock, options, planned

@@ -111,7 +111,7 @@ def policy(instance: Instance) -> tuple[Allocation, float]:
         (one, other, ratio, weight * units[other])
         for one, other, ratio, weight in instance.balances.tolist()
     ]
-    scale = float(max([*targets, *(each[3] for each in balanced)]))
+    scale = float(max([*targets, *(balance[3] for balance in balanced)]))
     made = Allocation.model_validate(
         {
             "name": "challenge",

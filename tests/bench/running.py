@@ -103,7 +103,7 @@ def _landed(snapshot: Snapshot, made: Plan) -> IntArray:
         pod, steer = snapshot.pod_index[move.pod.uid], None
         if move.steered is not None:
             told, require = move.steered.nodes, move.steered.strength == "Require"
-            steer = Steer.to([number[name] for name in told], len(number), require=require)
+            steer = Steer.to_nodes([number[name] for name in told], len(number), require=require)
         landing = scheduler.landing(pod, steer)
         if len(landing.nodes):
             scheduler.commit(Shift(pod, int(snapshot.pod_node[pod]), int(landing.nodes[0])))

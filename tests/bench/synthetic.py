@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from rescheduler.sources.kubernetes.transport import MAX_PAGE, Answer
+from rescheduler.sources.kubernetes.transport import MAX_PAGE, GetResponse
 from tests.bench.templates import CREATED, Template, pod_text, reference, uid
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -45,7 +45,7 @@ class Fleet:
         until: float | None = None,
         *,
         most: int = MAX_PAGE,
-    ) -> Answer:
+    ) -> GetResponse:
         """What a Connection answers: pages of 500, made when they are asked for."""
         if path == "/version":
             return _answer(json.dumps({"gitVersion": "v1.36.3"}))
@@ -77,7 +77,7 @@ class Fleet:
             made.append(Template(number, kind, replicas, cpu, memory, gpus))
             room -= replicas
             gpu_room -= gpus * replicas
-        return daemons + [each for each in made if each.replicas > 0]
+        return daemons + [template for template in made if template.replicas > 0]
 
     def _place(self) -> list[list[int]]:
         """Node of each pod by template: the next of a shuffled ring that still has room."""
@@ -89,8 +89,8 @@ class Fleet:
         for template in self.templates:
             if template.kind == "DaemonSet":
                 answer.append(list(range(self.nodes)))
-                count = [each - 1 for each in count]
-                cpu = [each - template.cpu - 20 for each in cpu]
+                count = [free_pods - 1 for free_pods in count]
+                cpu = [free_cpu - template.cpu - 20 for free_cpu in cpu]
                 continue
             on = []
             for _ in range(template.replicas):
@@ -156,45 +156,45 @@ class Fleet:
             yield _text(name, uid=f"namespace-{name}", labels={"kubernetes.io/metadata.name": name})
 
     def _services(self) -> Iterator[str]:
-        for each in self.templates[::2]:
-            selector = {"app.kubernetes.io/name": each.name}
-            yield _text(each.name, each.namespace, spec={"selector": selector})
+        for template in self.templates[::2]:
+            selector = {"app.kubernetes.io/name": template.name}
+            yield _text(template.name, template.namespace, spec={"selector": selector})
 
     def _budgets(self) -> Iterator[str]:
-        for each in self.templates:
-            if each.kind != "DaemonSet" and each.number % 3 == 0:
+        for template in self.templates:
+            if template.kind != "DaemonSet" and template.number % 3 == 0:
                 yield _text(
-                    each.name,
-                    each.namespace,
+                    template.name,
+                    template.namespace,
                     spec={
                         "maxUnavailable": 1,
-                        "selector": {"matchLabels": {"app.kubernetes.io/name": each.name}},
+                        "selector": {"matchLabels": {"app.kubernetes.io/name": template.name}},
                     },
                     status={
                         "observedGeneration": 1,
                         "disruptionsAllowed": 1,
-                        "currentHealthy": each.replicas,
-                        "desiredHealthy": each.replicas - 1,
-                        "expectedPods": each.replicas,
+                        "currentHealthy": template.replicas,
+                        "desiredHealthy": template.replicas - 1,
+                        "expectedPods": template.replicas,
                     },
                 )
 
     def _controllers(self, kind: str) -> Iterator[str]:
-        for each in self.templates:
-            name = each.owner[1] if kind == "ReplicaSet" else each.name
-            if kind not in (each.kind, each.owner[0]):
+        for template in self.templates:
+            name = template.owner[1] if kind == "ReplicaSet" else template.name
+            if kind not in (template.kind, template.owner[0]):
                 continue
-            above = [reference("Deployment", each.name)] if kind == "ReplicaSet" else []
-            n = each.replicas
+            above = [reference("Deployment", template.name)] if kind == "ReplicaSet" else []
+            n = template.replicas
             yield _text(
                 name,
-                each.namespace,
+                template.namespace,
                 uid=uid(kind, name),
                 ownerReferences=above,
                 spec={
                     "replicas": n,
-                    "selector": {"matchLabels": {"app.kubernetes.io/name": each.name}},
-                    "template": _template(each),
+                    "selector": {"matchLabels": {"app.kubernetes.io/name": template.name}},
+                    "template": _template(template),
                 },
                 status={"replicas": n, "readyReplicas": n, "updatedReplicas": n,
                         "availableReplicas": n, "observedGeneration": 1,
@@ -228,5 +228,5 @@ def _text(
     return json.dumps({"metadata": meta, "spec": spec or {}, "status": status or {}})
 
 
-def _answer(text: str) -> Answer:
-    return Answer(200, text.encode(), NOW, NOW, NOW)
+def _answer(text: str) -> GetResponse:
+    return GetResponse(200, text.encode(), NOW, NOW, NOW)

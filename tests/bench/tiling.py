@@ -31,7 +31,7 @@ def challenge(model: Path, assignment: Path, copies: int, folder: Path) -> None:
     kinds = len(one.weights)
     words = [f"{kinds}", *(f"{a} {b}" for a, b in zip(one.transient, one.weights, strict=True))]
     words.append(f"{copies * size}")
-    spans = [int(each.max()) + 1 for each in (one.neighborhood, one.location)]
+    spans = [int(number.max()) + 1 for number in (one.neighborhood, one.location)]
     moving = np.full(copies * size, 2)
     for old in of_machine.tolist():
         tile, machine = divmod(old, size)
@@ -47,7 +47,7 @@ def challenge(model: Path, assignment: Path, copies: int, folder: Path) -> None:
     words.append(f"{copies * services}")
     for tile in range(copies):
         for service, least in enumerate(one.least.tolist()):
-            needs = [each + tile * services for each in one.needs[service]]
+            needs = [need + tile * services for need in one.needs[service]]
             words.append(" ".join(map(str, [least, len(needs), *needs])))
     words.append(f"{copies * count}")
     home = []
@@ -57,7 +57,7 @@ def challenge(model: Path, assignment: Path, copies: int, folder: Path) -> None:
         words.append(" ".join(map(str, [service, *one.demand[process], 1])))
         home.append(int(places[one.home[process] + tile * size]))
     words.append(f"{len(one.balances)}")
-    words += [" ".join(map(str, each)) for each in one.balances.tolist()]
+    words += [" ".join(map(str, balance)) for balance in one.balances.tolist()]
     words.append("1 10 100")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "model.txt").write_text("\n".join(words) + "\n")
@@ -72,10 +72,12 @@ def traffic(instance: Path, copies: int, folder: Path) -> None:
         own = copy.deepcopy(data)
         for service in own["ServiceList"]:
             service["Service"] += f"-{tile}"
-            service["ContainerList"] = [f"{each}-{tile}" for each in service["ContainerList"]]
+            service["ContainerList"] = [
+                f"{container}-{tile}" for container in service["ContainerList"]
+            ]
         for machine in own["MachineList"]:
             machine["MachineIP"] += f"-{tile}"
-            held = [f"{each}-{tile}" for each in machine["InitialDeployingContainers"]]
+            held = [f"{container}-{tile}" for container in machine["InitialDeployingContainers"]]
             machine["InitialDeployingContainers"] = held
         for pair in own["TrafficList"]:
             pair["Service1"] += f"-{tile}"

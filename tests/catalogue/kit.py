@@ -34,7 +34,7 @@ def drawn(
         run.cluster.add_node(f"n{number}", zone="ab"[number % 2])
     for app, where in apps.items():
         run.cluster.add_workload(kind, app, list(where), cpu=cpu, **more)
-    run.metrics.loads = {app: constant(each) for app, each in use.items()}
+    run.metrics.loads = {app: constant(load) for app, load in use.items()}
     run.metrics.begin()
     if warm:
         run.warm()
@@ -58,12 +58,12 @@ def cycles(run: Run, count: int, *, every: float = 300.0) -> list[Cycle]:
 
 def moved(run: Run) -> list[str]:
     """The apps of the pods that were evicted, in order."""
-    return [each.pod["metadata"]["labels"]["app"] for each in run.ground.evicted]
+    return [eviction.pod["metadata"]["labels"]["app"] for eviction in run.ground.evicted]
 
 
 def sent(run: Run) -> list[str]:
     """The paths of all requests for evictions, whatever was answered."""
-    return [each.path for each in run.universe.log if each.path.endswith("/eviction")]
+    return [request.path for request in run.universe.log if request.path.endswith("/eviction")]
 
 
 def plan_of(cycle: Cycle) -> Plan:
@@ -77,5 +77,5 @@ def codes(report: Report | None) -> set[str]:
     assert report is not None
     plan = plan_in(report)
     verdict = {report.verdict.code} if isinstance(report, Outcome) else set()
-    policies = {each.problem.code for each in plan.policies if each.problem}
-    return {*plan.totals.refused, *(each.code for each in plan.guards), *policies, *verdict}
+    policies = {policy.problem.code for policy in plan.policies if policy.problem}
+    return {*plan.totals.refused, *(guard.code for guard in plan.guards), *policies, *verdict}

@@ -78,10 +78,12 @@ def test_f35_where_every_eviction_is_useless_acting_ends() -> None:
 
     run.cluster.pick = elsewhere
     made = cycles(run, 5, every=900.0)
-    assert any("GRD009" in codes(each.report) for each in made if each.report), made[-1].error
-    held = next(n for n, each in enumerate(made) if each.report and "GRD009" in codes(each.report))
-    assert all(each.code != 0 for each in made[held:])
-    assert max(each.at for each in run.ground.evicted) <= made[held].began
+    assert any("GRD009" in codes(cycle.report) for cycle in made if cycle.report), made[-1].error
+    held = next(
+        n for n, cycle in enumerate(made) if cycle.report and "GRD009" in codes(cycle.report)
+    )
+    assert all(cycle.code != 0 for cycle in made[held:])
+    assert max(eviction.at for eviction in run.ground.evicted) <= made[held].began
 
 
 @virtual
@@ -100,11 +102,11 @@ def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
 
     own = {app: f"{app}:1" for app in "abcd"}
     together, apart = pulling(own), pulling(dict.fromkeys(own, "base:1"))
-    for each, together_at_once in ((together, True), (apart, False)):
-        (cycle,) = cycles(each, 1)
+    for trial, together_at_once in ((together, True), (apart, False)):
+        (cycle,) = cycles(trial, 1)
         assert cycle.code == 0, "nobody was throttled"
-        assert len(moved(each)) == 2
-        first, second = (e.at for e in each.ground.evicted)
+        assert len(moved(trial)) == 2
+        first, second = (e.at for e in trial.ground.evicted)
         assert (second - first < PULL) == together_at_once, "one image is pulled by one at a time"
 
     lacking, held = pulling(own), pulling(own)
@@ -114,9 +116,9 @@ def test_f36_images_that_cannot_be_pulled_stop_the_run() -> None:
             report += [{"names": [image]} for image in own.values()]
         for image in report:
             image["sizeBytes"] = 2**30
-    for each, nodes in ((lacking, {"n3", "n4", "n5"}), (held, {"n4", "n5"})):
-        (cycle,) = cycles(each, 1)
-        assert len(moved(each)) == 2
+    for trial, nodes in ((lacking, {"n3", "n4", "n5"}), (held, {"n4", "n5"})):
+        (cycle,) = cycles(trial, 1)
+        assert len(moved(trial)) == 2
         landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
         assert landing == nodes, "they go to nodes that have the image, where there are such"
 
@@ -144,11 +146,15 @@ def pulling(images: dict[str, str]) -> Run:
     apps = {app: ("n0", f"n{1 + number % 2}") for number, app in enumerate(images)}
     run = drawn(apps, dict.fromkeys(apps, 0.9))
     cluster, pulled = run.cluster, dict[str, float]()
-    for each in cluster.of("nodes"):
-        each["status"]["images"] = [{"names": ["pause:1"], "sizeBytes": 1000}]
-    for each in [*cluster.of("replicasets"), *cluster.of("pods")]:
-        spec = each["spec"]["template"]["spec"] if "template" in each["spec"] else each["spec"]
-        app = each["metadata"]["name"].partition("-")[0]
+    for node_object in cluster.of("nodes"):
+        node_object["status"]["images"] = [{"names": ["pause:1"], "sizeBytes": 1000}]
+    for manifest in [*cluster.of("replicasets"), *cluster.of("pods")]:
+        spec = (
+            manifest["spec"]["template"]["spec"]
+            if "template" in manifest["spec"]
+            else manifest["spec"]
+        )
+        app = manifest["metadata"]["name"].partition("-")[0]
         spec["containers"] = [{**spec["containers"][0], "image": images[app]}]
         if "nodeName" in spec:
             report = cluster.objects["nodes", "", spec["nodeName"]]["status"]["images"]
@@ -157,7 +163,7 @@ def pulling(images: dict[str, str]) -> Run:
     def sound(pod: Object) -> bool:
         image, now = pod["spec"]["containers"][0]["image"], cluster.timeline.seconds
         node = cluster.objects["nodes", "", pod["spec"]["nodeName"]]
-        if any(image in each["names"] for each in node["status"]["images"]):
+        if any(image in node_image["names"] for node_image in node["status"]["images"]):
             return True
         if now - pulled.get(image, -PULL) < PULL:
             return False
@@ -194,7 +200,7 @@ def test_f38_no_move_causes_a_preemption() -> None:
         before = snapshot(nodes, [*pods, *others], controllers=owners)
         made = planned(before, policy_set([policy]), History(), mode="Enforce")
         assert bool(made.moves) != bool(code)
-        assert {each.code for each in made.refused} >= code
+        assert {refusal.code for refusal in made.refused} >= code
 
 
 ROOM = {"cpu": "8", "memory": "32Gi", "pods": "20"}
@@ -211,7 +217,7 @@ ALL: Any = {"all": True}
         ("labels", "scheduling.x-k8s.io/pod-group"),
         ("labels", "jobset.sigs.k8s.io/jobset-name"),
         ("labels", "kueue.x-k8s.io/pod-group-name"),
-        *(("notes", each) for each in sorted(names.GANGS)),
+        *(("notes", gang) for gang in sorted(names.GANGS)),
     ],
 )
 def test_f39_no_pod_is_taken_out_of_a_gang(where: str, name: str) -> None:
@@ -243,7 +249,7 @@ def test_f40_requests_in_flight_are_left_the_time_that_the_pod_asks_for() -> Non
 
     night = "*/15 22-23,0-4 * * mon-fri"
     for day in NIGHTS["Europe/Paris"]:
-        hours = {int(each[4:6]) for each in on(parse_cron(night, "Europe/Paris"), day, 7)}
+        hours = {int(slot[4:6]) for slot in on(parse_cron(night, "Europe/Paris"), day, 7)}
         assert hours == {22, 23, 0, 1, 2, 3, 4}, "outside of business hours, in winter and summer"
 
 
@@ -255,14 +261,14 @@ def test_pods_that_do_not_tell_when_they_serve_are_named() -> None:
         run = hot()
         selecting = {"spec": {"selector": {"app": served}, "ports": [{"port": 80}]}}
         run.cluster.put("services", "default", served, selecting)
-        for each in run.cluster.of("pods"):
-            app = each["metadata"]["labels"]["app"]
+        for pod_object in run.cluster.of("pods"):
+            app = pod_object["metadata"]["labels"]["app"]
             probe = {"readinessProbe": {"httpGet": {"path": "/"}}} if app in probed else {}
-            first = each["spec"]["containers"][0]
-            each["spec"]["containers"] = [{**first, **probe}]
+            first = pod_object["spec"]["containers"][0]
+            pod_object["spec"]["containers"] = [{**first, **probe}]
         (cycle,) = cycles(run, 1)
         assert moved(run) == ["api"]
-        said = [each.message for each in plan_of(cycle).notes if each.code == "DAT003"]
+        said = [note.message for note in plan_of(cycle).notes if note.code == "DAT003"]
         assert said == ["without a readiness probe: Deployment default/api"] * named
 
 
@@ -340,14 +346,16 @@ def test_an_autoscaler_and_it_come_to_rest_beside_each_other() -> None:
                 run.cluster.timeline.advance(900.0)
         assert scaler.removed
         bought[mode] = len(scaler.added)
-        for each in run.ground.evicted:
-            assert each.move is not None, each
-            known = {each.node, *each.move.landing}
-            young = {n for n, at in scaler.added.items() if each.at - 600 <= at <= each.at}
-            leaving = {n for n, at in scaler.removed.items() if at <= each.at}
-            assert known.isdisjoint(young | leaving), each
+        for eviction in run.ground.evicted:
+            assert eviction.move is not None, eviction
+            known = {eviction.node, *eviction.move.landing}
+            young = {n for n, at in scaler.added.items() if eviction.at - 600 <= at <= eviction.at}
+            leaving = {n for n, at in scaler.removed.items() if at <= eviction.at}
+            assert known.isdisjoint(young | leaving), eviction
         assert len(run.ground.evicted) <= len(apps) * 2
-        assert [each for each in run.ground.evicted if each.at > 12 * 3600] == [], "it is at rest"
+        assert [eviction for eviction in run.ground.evicted if eviction.at > 12 * 3600] == [], (
+            "it is at rest"
+        )
         assert bool(run.ground.evicted) == (mode == "Enforce")
         assert run.ground.broken == []
     assert 1 <= bought["Enforce"] <= bought["Audit"], "no node is bought because of it"

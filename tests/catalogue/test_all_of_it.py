@@ -12,15 +12,15 @@ def ids() -> Counter[str]:
     """How many scenarios each failure has, by the names of the test functions."""
     found: Counter[str] = Counter()
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        for each in ast.parse(path.read_text()).body:
-            if isinstance(each, ast.FunctionDef) and each.name.startswith("test_f"):
-                found[each.name[len("test_") :].partition("_")[0].upper()] += 1
-                assert ast.get_docstring(each), f"{each.name} does not state its failure"
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.FunctionDef) and statement.name.startswith("test_f"):
+                found[statement.name[len("test_") :].partition("_")[0].upper()] += 1
+                assert ast.get_docstring(statement), f"{statement.name} does not state its failure"
     return found
 
 
 def test_each_failure_has_one_scenario() -> None:
     found = ids()
     assert found.keys() | GAPS.keys() == {f"F{number:02}" for number in range(1, 76)}
-    assert {each: count for each, count in found.items() if count != 1} == {}
+    assert {failure: count for failure, count in found.items() if count != 1} == {}
     assert found.keys().isdisjoint(GAPS), "what has a scenario is no gap"

@@ -26,11 +26,11 @@ def test_f11_a_backlog_is_not_released_by_restarts() -> None:
     apps = {f"app{n}": (f"n{n % 4}", f"n{(n + 1) % 4}") for n in range(8)}
     run = drawn(apps, dict.fromkeys(apps, 0.7), nodes=8, text=GREAT, warm=False)
     made = cycles(run, 24, every=60.0)
-    times = [each.at for each in run.ground.evicted]
+    times = [eviction.at for eviction in run.ground.evicted]
     by_cycle = [sum(c.began <= at <= c.ended for at in times) for c in made]
     acting = [count for count in by_cycle if count]
     assert acting[:3] == [1, 1, 1], "it begins slowly"
-    assert max(sum(at <= each < at + 3600 for each in times) for at in times) <= 6
+    assert max(sum(at <= time < at + 3600 for time in times) for at in times) <= 6
     assert run.ground.broken == []
 
 
@@ -103,7 +103,7 @@ def test_f15_a_value_that_is_kept_alive_is_not_believed() -> None:
     run.metrics.set_exporter("n0", "frozen")
     run.cluster.timeline.advance(240.0)
     (cycle,) = cycles(run, 1)
-    assert [each for each in run.ground.evicted if each.node == "n0"] == []
+    assert [eviction for eviction in run.ground.evicted if eviction.node == "n0"] == []
     assert codes(cycle.report)
     fresh = hot()
     fresh.cluster.timeline.advance(240.0)
@@ -165,9 +165,9 @@ def test_f19_a_window_over_a_target_that_is_gone_is_not_fresh() -> None:
     run.metrics.set_exporter("n0", "dead")
     run.cluster.timeline.advance(230.0)
     rows = run.metrics.query("node_cpu_seconds_total[300s]", None)
-    assert "n0" in {each["metric"]["node"] for each in rows}, "the range still has its samples"
+    assert "n0" in {row["metric"]["node"] for row in rows}, "the range still has its samples"
     cycles(run, 1)
-    assert [each for each in run.ground.evicted if each.node == "n0"] == []
+    assert [eviction for eviction in run.ground.evicted if eviction.node == "n0"] == []
 
 
 def test_f20_series_that_cannot_be_told_apart_are_of_no_node() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.documents.amounts import allowed
+from rescheduler.documents.amounts import pods_of_amount
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.moves.plan import Plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import MoveLimit
+from rescheduler.policies.move_limit_fields import MoveLimit
 from rescheduler.runtime.inspecting.checking import dead
 from rescheduler.sources.policy_files import load_policies
 from tests.catalogue.kit import codes, cycles, drawn, hot, moved, plan_of
@@ -47,7 +47,7 @@ def test_f61_each_key_with_a_letter_too_many_is_refused(tmp_path: Path) -> None:
     assert load_policies(tmp_path).policies
     for name in shipped:
         (tmp_path / name).unlink()
-    keys = [each.span(1) for each in re.finditer(r"(\w+):(?=\s)", TEXT)]
+    keys = [match.span(1) for match in re.finditer(r"(\w+):(?=\s)", TEXT)]
     assert len(keys) > 30
     for start, end in keys:
         wrong = f"{TEXT[: end - 1]}{TEXT[end - 1] * 2}{TEXT[end:]}"
@@ -75,7 +75,7 @@ def test_f63_an_empty_selector_does_not_stand_for_all(tmp_path: Path) -> None:
     ):
         assert refuses(TEXT.replace(everything, scope), tmp_path), scope
     (cycle,) = cycles(hot(), 1)
-    (policy,) = [each for each in plan_of(cycle).policies if each.name == "hot"]
+    (policy,) = [result for result in plan_of(cycle).policies if result.name == "hot"]
     assert (policy.scope, policy.subject) == (6, "nodes")
 
 
@@ -105,7 +105,7 @@ def test_nothing_is_evicted_that_a_policy_selects_only_since_its_report_was_revi
     process.reviewed = reviewed
     cycle = process.run()
     assert cycle.code == 0, cycle.error
-    assert {each.uid for each in run.ground.evicted} == approved
+    assert {eviction.uid for eviction in run.ground.evicted} == approved
 
 
 @virtual
@@ -142,7 +142,7 @@ def test_an_unattended_run_shows_first_what_it_selects_only_now(
 
     began = run.cluster.timeline.seconds
     held = [cycle() for _ in range(12)]
-    assert {each.code for each in held} == {3}, "and each says so"
+    assert {held_cycle.code for held_cycle in held} == {3}, "and each says so"
     assert len(run.ground.evicted) == 1
     (policy,) = plan_of(held[0]).policies
     selection = policy.selection
@@ -153,8 +153,10 @@ def test_an_unattended_run_shows_first_what_it_selects_only_now(
         "SEL001" if edited else "SEL002",
     )
     assert {move.mode for move in plan_of(held[0]).moves} == {"Audit"}, "and what it would do"
-    events = [each.body or {} for each in run.universe.log if each.path.endswith("/events")]
-    assert [each["reason"] for each in events].count("PolicyDemoted") == 1
+    events = [
+        request.body or {} for request in run.universe.log if request.path.endswith("/events")
+    ]
+    assert [event["reason"] for event in events].count("PolicyDemoted") == 1
 
     while run.cluster.timeline.seconds < began + 3600 + 900:
         cycle()
@@ -168,9 +170,9 @@ NARROW = POLICIES.partition("---")[0] + SPREAD.replace("{namespaces: [default]}"
 
 def relabel(run: Run, app: str) -> None:
     """The app's pods are of the team from now on."""
-    for each in run.cluster.of("pods"):
-        if each["metadata"]["labels"]["app"] == app:
-            each["metadata"]["labels"] = {**each["metadata"]["labels"], "team": "ml"}
+    for pod in run.cluster.of("pods"):
+        if pod["metadata"]["labels"]["app"] == app:
+            pod["metadata"]["labels"] = {**pod["metadata"]["labels"], "team": "ml"}
 
 
 def scope(plan: Plan) -> int:
@@ -184,10 +186,10 @@ def test_f64_percentages_of_budgets_round_down() -> None:
     """100 % that becomes 0, and 10 % of three pods that becomes one."""
     for pods in range(11):
         for percent in range(101):
-            least = allowed(f"{percent}%", pods)
+            least = pods_of_amount(f"{percent}%", pods)
             assert least * 100 <= percent * pods < (least + 1) * 100
-        assert allowed("100%", pods) == pods
-        assert allowed(0, pods) == allowed("0%", pods) == 0
+        assert pods_of_amount("100%", pods) == pods
+        assert pods_of_amount(0, pods) == pods_of_amount("0%", pods) == 0
 
 
 @virtual
@@ -205,10 +207,10 @@ def test_f65_limits_that_allow_nothing_say_so(row: MoveLimit) -> None:
     plan = plan_of(cycle)
     assert (moved(run), plan.moves) == ([], [])
     assert plan.totals.refused[row.code] >= 2, "each pod that would have moved is counted"
-    (said,) = {each.message for each in plan.refused if each.code == row.code}
+    (said,) = {refusal.message for refusal in plan.refused if refusal.code == row.code}
     assert row.field in said
     made = spent(cluster(), {"movesPerCycle": 1}, 0)
-    assert {code(made, each) for each in (1, 4)} == {"PAC001"}
+    assert {code(made, pod) for pod in (1, 4)} == {"PAC001"}
 
 
 @virtual

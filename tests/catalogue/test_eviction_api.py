@@ -84,10 +84,10 @@ def test_f23_the_only_replica_stays(wanted: int, ready: int) -> None:
     """Without a second Ready pod an eviction is an outage."""
 
     def change(case: Case) -> None:
-        for each in case.snapshot.controllers:
-            each.spec.replicas = wanted
-            each.status.readyReplicas = ready
-            each.status.replicas = each.status.updatedReplicas = max(wanted, ready)
+        for controller in case.snapshot.controllers:
+            controller.spec.replicas = wanted
+            controller.status.readyReplicas = ready
+            controller.status.replicas = controller.status.updatedReplicas = max(wanted, ready)
         del case.snapshot.pods[max(ready, 1) :]
 
     assert (settled(change).verdict() == "") == (ready == wanted >= 2)
@@ -112,8 +112,8 @@ def test_f25_a_blocked_pod_is_asked_once_a_cycle() -> None:
     process = run.process()
     process.weather = Strike("429 by a budget", "evict", random.Random(1), times=1000)
     cycle = process.run()
-    posts = [each for each in run.universe.log if each.path.endswith("/eviction")]
-    bodies = [each.body or {} for each in posts]
+    posts = [request for request in run.universe.log if request.path.endswith("/eviction")]
+    bodies = [post.body or {} for post in posts]
     uids = Counter(body["deleteOptions"]["preconditions"]["uid"] for body in bodies)
     assert cycle.code == 3
     assert set(uids.values()) <= {1}
@@ -229,8 +229,10 @@ def test_f30_nothing_is_deleted_and_no_grace_is_cut() -> None:
     run = hot()
     cycles(run, 2)
     assert moved(run)
-    assert {each.method for each in run.universe.log} <= {"GET", "POST", "PUT"}
-    evictions = [each.body or {} for each in run.universe.log if each.path.endswith("/eviction")]
+    assert {request.method for request in run.universe.log} <= {"GET", "POST", "PUT"}
+    evictions = [
+        request.body or {} for request in run.universe.log if request.path.endswith("/eviction")
+    ]
     assert {tuple(body["deleteOptions"]) for body in evictions} == {("preconditions",)}
     for name in OVERLAYS:
         assert {verb for _, _, verb, _ in rights(name)}.isdisjoint({"delete", "deletecollection"})
@@ -258,7 +260,7 @@ TAINTS = [
 def test_f32_a_node_that_another_actor_works_on_is_left_to_it(taint: Object) -> None:
     """Two actors that decide about one node take more than either meant to."""
     run = hot()
-    nodes = {each["metadata"]["name"]: each for each in run.cluster.of("nodes")}
+    nodes = {node["metadata"]["name"]: node for node in run.cluster.of("nodes")}
     nodes["n0"]["spec"] = {
         "taints": [taint],
         "unschedulable": taint["key"].endswith("unschedulable"),

@@ -33,8 +33,10 @@ def test_f01_a_pod_that_always_comes_back_is_left_alone_ever_longer() -> None:
         assert times[1] - times[0] >= HOUR, "twice the cool-down"
         assert times[2] - times[1] >= 24 * HOUR, "moving it is futile, no matter who looks"
     assert run.ground.broken == []
-    said = [each.message for each in plan_of(made[24 * 2]).refused if each.code == "ELG022"]
-    assert any("so moving it is futile" in each for each in said)
+    said = [
+        refusal.message for refusal in plan_of(made[24 * 2]).refused if refusal.code == "ELG022"
+    ]
+    assert any("so moving it is futile" in message for message in said)
     for sign in (max, min):
         crowd = {f"a{n}": ("n0", f"n{2 + n}") for n in range(6)}
         crowd |= {f"b{n}": ("n1", f"n{2 + n}") for n in range(6)}
@@ -58,7 +60,7 @@ def evicted_at(run: Run, app: str) -> list[float]:
 
 def most_in_a_day(times: list[float]) -> int:
     """The most of these moments that are within 24 hours."""
-    return max((sum(at <= each < at + 24 * HOUR for each in times) for at in times), default=0)
+    return max((sum(at <= time < at + 24 * HOUR for time in times) for at in times), default=0)
 
 
 def test_f02_a_pod_larger_than_the_imbalance_stays() -> None:
@@ -120,7 +122,7 @@ def test_f05_a_preference_that_no_node_can_satisfy_moves_nothing() -> None:
     assert proposed(snapshot(names, pods, controllers=[top, owner]), policy, limits=ROOMY) == []
     spot = node("n4", labels={"pool": "spot"})
     now = snapshot([*names[:3], spot], pods, controllers=[top, owner])
-    assert [each.destination for each in proposed(now, policy, limits=ROOMY)][:1] == ["n4"]
+    assert [move.destination for move in proposed(now, policy, limits=ROOMY)][:1] == ["n4"]
 
 
 SPOT = {"key": "pool", "operator": "In", "values": ["spot"]}
@@ -134,7 +136,7 @@ def test_f06_two_policies_with_opposite_goals_come_to_rest() -> None:
     run.cluster.pick = run.as_predicted
     made = cycles(run, 8, every=HOUR)
     assert moved(run)
-    assert [plan_of(each).moves for each in made[-4:]] == [[]] * 4
+    assert [plan_of(cycle).moves for cycle in made[-4:]] == [[]] * 4
     assert run.ground.broken == []
 
 
@@ -144,8 +146,11 @@ def test_f07_the_only_fit_is_the_node_that_it_leaves() -> None:
     run = drawn(
         {"big": where[:2], "fill": where[1:]}, {"big": 2.6, "fill": 0.2}, nodes=5, text=GREAT
     )
-    for each in run.cluster.of("nodes")[1:]:
-        each["status"]["allocatable"] = {**each["status"]["allocatable"], "cpu": "0.5"}
+    for node_object in run.cluster.of("nodes")[1:]:
+        node_object["status"]["allocatable"] = {
+            **node_object["status"]["allocatable"],
+            "cpu": "0.5",
+        }
     (cycle,) = cycles(run, 1)
     assert moved(run) == []
     assert codes(cycle.report) & {"FEA001", "FEA002"}
@@ -173,8 +178,8 @@ def test_f09_a_spike_is_no_reason_to_act(lasting: bool) -> None:
     run.metrics.loads["web"] = constant(0.1)
     for number in range(5):
         if number == 2 and not lasting:
-            for zone, each in zip("aabb", run.cluster.of("nodes"), strict=True):
-                each["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
+            for zone, node in zip("aabb", run.cluster.of("nodes"), strict=True):
+                node["metadata"]["labels"]["topology.kubernetes.io/zone"] = zone
         cycles(run, 1)
     assert bool(moved(run)) == lasting
 

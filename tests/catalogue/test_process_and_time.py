@@ -25,7 +25,7 @@ from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Report, Result
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.cycle import run_cycle
-from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service import cycles as service_cycles
 from rescheduler.runtime.service.cron import parse_cron
@@ -86,7 +86,7 @@ def test_f46_of_two_runs_at_once_one_acts() -> None:
     first.weather = overlap
     cycle = first.run()
     assert started
-    assert {each.process for each in run.ground.evicted} == {first}
+    assert {eviction.process for eviction in run.ground.evicted} == {first}
     held = run.universe.cycles[0]
     assert held.error.startswith("LockHeld") or "GRD005" in codes(held.report)
     assert cycle.code == 0
@@ -103,14 +103,16 @@ def test_f47_a_cycle_that_hangs_ends_and_is_noticed(phase: str) -> None:
     assert cycle.code not in (0, None)
     assert cycle.ended - cycle.began <= 605, "the cycle's deadline, which is 10 minutes here"
     now = [0.0]
-    health = Health(timedelta(seconds=100), lambda: now[0])
+    health = CycleHealth(timedelta(seconds=100), lambda: now[0])
     health.begin()
     now[0] = 161.0
     assert health.live(), "the kubelet restarts it"
     path = ROOT / "deploy" / "kustomize" / "cronjob" / "cronjob.yaml"
     job = next(yaml.safe_load_all(path.read_text()))["spec"]
     pod = job["jobTemplate"]["spec"]["template"]["spec"]
-    said = {each["name"]: each.get("value") for each in pod["containers"][0]["env"]}
+    said = {
+        yaml_object["name"]: yaml_object.get("value") for yaml_object in pod["containers"][0]["env"]
+    }
     assert said["RESCHEDULER_CYCLE_DEADLINE"] == "10m"
     assert 600 < job["jobTemplate"]["spec"]["activeDeadlineSeconds"] < 900, "within its period"
     assert job["schedule"] == "*/15 * * * *"
@@ -162,8 +164,8 @@ def test_f49_half_of_a_move_is_carried_on_or_given_back(when: str) -> None:
     cycles(run, 2)
     state = run.universe.state()
     assert state is not None
-    assert [each for each in state.history.moves if each.state == "intended"] == []
-    assert len({each.uid for each in run.ground.evicted}) == len(run.ground.evicted) >= 1
+    assert [move for move in state.history.moves if move.state == "intended"] == []
+    assert len({eviction.uid for eviction in run.ground.evicted}) == len(run.ground.evicted) >= 1
     assert run.ground.broken == []
 
 
@@ -186,10 +188,10 @@ def test_f51_who_has_lost_the_lock_sends_nothing_more() -> None:
     process = run.process()
     struck: list[float] = []
 
-    def stolen(each: Any, phase: str, path: str) -> str | None:
+    def stolen(struck_process: Any, phase: str, path: str) -> str | None:
         if phase != "wal" or struck:
             return None
-        FAULTS["lease stolen"](each, phase, random.Random(1))
+        FAULTS["lease stolen"](struck_process, phase, random.Random(1))
         struck.append(run.ground.seconds)
         return None
 
@@ -225,7 +227,7 @@ def test_f53_a_daily_run_comes_once_also_when_the_clock_changes(zone: str) -> No
 def test_f54_weekdays_are_those_of_kubernetes() -> None:
     """APScheduler counts from Monday: `1-5` would be Tuesday to Saturday."""
     monday = date(2026, 6, 1)
-    assert [each[:3] for each in on(parse_cron("0 9 * * 1-5", "UTC"), monday, 7)] == [
+    assert [slot[:3] for slot in on(parse_cron("0 9 * * 1-5", "UTC"), monday, 7)] == [
         *("Mon", "Tue", "Wed", "Thu", "Fri")
     ]
     assert on(parse_cron("0 9 * * 7", "UTC"), monday, 7) == on(
@@ -271,13 +273,13 @@ def test_f56_nothing_is_believed_of_a_broken_list(tmp_path: Path) -> None:
     api = small(pods=5, page=2)
     with connected(api, tmp_path) as (connection, served):
         assert len(read_cluster(connection).pods) == 5
-    assert not any("watch" in each.query for each in served.requests)
+    assert not any("watch" in request.query for request in served.requests)
     expired = small(pods=5, page=2)
     expired.fail = lambda r: refusal(410, "expired") if r.query.get("continue") else None
     broken = small()
     broken.fail = lambda r: Reply(b'{"items": [{"metadata"') if r.path == PODS else None
-    for each in (expired, broken):
-        with connected(each, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable):
+    for server in (expired, broken):
+        with connected(server, tmp_path) as (connection, _), pytest.raises(ClusterUnavailable):
             read_cluster(connection)
 
 
@@ -292,8 +294,8 @@ def test_f57_a_pod_costs_little_memory(tmp_path: Path) -> None:
         kept, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert len(snapshot.pods) == count
-    pages = [each for each in served.requests if each.path == PODS]
-    assert [each.query["limit"] for each in pages] == ["500"] * 2
+    pages = [request for request in served.requests if request.path == PODS]
+    assert [page.query["limit"] for page in pages] == ["500"] * 2
     assert kept / count < 2500, f"bytes a pod, of {size / count:.0f} in the list"
 
 
@@ -344,7 +346,7 @@ def test_f58_a_server_that_stays_silent_is_left_in_time(tmp_path: Path) -> None:
         prometheus.close()
     assert len(served.requests) <= 1, "it is not tried again, and not for the next query either"
     assert took < 8
-    assert {each.problem.code for each in readings.entries if each.problem} == {"RDG001"}
+    assert {reading.problem.code for reading in readings.entries if reading.problem} == {"RDG001"}
     mute = small()
     mute.fail = lambda _: Reply(hang=silent)
     silent = threading.Event()
@@ -363,7 +365,7 @@ def test_f59_counters_follow_what_is_reported() -> None:
     telemetry = Telemetry("Enforce")
     results: list[Result] = ["evicted", "refused", "unknown", "evicted"]
     for result in results:
-        move = MoveResult.of(plan.moves[0], result, Problem("ACT001", ""))
+        move = MoveResult.from_move(plan.moves[0], result, Problem("ACT001", ""))
         now = datetime(2026, 11, 21, tzinfo=UTC)
         telemetry.observe(
             Outcome(
@@ -372,8 +374,8 @@ def test_f59_counters_follow_what_is_reported() -> None:
         )
     name = "rescheduler_moves_total"
     counted = {
-        each: telemetry.registry.get_sample_value(name, {"outcome": each, "policy": "zones"})
-        for each in set(results)
+        result: telemetry.registry.get_sample_value(name, {"outcome": result, "policy": "zones"})
+        for result in set(results)
     }
     assert counted == {"evicted": 2, "refused": 1, "unknown": 1}
     run, whole = hot(), Telemetry("Enforce")
@@ -401,11 +403,11 @@ def test_f60_odd_nodes_are_neither_left_nor_reached() -> None:
     cycles(source, 1)
     assert moved(source) == []
     arm = hot(notes={})
-    for each in arm.cluster.of("pods"):
-        each["spec"]["nodeSelector"] = {"kubernetes.io/arch": "amd64"}
-    for each in arm.cluster.of("nodes"):
-        kind = "amd64" if each["metadata"]["name"] in ("n0", "n1", "n2") else "arm64"
-        each["metadata"]["labels"]["kubernetes.io/arch"] = kind
+    for pod in arm.cluster.of("pods"):
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/arch": "amd64"}
+    for node in arm.cluster.of("nodes"):
+        kind = "amd64" if node["metadata"]["name"] in ("n0", "n1", "n2") else "arm64"
+        node["metadata"]["labels"]["kubernetes.io/arch"] = kind
     (cycle,) = cycles(arm, 1)
     landing = {share.node for move in plan_of(cycle).moves for share in move.landing}
     assert landing <= {"n1", "n2"}

@@ -31,8 +31,8 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import ClusterUnavailable, PolicyError, SettingsError
 from rescheduler.model.trails.trail import Record
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.reporting.formats.machine import to_json
 from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.plan_json import to_json
 from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
@@ -109,7 +109,7 @@ def all_that_a_run_writes() -> str:
         assert moved(run)
         assert run.ground.broken == [], "no request has it in its body"
     assert records
-    stored = [repr(each) for each in run.cluster.objects.values()]
+    stored = [repr(manifest) for manifest in run.cluster.objects.values()]
     return "".join([*told, *stored, repr(records), telemetry.text().decode()])
 
 
@@ -205,7 +205,7 @@ def test_f70_it_may_do_what_it_needs_and_nothing_else(folder: Path) -> None:
     reads = {right for right in granted if right[3] in ("get", "list")}
     assert not {right for right in reads if "/" in right[2].lstrip("/")}, "pods/exec, nodes/proxy"
     assert not {right for right in reads if right[2] == "secrets" and not right[4]}
-    for bound in (each for each in found if each["kind"].endswith("RoleBinding")):
+    for bound in (manifest for manifest in found if manifest["kind"].endswith("RoleBinding")):
         names = {(subject["kind"], subject["name"]) for subject in bound["subjects"]}
         accounts = {"rescheduler", "rescheduler-audit", "rescheduler-webhook"}
         assert names <= {("ServiceAccount", name) for name in accounts}
@@ -249,8 +249,8 @@ def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
         paths = ("/livez", "/metrics", "/", "/history")
         while curl(f"{url}/metrics", "canary-of-the-scraper")[0] != 200:
             time.sleep(0.05)
-        assert [curl(f"{url}{each}")[0] for each in paths] == [200, 401, 401, 401]
-        assert [curl(f"{url}{each}", "canary-of-another")[0] for each in paths[1:]] == [401] * 3
+        assert [curl(f"{url}{path}")[0] for path in paths] == [200, 401, 401, 401]
+        assert [curl(f"{url}{path}", "canary-of-another")[0] for path in paths[1:]] == [401] * 3
         code, text = curl(f"{url}/metrics", "canary-of-the-scraper")
         assert (code, "rescheduler_planned_moves" in text) == (200, True)
     finally:
@@ -259,10 +259,10 @@ def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
     assert "canary" not in log.read_text()
     assert Settings().listen.startswith("127.0.0.1:"), "unless somebody says otherwise"
     for name in ("audit-deployment", "enforce-deployment"):
-        policies = [each for each in overlay(name) if each["kind"] == "NetworkPolicy"]
+        policies = [manifest for manifest in overlay(name) if manifest["kind"] == "NetworkPolicy"]
         assert policies, "where all addresses are listened at, only the scraper comes in"
-        rules = [rule for each in policies for rule in each["spec"]["ingress"]]
-        assert all("Ingress" in each["spec"]["policyTypes"] for each in policies)
+        rules = [rule for policy in policies for rule in policy["spec"]["ingress"]]
+        assert all("Ingress" in policy["spec"]["policyTypes"] for policy in policies)
         assert rules
         for rule in rules:
             assert rule["from"]
@@ -270,9 +270,9 @@ def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
             assert [port["port"] for port in rule["ports"]] == [8080]
     telemetry = Telemetry()
     telemetry.observe(run_cycle(parts()))
-    names = {each.metadata.name for each in skewed().nodes}
-    for each in skewed().pods:
-        names |= {each.metadata.name, each.metadata.namespace}
+    names = {node.metadata.name for node in skewed().nodes}
+    for pod in skewed().pods:
+        names |= {pod.metadata.name, pod.metadata.namespace}
     assert named_in(telemetry, names) == set()
     with simulated():
         run, acted = hot(), Telemetry("Enforce")
@@ -282,7 +282,7 @@ def test_f71_metrics_are_not_open_and_name_no_pod(tmp_path: Path) -> None:
         assert moved(run)
         acted.observe(cycle.report)
     objects += [*run.cluster.of("pods"), *run.cluster.of("deployments")]
-    assert named_in(acted, {each["metadata"]["name"] for each in objects}) == set()
+    assert named_in(acted, {manifest["metadata"]["name"] for manifest in objects}) == set()
 
 
 def named_in(telemetry: Telemetry, names: set[str]) -> set[str]:
@@ -358,20 +358,20 @@ def test_f74_only_what_was_reviewed_is_installed() -> None:
     """A poisoned release of a dependency looks for the secrets of the cluster."""
     for name in ("requirements.lock", "requirements-clouds.lock", "requirements-dev.lock"):
         text = (ROOT / name).read_text().replace("\\\n", " ")
-        lines = [each for each in text.splitlines() if each.strip() and each.strip()[0] != "#"]
+        lines = [line for line in text.splitlines() if line.strip() and line.strip()[0] != "#"]
         assert lines
         assert all(re.match(r"[\w.\-\[\]]+==\S+ .*--hash=sha256:[0-9a-f]{64}", e) for e in lines)
     installs = [
-        each
+        command
         for stage in stages()
         for word, rest in stage
         if word == "RUN"
-        for each in re.findall(r"pip install [^&]*", rest)
+        for command in re.findall(r"pip install [^&]*", rest)
     ]
     assert installs
-    assert all("--require-hashes" in each or "--no-index" in each for each in installs)
+    assert all("--require-hashes" in install or "--no-index" in install for install in installs)
     locks = {"requirements-dev.lock", '"$LOCK"'}
-    assert {lock for each in installs for lock in re.findall(r"-r (\S+)", each)} == locks
+    assert {lock for install in installs for lock in re.findall(r"-r (\S+)", install)} == locks
     assert ("ARG", "LOCK=requirements.lock") in stages()[1]
     assert any(word == "ENV" and "PIP_ONLY_BINARY=:all:" in rest for word, rest in stages()[1])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -380,12 +380,14 @@ def test_f74_only_what_was_reviewed_is_installed() -> None:
         ("requirements-clouds.lock", project["project"]["dependencies"]),
         ("requirements-dev.lock", project["build-system"]["requires"]),
     ):
-        names = {re.split(r"[\[><=~! ;]", each)[0].lower() for each in wanted}
+        names = {re.split(r"[\[><=~! ;]", requirement)[0].lower() for requirement in wanted}
         assert names
         assert names <= {name.lower() for name in versions(lock)}
     for name in ("Makefile", ".ci/run"):
-        for each in re.findall(r"pip install .*", (ROOT / name).read_text()):
-            assert "--require-hashes" in each or "--no-deps --no-build-isolation" in each, each
+        for command in re.findall(r"pip install .*", (ROOT / name).read_text()):
+            assert "--require-hashes" in command or "--no-deps --no-build-isolation" in command, (
+                command
+            )
 
 
 NASTY = 'a"} 1\nevil{x="y\\'
@@ -397,12 +399,12 @@ def test_f75_a_label_cannot_write_a_series_of_its_own() -> None:
     telemetry = Telemetry()
     telemetry.observe(run_cycle(parts(policies=lambda: policy_set([nasty]))))
     text = telemetry.text().decode()
-    families = {each.name: each for each in text_string_to_metric_families(text)}
+    families = {metric.name: metric for metric in text_string_to_metric_families(text)}
     assert "evil" not in families
     labels = {v for f in families.values() for s in f.samples for v in s.labels.values()}
     assert NASTY in labels
-    series = sum(len(each.samples) for each in families.values())
+    series = sum(len(family.samples) for family in families.values())
     for _ in range(3):
         telemetry.observe(run_cycle(parts(policies=lambda: policy_set([nasty]))))
     again = text_string_to_metric_families(telemetry.text().decode())
-    assert sum(len(each.samples) for each in again) == series
+    assert sum(len(metric.samples) for metric in again) == series

@@ -12,8 +12,8 @@ from msgspec import structs
 
 from rescheduler.cli.main import program
 from rescheduler.model.moves.plan import Plan
-from rescheduler.model.moves.plan_digest import sealed
-from rescheduler.reporting.formats.machine import from_json, to_json
+from rescheduler.model.moves.plan_digest import seal_plan
+from rescheduler.reporting.formats.plan_json import from_json, to_json
 from rescheduler.sources.recording import save
 from tests.runtime.skewed import HOT, SPREAD, skewed
 
@@ -63,7 +63,7 @@ def write_plan(**changes: Any) -> Plan:
     """plan.json: as if it had been made of a live cluster, where nothing else is said."""
     later = datetime.now(UTC) + timedelta(hours=1)
     fields = {"recorded": False, "expires": later, **changes}
-    plan = sealed(structs.replace(made(), **fields))
+    plan = seal_plan(structs.replace(made(), **fields))
     Path("plan.json").write_bytes(to_json(plan))
     return plan
 

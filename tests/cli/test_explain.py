@@ -79,16 +79,16 @@ def test_a_node_names_the_nodes_that_the_plan_names(here: Path) -> None:
     given = ("--snapshot", str(GPU_CLUSTER), "--policies", str(GPU_CLUSTER.parent / "policies"))
     planned = json.loads(CliRunner().invoke(program, ("plan", *given, "-o", "json")).stdout)
     likeliest = {
-        each["pod"]["name"]: min(
+        move["pod"]["name"]: min(
             share["node"]
-            for share in each["landing"]
-            if share["probability"] > each["landing"][0]["probability"] - 1e-9
+            for share in move["landing"]
+            if share["probability"] > move["landing"][0]["probability"] - 1e-9
         )
-        for each in planned["moves"]
-        if each["node"] == "inference-1"
+        for move in planned["moves"]
+        if move["node"] == "inference-1"
     }
     explained = json.loads(explain("node", "inference-1", *given, "-o", "json").stdout)
-    verdicts = {each["pod"]["name"]: each["verdict"]["message"] for each in explained["pods"]}
+    verdicts = {pod["pod"]["name"]: pod["verdict"]["message"] for pod in explained["pods"]}
     assert len(likeliest) == 4
     for name, node in likeliest.items():
         assert verdicts[name].split(",")[0].split(" (")[0] == f"expected on {node}"

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.trails.trail import Answer
+from rescheduler.model.trails.trail import AnswerRecord
 from rescheduler.runtime.live_actor import open_trail
 from tests.cli.recorded import NOWHERE, call, here
 from tests.reporting.history.samples import START, lines, week
@@ -32,8 +32,8 @@ def test_runs_leave_a_trail_that_history_reads(here: Path, trail: str) -> None:
         result = call(*RUN, "--audit-trail", trail)
         assert result.exit_code == 0, result.output
     found = history("--audit-trail", trail)
-    assert [each["verdict"] for each in found["cycles"]] == ["planned", "planned"]
-    assert [each["moves"] for each in found["cycles"]] == [1, 1]
+    assert [cycle["verdict"] for cycle in found["cycles"]] == ["planned", "planned"]
+    assert [cycle["moves"] for cycle in found["cycles"]] == [1, 1]
     assert found["integrity"]["problems"] == []
     table = call("history", "--audit-trail", trail)
     assert "The 2 cycles were in mode Audit." in table.stdout
@@ -46,7 +46,7 @@ def test_a_trail_on_standard_output_is_read_from_a_mixed_log(here: Path) -> None
     assert logged.exit_code == 0
     assert "Spread" in logged.stdout
     found = history("--audit-trail", "-", input=logged.stdout)
-    assert [each["verdict"] for each in found["cycles"]] == ["planned"]
+    assert [cycle["verdict"] for cycle in found["cycles"]] == ["planned"]
 
 
 def test_a_trail_must_not_stand_amid_json(here: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_failed_run_is_in_the_trail_and_no_secret_is(here: Path) -> None:
 def test_secrets_in_what_a_server_answers_do_not_get_into_the_trail(tmp_path: Path) -> None:
     made = open_trail(str(tmp_path / "t"), most_bytes=1 << 20, keep=2, now=lambda: START)
     said = "webhook said: Authorization: Bearer canary-1.abc, see https://u:canary-2@host/x"
-    made.record(Answer(uid="u", plan="p", result="refused", code="ACT008", message=said))
+    made.record(AnswerRecord(uid="u", plan="p", result="refused", code="ACT008", message=said))
     text = (tmp_path / "t").read_text()
     assert "webhook said" in text
     assert "canary" not in text

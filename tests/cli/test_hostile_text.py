@@ -6,13 +6,13 @@ from click.testing import CliRunner
 
 from rescheduler.cli import version
 from rescheduler.cli.main import program
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.output import _warn
-from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import SourceError
 from tests.reporting.hostile import PAYLOADS, poisoned
 from tests.reporting.samples import SAMPLES
 
-DRAWING = [each for each in PAYLOADS if any(not c.isprintable() for c in each)]
+DRAWING = [payload for payload in PAYLOADS if any(not c.isprintable() for c in payload)]
 
 
 def drawn(text: str) -> str:

@@ -128,7 +128,7 @@ def test_an_output_file_is_complete_or_untouched(here: Path) -> None:
     Path("plan.json").write_text("old")
     assert call(*PLAN, "-o", "json", "--out", "plan.json").exit_code == 0
     assert json.loads(Path("plan.json").read_text())["kind"] == "Plan"
-    assert [each.name for each in here.iterdir() if each.name.startswith(".plan")] == []
+    assert [path.name for path in here.iterdir() if path.name.startswith(".plan")] == []
 
 
 @pytest.mark.parametrize("verb", ["plan", "explain", "record"])
@@ -194,11 +194,11 @@ def test_warnings_are_told_even_where_the_result_cannot_be_written(here: Path) -
 )
 def test_what_a_command_reads_is_never_overwritten(here: Path, arguments: tuple[str, ...]) -> None:
     made()
-    before = {each: each.read_bytes() for each in here.iterdir()}
+    before = {path: path.read_bytes() for path in here.iterdir()}
     result = call(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "is read by this command\n  Maybe name another file." in result.stderr
-    assert {each: each.read_bytes() for each in here.iterdir()} == before
+    assert {path: path.read_bytes() for path in here.iterdir()} == before
 
 
 def test_output_that_may_not_be_written_is_refused_before_the_work(here: Path) -> None:

@@ -112,7 +112,7 @@ def test_landings_are_forgotten_by_kind(
     known(stage, learn)
     assert "no landings of StatefulSet is known" in reset("landings", "StatefulSet")
     assert "with ReplicaSet pods under scheduler 1.36 are forgotten" in reset("landings", name)
-    left = {each.kind: len(each.workloads) for each in known(stage).landings}
+    left = {landing.kind: len(landing.workloads) for landing in known(stage).landings}
     assert left == {"ReplicaSet": kept, "Job": 2}
 
 
@@ -126,7 +126,7 @@ def test_a_demotion_ends_by_name(stage: Stage, server: FakeServer) -> None:
     known(stage, demote)
     assert "nothing to reset" in reset("demotion", "other")
     assert "policy hot is demoted no more" in reset("demotion", "hot")
-    assert [each.policy for each in known(stage).gains] == ["spread"]
+    assert [gain.policy for gain in known(stage).gains] == ["spread"]
 
 
 def test_a_state_that_can_be_believed_is_never_reset(stage: Stage, server: FakeServer) -> None:

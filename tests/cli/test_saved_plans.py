@@ -11,7 +11,7 @@ import pytest
 from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
-from rescheduler.reporting.formats.machine import to_json
+from rescheduler.reporting.formats.plan_json import to_json
 from rescheduler.runtime.cycle import withheld
 from tests.cli.recorded import NOWHERE, PLAN, call, edit, here, made, write_plan
 from tests.sources.connected import kubeconfig

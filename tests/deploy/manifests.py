@@ -22,7 +22,11 @@ def documents(folder: Path) -> Iterator[dict[str, Any]]:
         if path.is_dir():
             yield from documents(path)
         else:
-            yield from (each for each in yaml.load_all(path.read_text(), yaml.CSafeLoader) if each)
+            yield from (
+                yaml_object
+                for yaml_object in yaml.load_all(path.read_text(), yaml.CSafeLoader)
+                if yaml_object
+            )
 
 
 def overlay(name: str) -> list[dict[str, Any]]:
@@ -31,7 +35,7 @@ def overlay(name: str) -> list[dict[str, Any]]:
 
 def rights(name: str) -> set[tuple[str, str, str, str]]:
     """(role kind, resource, verb, names) of all that the overlay's account may do."""
-    roles = [each for each in overlay(name) if each["kind"] in ("ClusterRole", "Role")]
+    roles = [manifest for manifest in overlay(name) if manifest["kind"] in ("ClusterRole", "Role")]
     return {
         (role["kind"], resource, verb, ",".join(rule.get("resourceNames", [])))
         for role in roles
@@ -43,9 +47,9 @@ def rights(name: str) -> set[tuple[str, str, str, str]]:
 
 def pods(name: str) -> list[dict[str, Any]]:
     found = []
-    for each in overlay(name):
-        if each["kind"] == "CronJob":
-            found.append(each["spec"]["jobTemplate"]["spec"]["template"]["spec"])
-        elif each["kind"] == "Deployment":
-            found.append(each["spec"]["template"]["spec"])
+    for manifest in overlay(name):
+        if manifest["kind"] == "CronJob":
+            found.append(manifest["spec"]["jobTemplate"]["spec"]["template"]["spec"])
+        elif manifest["kind"] == "Deployment":
+            found.append(manifest["spec"]["template"]["spec"])
     return found

@@ -31,7 +31,11 @@ class Right(NamedTuple):
 def granted(name: str, account: str) -> set[Right]:
     """What an overlay lets the account do."""
     objects = overlay(name)
-    roles = {(each["kind"], each["metadata"]["name"]): each for each in objects if "rules" in each}
+    roles = {
+        (manifest["kind"], manifest["metadata"]["name"]): manifest
+        for manifest in objects
+        if "rules" in manifest
+    }
     found: set[Right] = set()
     for binding in objects:
         if account in [subject["name"] for subject in binding.get("subjects", ())]:

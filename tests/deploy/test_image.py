@@ -62,7 +62,7 @@ def test_the_lock_with_the_clouds_has_their_libraries_and_else_the_tested_versio
     assert arguments == ["LOCK=requirements.lock"]
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
-    extras = [each for of in optional.values() for each in of]
-    assert {re.split("[><=]", each)[0] for each in extras} <= clouds.keys() - plain.keys()
+    extras = [requirement for of in optional.values() for requirement in of]
+    assert {re.split("[><=]", extra)[0] for extra in extras} <= clouds.keys() - plain.keys()
     differ = {name for name, version in plain.items() if clouds.get(name) != version}
     assert differ <= {"kubernetes", "python-dateutil"}

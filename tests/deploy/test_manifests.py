@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.actions.kueue import RIGHT
+from rescheduler.actions.kueue_workloads import RIGHT
 from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.steering_format import MOST_LINE, MOST_LINES, MOST_VALUE
 from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.cli.main import program
 from rescheduler.kube import annotations
 from rescheduler.kube.kueue import RUNNERS
-from rescheduler.kube.pods.steered import HOSTNAME, TEMPLATES, WEIGHT
+from rescheduler.kube.pods.steered_affinity import HOSTNAME, TEMPLATES, WEIGHT
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
-from rescheduler.model.moves.steering import MOST_NODES
+from rescheduler.model.moves.steering_entry import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.manifests import (
@@ -77,9 +77,10 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
 def test_only_the_acting_account_may_evict_and_only_enforce_runs_as_it(name: str) -> None:
     bound = {
         subject["name"]
-        for each in overlay(name)
-        if each["kind"].endswith("Binding") and each["roleRef"]["name"] == "rescheduler-evictor"
-        for subject in each["subjects"]
+        for manifest in overlay(name)
+        if manifest["kind"].endswith("Binding")
+        and manifest["roleRef"]["name"] == "rescheduler-evictor"
+        for subject in manifest["subjects"]
     }
     (pod,) = pods(name)
     assert pod["serviceAccountName"] == AUDITING
@@ -99,8 +100,8 @@ def test_the_fence_names_the_acting_account_and_its_opt_out() -> None:
 
 def test_the_fence_costs_the_same_in_a_namespace_of_any_size() -> None:
     """A policy is evaluated once for each of its parameters: those would be the pods there."""
-    for each in documents(KUSTOMIZE / "fence"):
-        assert not {"paramKind", "paramRef"} & each["spec"].keys()
+    for document in documents(KUSTOMIZE / "fence"):
+        assert not {"paramKind", "paramRef"} & document["spec"].keys()
 
 
 def test_opt_outs_of_pods_are_looked_up_by_a_component_of_their_own() -> None:
@@ -134,22 +135,22 @@ def test_whatever_the_fence_cannot_judge_it_denies() -> None:
 
 def test_tainting_adds_one_right_that_a_policy_holds_to_one_taint() -> None:
     found = list(documents(KUSTOMIZE / "steering-taint"))
-    ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
+    ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"] == "ClusterRole")
     assert (rule["resources"], rule["verbs"]) == (["nodes"], ["get", "patch"])
-    (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
+    (policy,) = (manifest for manifest in found if manifest["kind"] == "ValidatingAdmissionPolicy")
     assert policy["spec"]["failurePolicy"] == "Fail"
     said = yaml.safe_dump(policy, width=10_000)
     assert f"'{SOFT_TAINT.key}' || t.effect != '{SOFT_TAINT.effect}'" in said.replace("''", "'")
-    (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
+    (binding,) = (manifest for manifest in found if manifest["kind"].endswith("PolicyBinding"))
     assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 def test_restarting_adds_one_right_that_a_policy_holds_to_jobs() -> None:
     found = list(documents(KUSTOMIZE / "kueue-restart"))
-    ((rule,),) = (each["rules"] for each in found if each["kind"] == "ClusterRole")
+    ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"] == "ClusterRole")
     assert (rule["apiGroups"], rule["resources"]) == ([RIGHT["group"]], [RIGHT["resource"]])
     assert rule["verbs"] == [RIGHT["verb"]]
-    (policy,) = (each for each in found if each["kind"] == "ValidatingAdmissionPolicy")
+    (policy,) = (manifest for manifest in found if manifest["kind"] == "ValidatingAdmissionPolicy")
     assert policy["spec"]["failurePolicy"] == "Fail"
     said = yaml.safe_dump(policy, width=10_000)
     kinds = {kind for _, kind in RUNNERS}
@@ -161,24 +162,30 @@ def test_restarting_adds_one_right_that_a_policy_holds_to_jobs() -> None:
     fence = (KUSTOMIZE / "fence" / "writes.yaml").read_text()
     (listed,) = re.findall(r"o\.kind in \[(.*?)\]", fence)
     assert set(re.findall(r"\w+", listed)) == kinds
-    (binding,) = (each for each in found if each["kind"].endswith("PolicyBinding"))
+    (binding,) = (manifest for manifest in found if manifest["kind"].endswith("PolicyBinding"))
     assert binding["spec"]["validationActions"] == ["Deny"]
 
 
 def test_the_extender_writes_its_lease_and_no_more() -> None:
     found = list(documents(KUSTOMIZE / "steering-extender"))
-    (lease,) = (each for each in found if each["kind"] == "Lease")
+    (lease,) = (manifest for manifest in found if manifest["kind"] == "Lease")
     assert lease["metadata"]["name"] == EXTENDER
     assert "spec" not in lease
     assert "annotations" not in lease["metadata"]
-    (role,) = (each for each in found if each["metadata"]["name"] == EXTENDER and "rules" in each)
+    (role,) = (
+        manifest
+        for manifest in found
+        if manifest["metadata"]["name"] == EXTENDER and "rules" in manifest
+    )
     writes = [rule for rule in role["rules"] if "update" in rule["verbs"]]
     assert [rule["resourceNames"] for rule in writes] == [[EXTENDER]]
 
 
 def test_remembering_adds_one_right_to_audit() -> None:
-    roles = [each for each in documents(KUSTOMIZE / "remembering") if each["kind"] == "Role"]
-    ((rule,),) = (each["rules"] for each in roles)
+    roles = [
+        document for document in documents(KUSTOMIZE / "remembering") if document["kind"] == "Role"
+    ]
+    ((rule,),) = (role["rules"] for role in roles)
     assert rule["resources"] == ["configmaps"]
     assert (rule["resourceNames"], rule["verbs"]) == ([FINDING_HISTORY], ["get", "update"])
 
@@ -200,19 +207,19 @@ def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> No
 @pytest.mark.parametrize("name", OVERLAYS)
 def test_every_binding_and_reference_leads_somewhere(name: str) -> None:
     objects = overlay(name)
-    present = {(each["kind"], each["metadata"]["name"]) for each in objects}
+    present = {(manifest["kind"], manifest["metadata"]["name"]) for manifest in objects}
     assert len(present) == len(objects), "an object is there twice"
     assert {("ConfigMap", STATE), ("ConfigMap", FINDING_HISTORY)} <= present
     assert "Lease" not in {kind for kind, _ in present}, "what is noted on it must not be replaced"
     assert ("ServiceAccount", AUDITING) in present
-    for each in objects:
-        if each["kind"].endswith("Binding"):
-            assert (each["roleRef"]["kind"], each["roleRef"]["name"]) in present
-            for subject in each["subjects"]:
+    for manifest in objects:
+        if manifest["kind"].endswith("Binding"):
+            assert (manifest["roleRef"]["kind"], manifest["roleRef"]["name"]) in present
+            for subject in manifest["subjects"]:
                 assert (subject["kind"], subject["name"]) in present
                 assert subject["namespace"] == "rescheduler"
-        elif each["kind"] not in ("Namespace", "ClusterRole"):
-            assert each["metadata"]["namespace"] == "rescheduler"
+        elif manifest["kind"] not in ("Namespace", "ClusterRole"):
+            assert manifest["metadata"]["namespace"] == "rescheduler"
     (pod,) = pods(name)
     assert ("ServiceAccount", pod["serviceAccountName"]) in present
     for volume in pod["volumes"]:
@@ -238,12 +245,12 @@ def test_pods_meet_the_restricted_standard(name: str) -> None:
     assert {"requests", "limits"} <= container["resources"].keys()
     assert not container["image"].endswith(":latest")
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
-    (token,) = (each["projected"] for each in pod["volumes"] if "projected" in each)
+    (token,) = (volume["projected"] for volume in pod["volumes"] if "projected" in volume)
     assert token["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 3600
 
 
 def test_the_cronjob_never_runs_twice_or_for_ever() -> None:
-    (job,) = (each for each in overlay("audit-cronjob") if each["kind"] == "CronJob")
+    (job,) = (manifest for manifest in overlay("audit-cronjob") if manifest["kind"] == "CronJob")
     assert job["spec"]["concurrencyPolicy"] == "Forbid"
     assert job["spec"]["startingDeadlineSeconds"] > 10
     assert job["spec"]["timeZone"] == "Etc/UTC"
@@ -259,7 +266,10 @@ def test_only_enforce_says_enforce(name: str) -> None:
     (pod,) = pods(name)
     modes = [e["value"] for e in pod["containers"][0]["env"] if e["name"] == "RESCHEDULER_MODE"]
     assert modes == ["Audit"]
-    patches = [KUSTOMIZE / "overlays" / name / each["path"] for each in said.get("patches", [])]
+    patches = [
+        KUSTOMIZE / "overlays" / name / yaml_object["path"]
+        for yaml_object in said.get("patches", [])
+    ]
     assert bool(patches) == name.startswith("enforce")
     for patch in patches:
         assert "value: Enforce" in patch.read_text()
@@ -286,20 +296,20 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     loaded, wanted = load_policies(tmp_path), load_policies(ROOT / "policies")
     assert loaded.digests.items() <= wanted.digests.items()
-    assert {each.kind for each in loaded.policies} == {"Conformity", "Spread", "Utilization"}
+    assert {policy.kind for policy in loaded.policies} == {"Conformity", "Spread", "Utilization"}
 
 
 @pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1"])
 def test_steering_adds_the_right_to_write_its_table_and_no_other(name: str) -> None:
     found = list(documents(KUSTOMIZE / name))
-    ((rule,),) = (each["rules"] for each in found if each["kind"].endswith("Role"))
+    ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"].endswith("Role"))
     assert rule == {
         "apiGroups": [""],
         "resources": ["configmaps"],
         "resourceNames": [TABLE],
         "verbs": ["get", "update"],
     }
-    (table,) = (each for each in found if each["kind"] == "ConfigMap")
+    (table,) = (manifest for manifest in found if manifest["kind"] == "ConfigMap")
     assert (table["metadata"]["name"], "data" in table) == (TABLE, False)
 
 
@@ -322,19 +332,23 @@ def test_the_admission_policy_never_keeps_a_pod_from_being_made() -> None:
 
 def test_the_webhook_holds_up_no_pod_for_longer_than_a_second() -> None:
     found = list(documents(KUSTOMIZE / "steering-webhook"))
-    (hooks,) = (each for each in found if each["kind"] == "MutatingWebhookConfiguration")
-    assert {each["name"]: each["timeoutSeconds"] for each in hooks["webhooks"]} == {
+    (hooks,) = (
+        manifest for manifest in found if manifest["kind"] == "MutatingWebhookConfiguration"
+    )
+    assert {webhook["name"]: webhook["timeoutSeconds"] for webhook in hooks["webhooks"]} == {
         "steering.rescheduler.io": 1,
         "table.rescheduler.io": 1,
     }
-    assert {each["failurePolicy"] for each in hooks["webhooks"]} == {"Ignore"}
+    assert {webhook["failurePolicy"] for webhook in hooks["webhooks"]} == {"Ignore"}
 
 
 def test_policy_and_webhook_leave_the_same_pods_alone() -> None:
     """Anybody who may write the table must not tell pods of the system where to go."""
     found = [e for n in ("policy", "webhook") for e in documents(KUSTOMIZE / f"steering-{n}")]
-    (policy,) = (each for each in found if each["kind"] == "MutatingAdmissionPolicy")
-    (hooks,) = (each for each in found if each["kind"] == "MutatingWebhookConfiguration")
+    (policy,) = (manifest for manifest in found if manifest["kind"] == "MutatingAdmissionPolicy")
+    (hooks,) = (
+        manifest for manifest in found if manifest["kind"] == "MutatingWebhookConfiguration"
+    )
     pods = hooks["webhooks"][0]
     ((spaces,), (asked,)) = pods["namespaceSelector"]["matchExpressions"], pods["matchConditions"]
     assert (spaces["operator"], "kube-system" in spaces["values"]) == ("NotIn", True)
@@ -342,5 +356,5 @@ def test_policy_and_webhook_leave_the_same_pods_alone() -> None:
     named = "', '".join(spaces["values"])
     assert f"!(request.namespace in ['{named}'])" in conditions["expression"]
     kinds = "['DaemonSet', 'Node']"
-    for each in (asked, conditions):
-        assert f".kind in {kinds})" in each["expression"]
+    for condition in (asked, conditions):
+        assert f".kind in {kinds})" in condition["expression"]

@@ -42,9 +42,15 @@ def test_a_run_uses_the_rights_that_it_has_and_needs_no_others(name: str) -> Non
             run.process("Enforce" if acts else "Audit").run()
             run.cluster.timeline.advance(300.0)
     assert bool(moved(run)) == acts
-    needed = asked((each.method, each.path) for each in run.universe.log)
+    needed = asked((request.method, request.path) for request in run.universe.log)
     assert len(needed) > 30
-    missing = {each for each in needed if not any(right.covers(each) for right in allowed)}
+    missing = {
+        needed_right
+        for needed_right in needed
+        if not any(right.covers(needed_right) for right in allowed)
+    }
     assert missing <= IN_VAIN
-    unused = {right for right in allowed if not any(right.covers(each) for each in needed)}
+    unused = {
+        right for right in allowed if not any(right.covers(needed_right) for needed_right in needed)
+    }
     assert {right[:3] for right in unused} == (UNUSED if acts else set())

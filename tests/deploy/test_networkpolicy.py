@@ -42,8 +42,10 @@ def selected(selector: dict[str, Any] | None, labels: dict[str, str]) -> bool:
     if selector is None:
         return True
     required = [
-        LabelSelectorRequirement(key=each["key"], operator=each["operator"], values=each["values"])
-        for each in selector.get("matchExpressions", [])
+        LabelSelectorRequirement(
+            key=requirement["key"], operator=requirement["operator"], values=requirement["values"]
+        )
+        for requirement in selector.get("matchExpressions", [])
     ]
     wanted = LabelSelector(matchLabels=selector.get("matchLabels"), matchExpressions=required)
     return matches(wanted, labels)
@@ -55,7 +57,7 @@ def holds(said: dict[str, Any], peer: Peer) -> bool:
             return False
         address, block = ip_address(peer.address), said["ipBlock"]
         within = address in ip_network(block["cidr"])
-        return within and not any(address in ip_network(each) for each in block.get("except", []))
+        return within and not any(address in ip_network(cidr) for cidr in block.get("except", []))
     return bool(peer.namespace) and (
         selected(said.get("namespaceSelector"), {NAME: peer.namespace, **peer.of_namespace})
         and selected(said.get("podSelector"), peer.labels)
@@ -67,7 +69,7 @@ def passes(
 ) -> bool:
     side = {"egress": "to", "ingress": "from"}[direction]
     return any(
-        any(holds(each, peer) for each in rule[side])
+        any(holds(rule_peer, peer) for rule_peer in rule[side])
         and {"protocol": protocol, "port": port} in rule["ports"]
         for rule in spec[direction]
     )
@@ -138,7 +140,9 @@ def test_the_policy_is_about_the_pods_that_listen_for_scrapers(name: str) -> Non
     path = KUSTOMIZE / "deployment" / "deployment.yaml"
     (deployment,) = yaml.safe_load_all(path.read_text())
     assert deployment in overlay(name)
-    assert SPEC in [each["spec"] for each in overlay(name) if each["kind"] == "NetworkPolicy"]
+    assert SPEC in [
+        manifest["spec"] for manifest in overlay(name) if manifest["kind"] == "NetworkPolicy"
+    ]
     assert selected(SPEC["podSelector"], deployment["spec"]["template"]["metadata"]["labels"])
     assert {"Ingress", "Egress"} == set(SPEC["policyTypes"])
 

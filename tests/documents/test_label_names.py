@@ -74,8 +74,8 @@ def accepts(kind: Any, text: str) -> bool:
     ],
 )
 def test_names(kind: Any, good: list[str], bad: list[str]) -> None:
-    assert [each for each in good if not accepts(kind, each)] == []
-    assert [each for each in bad if accepts(kind, each)] == []
+    assert [name for name in good if not accepts(kind, name)] == []
+    assert [name for name in bad if accepts(kind, name)] == []
 
 
 def is_label_key(value: str) -> bool:

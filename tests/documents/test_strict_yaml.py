@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rescheduler.documents.file_problems import FileProblem, Mark
-from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH, grown, read
+from rescheduler.documents.file_problems import FileProblem, TextSpan
+from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH, read, tree_of_value
 from tests.draws import tries
 
 
@@ -92,13 +92,13 @@ def test_a_deep_file_of_full_size_does_not_exhaust_the_stack() -> None:
 
 def test_several_documents_and_empty_ones() -> None:
     trees, file_problems = read("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n")
-    assert [each.plain() for each in trees] == [{"a": 1}, {"b": 2}]
-    assert [each.mark.line for each in trees] == [2, 6]
+    assert [tree.plain() for tree in trees] == [{"a": 1}, {"b": 2}]
+    assert [tree.mark.line for tree in trees] == [2, 6]
     assert file_problems == []
 
 
 def test_the_place_is_shown_with_a_caret() -> None:
-    shown = FileProblem(Mark(2, 3, 4), "x: is odd", "`y`").report("f.yaml", "a:\n  oddx: 1\n")
+    shown = FileProblem(TextSpan(2, 3, 4), "x: is odd", "`y`").report("f.yaml", "a:\n  oddx: 1\n")
     assert shown.splitlines() == [
         "f.yaml:2:3: x: is odd",
         "     2 |   oddx: 1",
@@ -125,7 +125,7 @@ def test_what_another_writer_wrote_is_read_back(value: dict[str, Any]) -> None:
             return True
 
     assert only(yaml.dump(value, Dumper=Plain, allow_unicode=True)) == value
-    assert grown(value).plain() == value
+    assert tree_of_value(value).plain() == value
 
 
 @settings(max_examples=150)

@@ -44,7 +44,9 @@ def main() -> int:
 def reported(release: str, read: Texts, rows: list[Row], *, differences: bool) -> bool:
     """Print the functions that the release has changed; whether each was looked at."""
     known = digests()
-    before = [each for each in releases(known) if order(each) < order(release)]
+    before = [
+        older_release for older_release in releases(known) if order(older_release) < order(release)
+    ]
     if not before:
         sys.stdout.write(f"{release}: nothing older is recorded\n")
         return True

@@ -26,7 +26,7 @@ def texts(release: str, rows: Sequence[Row]) -> dict[str, dict[str, str]]:
     files: dict[str, list[Path]] = {}
     for row in rows:
         found = sorted((folders[row.module] / row.folder).glob("*.go"))
-        files[row.package] = [each for each in found if not each.name.endswith("_test.go")]
+        files[row.package] = [path for path in found if not path.name.endswith("_test.go")]
     declared = _read({path for found in files.values() for path in found})
     answer: dict[str, dict[str, str]] = {}
     for package, found in files.items():

@@ -41,13 +41,13 @@ def test_a_run_replaces_its_own_rows_and_keeps_the_others() -> None:
 
 def test_a_release_is_asked_what_it_has() -> None:
     old, new = (selected(release, ["gangs", "devices"]) for release in ("1.35.4", "1.36.3"))
-    assert [each for each in old if "test_claims" in each] == []
-    assert [each for each in old if each.endswith("test_gangs.py")] == []
+    assert [path for path in old if "test_claims" in path] == []
+    assert [path for path in old if path.endswith("test_gangs.py")] == []
     assert set(new) - set(old) == {"tests/e2e/test_gangs.py", "tests/e2e/test_claims.py"}
 
 
 def test_every_release_that_counts_as_compared_can_be_built_and_was_run() -> None:
-    assert {each.removeprefix("v") for each in COMPARED.values()} <= set(RELEASES)
+    assert {version.removeprefix("v") for version in COMPARED.values()} <= set(RELEASES)
     table = README.read_text(encoding="utf-8").partition(HEAD)[2]
     for release in COMPARED.values():
         (found,) = re.findall(rf"^\| {release[1:]} \| (\d+) \| ([\d.]+)% \|", table, re.MULTILINE)

@@ -25,7 +25,7 @@ OTHERS = re.compile(
 def test_every_imitated_function_was_found_in_a_release() -> None:
     known = digests()
     assert sorted(known) == sorted({package for package, _ in functions()})
-    assert not [each for each in functions() if not known[each[0]].get(each[1])]
+    assert not [function for function in functions() if not known[function[0]].get(function[1])]
 
 
 def test_every_release_that_was_compared_was_read() -> None:

@@ -98,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        denied = any(each.meets(review["spec"]) for each in self.authorizer.refusals)
+        denied = any(refusal.meets(review["spec"]) for refusal in self.authorizer.refusals)
         status = {"allowed": False, "denied": denied, "reason": "a test refuses it"}
         text = json.dumps({**review, "status": status}).encode()
         self.send_response(200)

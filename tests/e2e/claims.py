@@ -46,8 +46,9 @@ def decided(cluster: Cluster) -> set[str]:
         for pod in pods
         if pod["spec"].get("nodeName")
         or any(
-            each["type"] == "PodScheduled" and "nodes are available" in each.get("message", "")
-            for each in pod["status"].get("conditions", [])
+            condition["type"] == "PodScheduled"
+            and "nodes are available" in condition.get("message", "")
+            for condition in pod["status"].get("conditions", [])
         )
     }
 

@@ -136,7 +136,7 @@ def _leaks(cluster: Cluster, folder: Path) -> Iterator[str]:
     for kind in WRITTEN:
         texts[kind[1]] = json.dumps(cluster.api.items(*kind)).encode()
     for where, text in texts.items():
-        if any(each in text for each in secrets):
+        if any(secret in text for secret in secrets):
             yield where
 
 

@@ -146,12 +146,12 @@ class Crashes:
         records = self.cluster.control_plane.audit.since(self.mark)
         judge(records, what)
         charged = {m["podUid"] for m in moves(self.cluster) if m.get("state") != "refused"}
-        forgotten = {uid(each) for each in accepted(records)} - charged
+        forgotten = {uid(record) for record in accepted(records)} - charged
         assert not forgotten, f"{what}: evicted, and not charged: {forgotten}"
 
     def recover(self) -> None:
         """What is left open is closed by the next run, once its time is over."""
-        done = {uid(each) for each in self.evictions()}
+        done = {uid(eviction) for eviction in self.evictions()}
         unapplied = [m["at"] for m in intents(self.cluster) if m["podUid"] not in done]
         if unapplied:
             age = datetime.now(UTC) - max(map(datetime.fromisoformat, unapplied))

@@ -7,4 +7,4 @@ from tests.e2e.loop import NAMESPACE
 def demotions(cluster: Cluster) -> list[str]:
     """The notes of the Events that say so."""
     events = cluster.api.items("events.k8s.io/v1", "Event", NAMESPACE)
-    return [each["note"] for each in events if each["reason"] == "PolicyDemoted"]
+    return [event["note"] for event in events if event["reason"] == "PolicyDemoted"]

@@ -61,7 +61,7 @@ def test_victoria_metrics_gives_the_same_plan_and_moved_pods_silence_none(
 
         loop = Loop(replace(actor, prometheus=victoria.url), policies)
         report = loop.once(code=None)
-        refused = {each["code"] for each in report["moves"] if each["result"] == "refused"}
+        refused = {move["code"] for move in report["moves"] if move["result"] == "refused"}
         assert refused <= {"DRF004"}, "an earlier move landed on another of equally likely nodes"
         assert loop.codes == [3 if refused else 0]
         assert loop.evicted()

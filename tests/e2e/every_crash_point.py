@@ -25,7 +25,7 @@ def test_a_kill_around_every_write_repeats_and_forgets_nothing(
     crashes: Crashes, mode: Sequence[str]
 ) -> None:
     writes = crashes.calm()
-    assert {each.kind for each in writes} == {"lease", "state", "eviction", "event"}
+    assert {write.kind for write in writes} == {"lease", "state", "eviction", "event"}
     for number, effect in enumerate(writes):
         crashes.crash(Point(effect.kind, effect.nth, "before"), mode)
         crashes.crash(Point(effect.kind, effect.nth, "after"), mode)
@@ -50,7 +50,7 @@ def test_a_kill_around_every_write_of_a_chain_ends_well(chained: Crashes) -> Non
     repair(chained)
     whole(chained)
     missed = []
-    points = [Point(each.kind, each.nth, when) for each in writes for when in WHENS]
+    points = [Point(write.kind, write.nth, when) for write in writes for when in WHENS]
     for full, point in enumerate(points, start=2):
         fill(chained.cluster)
         with budgets_watched(chained.cluster) as breaches:

@@ -239,7 +239,7 @@ def said(done: Finished) -> str:
     if not done.stdout:
         return " ".join(done.stderr.split())
     report = done.json()
-    moves = [each["code"] for each in report["moves"]]
+    moves = [move["code"] for move in report["moves"]]
     return " ".join([report["verdict"]["code"], *moves, report["verdict"]["message"]])
 
 
@@ -330,8 +330,10 @@ def test_on_the_way_to_prometheus(
             between.trouble = None
             between.accept()
             report = json.loads(done.stdout or "{}")
-            problems = [each["problem"] for each in report.get("plan", report).get("policies", [])]
-            codes = [(each or {}).get("code", "") for each in problems]
+            problems = [
+                policy["problem"] for policy in report.get("plan", report).get("policies", [])
+            ]
+            codes = [(problem or {}).get("code", "") for problem in problems]
             right = done.code == cell.code and all(cell.says in code for code in codes) and codes
             line = f"{'' if right and strike.struck else '!':1} {cell.fault:23} {cell.phase:6} "
             line += f"exit {done.code}  {codes}  {time.monotonic() - began:4.1f} s"
@@ -339,7 +341,7 @@ def test_on_the_way_to_prometheus(
             if line.startswith("!"):
                 wrong.append(f"{line}\n{problems}\n{done.stderr}")
         assert not wrong, "\n".join(wrong)
-        assert not [each for each in between.paths if each.startswith(STOLEN)]
+        assert not [path for path in between.paths if path.startswith(STOLEN)]
         assert not accepted(cluster.control_plane.audit.since(mark))
         assert not intents(cluster)
 

@@ -72,7 +72,9 @@ def permit(cluster: Cluster) -> None:
     for component in ("kueue-restart", "fence"):
         said = yaml.safe_load((DEPLOY / component / "kustomization.yaml").read_text())
         apply_manifests(
-            cluster.api, [DEPLOY / component / each for each in said["resources"]], NAMESPACE
+            cluster.api,
+            [DEPLOY / component / resource for resource in said["resources"]],
+            NAMESPACE,
         )
     default = cluster.api.read("v1", "Namespace", "default")
     cluster.api.patch(default, {"metadata": {"labels": {"rescheduler.io/evictions": "allowed"}}})
@@ -101,13 +103,17 @@ def misplaced(cluster: Cluster, made: Manifest, size: int) -> None:
 def of_train(cluster: Cluster) -> Manifest:
     """The Workload of the Job or JobSet."""
     names = ("job-train-", "jobset-train-")
-    (found,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith(names))
+    (found,) = (
+        workload
+        for workload in workloads(cluster)
+        if workload["metadata"]["name"].startswith(names)
+    )
     return found
 
 
 def jobs(cluster: Cluster) -> set[str]:
     """The UIDs of all Jobs."""
-    return {each["metadata"]["uid"] for each in cluster.api.items("batch/v1", "Job")}
+    return {manifest["metadata"]["uid"] for manifest in cluster.api.items("batch/v1", "Job")}
 
 
 def ready(cluster: Cluster) -> list[Manifest]:
@@ -115,8 +121,8 @@ def ready(cluster: Cluster) -> list[Manifest]:
         pod
         for pod in cluster.pods("train")
         if any(
-            each["type"] == "Ready" and each["status"] == "True"
-            for each in pod.get("status", {}).get("conditions", [])
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in pod.get("status", {}).get("conditions", [])
         )
     ]
 
@@ -125,7 +131,7 @@ def written(cluster: Cluster, mark: int) -> Counter[tuple[str, int]]:
     """What our account deleted and evicted, with the answers."""
     records = cluster.control_plane.audit.since(mark)
     asked = records.on("workloads", "pods/eviction").writes(by=USER)
-    return Counter((each.resource, each.code) for each in asked)
+    return Counter((record.resource, record.code) for record in asked)
 
 
 def landed_as_predicted(report: Json) -> None:
@@ -143,7 +149,7 @@ def landed_as_predicted(report: Json) -> None:
 
 
 def told(report: Json) -> list[tuple[str, str]]:
-    return [(each["code"], each["message"]) for each in report["refused"]]
+    return [(refusal["code"], refusal["message"]) for refusal in report["refused"]]
 
 
 def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
@@ -157,7 +163,7 @@ def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
     mark = cluster.control_plane.audit.mark()
     first = loop.once(code=1)
     assert first["moves"] == []
-    assert "ACT022" in {each["code"] for each in first["notes"]}, first["notes"]
+    assert "ACT022" in {note["code"] for note in first["notes"]}, first["notes"]
     assert {code for code, _ in told(first)} == {"ELG029"}
 
     permit(cluster)
@@ -172,13 +178,17 @@ def test_kueue_stops_and_starts_a_gang_that_nothing_else_may_move(
     cluster.create(rival)
     cluster.until(lambda: pending(cluster) == 1, "the rival waits")
     held(loop, "ELG034")
-    (waits,) = (each for each in workloads(cluster) if each["metadata"]["name"].startswith("job-r"))
+    (waits,) = (
+        workload
+        for workload in workloads(cluster)
+        if workload["metadata"]["name"].startswith("job-r")
+    )
     cluster.api.patch({**waits, **KIND}, {"spec": {"active": False}})
     cluster.until(lambda: pending(cluster) == 0, "its ClusterQueue says so")
     assert written(cluster, mark) == {}
 
     report = loop.once()
-    assert [each["result"] for each in report["moves"]] == ["evicted"] * 4, told(report)
+    assert [move["result"] for move in report["moves"]] == ["evicted"] * 4, told(report)
     assert written(cluster, mark) == {("workloads", 200): 1}
     landed_as_predicted(report)
     after = ready(cluster)
@@ -215,7 +225,7 @@ def test_kueue_stops_and_starts_a_jobset_with_all_its_jobs(
     cluster.annotate(found, **{"rescheduler.io/opt-out": None})
 
     report = loop.once()
-    assert [each["result"] for each in report["moves"]] == ["evicted"] * 5, told(report)
+    assert [move["result"] for move in report["moves"]] == ["evicted"] * 5, told(report)
     assert written(cluster, mark) == {("workloads", 200): 1}
     landed_as_predicted(report)
     after = ready(cluster)
@@ -238,7 +248,7 @@ def held(loop: Loop, code: str) -> None:
     while True:
         report = loop.once()
         assert report["moves"] == []
-        if {each for each, _ in told(report)} == {code}:
+        if {reported_code for reported_code, _ in told(report)} == {code}:
             return
         assert time.monotonic() < until, (told(report), report["notes"])
 

@@ -60,7 +60,7 @@ def same(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[SameSamples
         span = WINDOW + 15 + SETTLED
         seen = f"count_over_time(node_time_seconds[{span}s]) > {span - 3}"
         limit = time.monotonic() + 240
-        while not all(found.ask(each, "query", {"query": seen}) for each in found.engines):
+        while not all(found.ask(engine, "query", {"query": seen}) for engine in found.engines):
             assert time.monotonic() < limit, "no back end without the samples"
             time.sleep(1)
         yield found, float(int(time.time() - SETTLED))
@@ -83,7 +83,7 @@ def golden_queries() -> list[tuple[str, str]]:
 
 
 def metrics_of(query: str) -> set[str]:
-    return {each.partition("{")[0] for each in selectors(query)}
+    return {selector.partition("{")[0] for selector in selectors(query)}
 
 
 Rows = dict[str, list[tuple[float, float]]]
@@ -119,7 +119,9 @@ def test_every_query_is_accepted_and_answers_the_same(same: tuple[SameSamples, f
         for case in [case for case, names in had.items() if metrics_of(query) & names] or ["none"]:
             form = {"query": query.replace("{", f'{{case="{case}",')}
             form |= ranged if endpoint == "query_range" else {"time": repr(at)}
-            found = {each: answered(engines.ask(each, endpoint, form)) for each in engines.engines}
+            found = {
+                engine: answered(engines.ask(engine, endpoint, form)) for engine in engines.engines
+            }
             first = found["prometheus"]
             rows += len(first)
             differ += [

@@ -59,7 +59,9 @@ def side_by_side(
 ) -> tuple[Gain, Gain]:
     """The gain without steering, and then with it, of pods that begin at the same places."""
     install_policy(cluster)
-    cluster.create(*(budget(each["metadata"]["name"], max_unavailable=8) for each, _ in movers()))
+    cluster.create(
+        *(budget(manifest["metadata"]["name"], max_unavailable=8) for manifest, _ in movers())
+    )
     found: list[Gain] = []
     for limits in (swift(**_FAST), steered("Require", **_FAST)):
         cluster.arrange(movers(), deadline=180)
@@ -68,10 +70,10 @@ def side_by_side(
             found.append(_gain(cluster, actor, folder / str(len(found)), policy, limits, wait))
         assert not breaches()
         assert entries(cluster) == []
-        names = [each["metadata"]["name"] for each, _ in movers()]
-        for each in cluster.api.items("apps/v1", "Deployment"):
-            if each["metadata"]["name"] in names:
-                cluster.api.delete(each)
+        names = [manifest["metadata"]["name"] for manifest, _ in movers()]
+        for manifest in cluster.api.items("apps/v1", "Deployment"):
+            if manifest["metadata"]["name"] in names:
+                cluster.api.delete(manifest)
         cluster.until(partial(_gone, cluster, names), "their end", 180)
     sys.stdout.write(f"unsteered: {found[0]}; steered: {found[1]}\n")
     return found[0], found[1]
@@ -97,13 +99,13 @@ def _gain(
         if not report["moves"]:
             break
     moves = loop.evicted()
-    for each in moves:
-        steering = each["steered"]
-        assert steering is None or each["landedOn"] in steering["nodes"], each
+    for move in moves:
+        steering = move["steered"]
+        assert steering is None or move["landedOn"] in steering["nodes"], move
     return Gain(
         before=_cost(loop.reports[0]),
         after=_cost(loop.reports[-1]),
-        planned=sum(each["gain"] for each in moves),
+        planned=sum(move["gain"] for move in moves),
         moves=len(moves),
     )
 
@@ -126,7 +128,7 @@ def test_numa_on_100_nodes(cluster: Cluster, actor: Program, tmp_path: Path) -> 
         zone = prefix[-1]
         cluster.create(*nodes(count, prefix=prefix, zones=[zone], cpu=64, memory="256Gi", gpus=8))
     names = {prefix: _named(prefix, count) for prefix, count in kinds.items()}
-    every = [name for each in names.values() for name in each]
+    every = [name for group in names.values() for name in group]
     with Kubelets(cluster, dict.fromkeys(every, "best-effort")) as kubelets:
         # A trap has one GPU left in each zone: room for two by kube-scheduler's count alone.
         filling: list[Placed] = [

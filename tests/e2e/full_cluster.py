@@ -35,9 +35,9 @@ def full_cluster(cluster: Cluster) -> None:
 
 def fill(cluster: Cluster) -> None:
     """The pods that are in each other's way, created again where they were there before."""
-    for each in cluster.api.items("apps/v1", "Deployment"):
-        if each["metadata"]["name"] in ("ssd", "hdd"):
-            cluster.api.delete(each)
+    for manifest in cluster.api.items("apps/v1", "Deployment"):
+        if manifest["metadata"]["name"] in ("ssd", "hdd"):
+            cluster.api.delete(manifest)
     cluster.until(lambda: not any(map(cluster.pods, ("ssd", "hdd"))), "the end of the old", 180)
     _label(cluster, "ssd")
     cluster.arrange(
@@ -55,8 +55,8 @@ def _budgets(cluster: Cluster) -> list[Json]:
     return cluster.api.items("policy/v1", "PodDisruptionBudget")
 
 
-def _counted(each: Json) -> bool:
-    return int(each.get("status", {}).get("disruptionsAllowed", 0)) > 0
+def _counted(json: Json) -> bool:
+    return int(json.get("status", {}).get("disruptionsAllowed", 0)) > 0
 
 
 def _label(cluster: Cluster, disk: str) -> None:
@@ -83,8 +83,8 @@ def repair(chained: Crashes, deadline: float = 300) -> list[Json]:
     limit = time.monotonic() + deadline
     while not repaired(chained.cluster):
         assert time.monotonic() < limit, [
-            (each["verdict"], [(r["pod"]["name"], r["code"]) for r in each["refused"]])
-            for each in loop.reports
+            (report["verdict"], [(r["pod"]["name"], r["code"]) for r in report["refused"]])
+            for report in loop.reports
         ]
         loop.once(code=None)
         chained.cluster.settled(deadline=180)

@@ -225,7 +225,7 @@ class Loop:
             report = self.once(code=None)
             refused = [m for m in report["moves"] if m.get("result") == "refused"]
             assert {move["code"] for move in refused} <= {"DRF004"}, refused
-            silent = {each["name"]: each.get("problem") for each in report["policies"]}
+            silent = {policy["name"]: policy.get("problem") for policy in report["policies"]}
             assert self.codes[-1] == (3 if refused else 0), (report["verdict"], silent)
             if not report["moves"]:
                 return self.evicted()

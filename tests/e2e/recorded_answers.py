@@ -13,7 +13,7 @@ _LINE = re.compile(r"(\S+?)\{(.*)\}\s+(\S+)|(\S+)\s+(\S+)")
 
 def answers(file: Path) -> list[tuple[str, dict[str, Any]]]:
     found = yaml.safe_load(file.read_text())
-    return [(f"{file.stem}-{name}", each) for name, each in found.items()]
+    return [(f"{file.stem}-{name}", yaml_object) for name, yaml_object in found.items()]
 
 
 CASES = [case for file in FILES for case in answers(file)]

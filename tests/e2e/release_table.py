@@ -95,9 +95,9 @@ def read(report: Path) -> dict[str, Part]:
             part.passed += 1
         else:
             part.failed.append(case.attrib["name"])
-        for each in case.iter("property"):
-            name = each.attrib["name"]
-            part.figures[name] = part.figures.get(name, 0) + int(each.attrib["value"])
+        for element in case.iter("property"):
+            name = element.attrib["name"]
+            part.figures[name] = part.figures.get(name, 0) + int(element.attrib["value"])
     return found
 
 
@@ -146,7 +146,9 @@ def main() -> int:
                 text = README.read_text(encoding="utf-8")
                 README.write_text(written(text, rows), encoding="utf-8")
             failed += [f"{release} {name}" for part in found.values() for name in part.failed]
-    sys.stdout.write("\n".join([HEAD, *rows.values(), *(f"FAILED {each}" for each in failed)]))
+    sys.stdout.write(
+        "\n".join([HEAD, *rows.values(), *(f"FAILED {failure}" for failure in failed)])
+    )
     sys.stdout.write("\n")
     return 1 if failed else 0
 

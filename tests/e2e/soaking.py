@@ -78,8 +78,8 @@ class Budgets:
         self.changes = 0
         self._api, self._least = cluster.api, least
         selectors = (
-            each["spec"]["selector"]["matchLabels"]["app"]
-            for each in cluster.api.items("policy/v1", "PodDisruptionBudget")
+            manifest["spec"]["selector"]["matchLabels"]["app"]
+            for manifest in cluster.api.items("policy/v1", "PodDisruptionBudget")
         )
         self._ready: dict[str, set[str]] = {app: set() for app in selectors}
         self._failed: list[Exception] = []
@@ -214,7 +214,7 @@ def _round(crashes: Crashes, found: Soaked, wanted: int, limit: float, weather: 
     by_us = records.evictions(by=USER)
     ours = accepted(records)
     charged = {m["podUid"] for m in moves(cluster) if m.get("state") != "refused"}
-    forgotten = {uid(each) for each in ours} - charged
+    forgotten = {uid(our) for our in ours} - charged
     assert not forgotten, f"evicted, and not charged: {forgotten}"
     found.evictions += len(ours)
     found.refused += len(by_us) - len(ours)
@@ -256,7 +256,7 @@ class Churn:
         for pod in pods:
             if node := pod["spec"].get("nodeName"):
                 zones.setdefault(pod["metadata"]["labels"]["app"], Counter("abc"))[node[0]] += 1
-        return sum(max(each.values()) - min(each.values()) > 1 for each in zones.values())
+        return sum(max(zone.values()) - min(zone.values()) > 1 for zone in zones.values())
 
     def _close(self, zone: str) -> None:
         api = self._cluster.api

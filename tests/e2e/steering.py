@@ -5,8 +5,8 @@ from typing import Any
 
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.actions.steering.steering_table import TABLE
-from rescheduler.kube.pods.steered import HOSTNAME
-from rescheduler.model.moves.steering import Entry
+from rescheduler.kube.pods.steered_affinity import HOSTNAME
+from rescheduler.model.moves.steering_entry import SteeringEntry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.audit import Record, Records
@@ -27,10 +27,10 @@ def steered(strength: str = "Prefer", **limits: Any) -> str:
     return f"{swift(**limits)}  steering: {{by: AdmissionPolicy, strength: {strength}}}\n"
 
 
-def entry_of(pod: Manifest, *hosts: str) -> Entry:
+def entry_of(pod: Manifest, *hosts: str) -> SteeringEntry:
     """The entry by which the pod's replacement goes to one of these nodes, and to no other."""
     metadata = pod["metadata"]
-    return Entry(
+    return SteeringEntry(
         owner=metadata["ownerReferences"][0]["uid"],
         namespace=metadata["namespace"],
         template=metadata["labels"]["pod-template-hash"],
@@ -42,7 +42,7 @@ def entry_of(pod: Manifest, *hosts: str) -> Entry:
     )
 
 
-def entries(cluster: Cluster) -> list[Entry]:
+def entries(cluster: Cluster) -> list[SteeringEntry]:
     """What is in the table now."""
     stored = cluster.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
     found, broken = read(stored.get("data") or {})
@@ -55,13 +55,13 @@ def told(pod: Manifest) -> set[str]:
     node = pod["spec"].get("affinity", {}).get("nodeAffinity", {})
     required = node.get("requiredDuringSchedulingIgnoredDuringExecution", {})
     preferred = node.get("preferredDuringSchedulingIgnoredDuringExecution", [])
-    terms = [*required.get("nodeSelectorTerms", []), *(each["preference"] for each in preferred)]
+    terms = [*required.get("nodeSelectorTerms", []), *(term["preference"] for term in preferred)]
     return {
         value
         for term in terms
-        for each in term.get("matchExpressions", [])
-        if each["key"] == HOSTNAME
-        for value in each["values"]
+        for expression in term.get("matchExpressions", [])
+        if expression["key"] == HOSTNAME
+        for value in expression["values"]
     }
 
 
@@ -75,7 +75,7 @@ def open_times(records: Records) -> list[float]:
         if record.code != 200:
             continue
         found, _ = read(record.requestObject.get("data") or {})
-        now = {each.pod for each in found}
+        now = {entry.pod for entry in found}
         for pod in now - set(began):
             began[pod] = _at(record)
         gone = set(began) - now

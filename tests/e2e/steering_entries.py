@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.actions.steering.steering_table import TABLE
-from rescheduler.model.moves.steering import Entry
+from rescheduler.model.moves.steering_entry import SteeringEntry
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.loop import NAMESPACE
@@ -15,7 +15,7 @@ KUSTOMIZE = ROOT / "deploy" / "kustomize"
 OWNER = "7b4ef0d6-0000-4000-8000-000000000001"
 
 
-def entry(owner: str = OWNER, **more: Any) -> Entry:
+def entry(owner: str = OWNER, **more: Any) -> SteeringEntry:
     fields: dict[str, Any] = {
         "namespace": "default",
         "hostnames": ("n1", "n2"),

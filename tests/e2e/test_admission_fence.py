@@ -75,7 +75,9 @@ def test_only_what_may_be_evicted_is_evicted(cluster: Cluster, ours: Api) -> Non
     cluster.settled()
 
     # A policy takes effect some time after it is made, and a parameter is seen late too.
-    (closed, *_), (mistyped, *_) = (cluster.pods("web", each) for each in ("closed", "mistyped"))
+    (closed, *_), (mistyped, *_) = (
+        cluster.pods("web", namespace) for namespace in ("closed", "mistyped")
+    )
     cluster.until(
         lambda: "is not labelled" in evicting(ours, closed, exactly(closed)), "the fence", 30
     )
@@ -87,7 +89,7 @@ def test_only_what_may_be_evicted_is_evicted(cluster: Cluster, ours: Api) -> Non
     assert "is not labelled" in evicting(ours, mistyped, exactly(mistyped) | dry, "?dryRun=All")
     for query in ("?dryRun=All", ""):
         assert evicting(ours, first, exactly(first) | dry, query) == ""
-    assert {uid(each) for each in cluster.pods("web", "open")} == set(
+    assert {uid(pod) for pod in cluster.pods("web", "open")} == set(
         map(uid, (first, second, third))
     )
     assert "must name the pod's UID" in evicting(ours, first, {})

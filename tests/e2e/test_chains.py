@@ -12,8 +12,8 @@ pytestmark = pytest.mark.e2e
 def test_swaps_and_chains_repair_a_full_cluster(chained: Crashes) -> None:
     with budgets_watched(chained.cluster) as breaches:
         moves = repair(chained)
-    helpers = {each["pod"]["uid"] for each in moves if each["pod"]["name"].startswith("hdd")}
-    movers = [each for each in moves if each["pod"]["name"].startswith("ssd")]
+    helpers = {move["pod"]["uid"] for move in moves if move["pod"]["name"].startswith("hdd")}
+    movers = [move for move in moves if move["pod"]["name"].startswith("ssd")]
     assert len(helpers) == len(movers) == 2
     # Who makes room, leaves before.
     for move in movers:

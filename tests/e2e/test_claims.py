@@ -44,14 +44,17 @@ def test_claims_say_what_they_consume_by_the_names_of_the_devices_capacities(
     )
     cluster.settled()
 
-    claims = {each["metadata"]["name"]: each for each in cluster.api.items(API, "ResourceClaim")}
+    claims = {
+        manifest["metadata"]["name"]: manifest
+        for manifest in cluster.api.items(API, "ResourceClaim")
+    }
     for name, memory in WANTED.items():
         status = claims[name]["status"]
         (result,) = status["allocation"]["devices"]["results"]
         assert (result["driver"], result["pool"], result["device"]) == (DRIVER, "n1", "gpu-0")
         assert result["consumedCapacity"] == {"memory": memory}
         assert result["shareID"]
-        assert [each["name"] for each in status["reservedFor"]] == [name]
+        assert [consumer["name"] for consumer in status["reservedFor"]] == [name]
 
 
 PARTS = "parts"
@@ -79,7 +82,7 @@ def test_the_real_allocator_finds_room_where_it_is_predicted(
     draw = random.Random(36)
     names = [f"p{number}" for number in range(1, NODES + 1)]
     devices = {
-        name: [_device(draw, each) for each in "abc"[: draw.randint(1, 3)]] for name in names
+        name: [_device(draw, device) for device in "abc"[: draw.randint(1, 3)]] for name in names
     }
     cluster.create(
         *nodes(NODES, prefix="p"),
@@ -103,19 +106,21 @@ def test_the_real_allocator_finds_room_where_it_is_predicted(
 
 def _device(draw: random.Random, name: str) -> dict[str, Any]:
     made: dict[str, Any] = {"name": name}
-    capacity = {each: {"value": str(draw.randint(8, 14))} for each in draw.choice(["x", "xy"])}
+    capacity = {
+        dimension: {"value": str(draw.randint(8, 14))} for dimension in draw.choice(["x", "xy"])
+    }
     if draw.random() < 0.8:
         made["allowMultipleAllocations"] = True
-        for each in capacity.values():
+        for device_capacity in capacity.values():
             if policy := draw.choice(POLICIES):
-                each["requestPolicy"] = policy
+                device_capacity["requestPolicy"] = policy
     return {**made, "capacity": capacity}
 
 
 def _template(name: str, requests: list[dict[str, Any]]) -> dict[str, Any]:
     made = [
-        {"name": f"r{number}", "exactly": {"deviceClassName": PARTS, **each}}
-        for number, each in enumerate(requests)
+        {"name": f"r{number}", "exactly": {"deviceClassName": PARTS, **request}}
+        for number, request in enumerate(requests)
     ]
     return {
         "apiVersion": API,

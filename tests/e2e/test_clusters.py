@@ -67,6 +67,8 @@ def test_every_cluster_that_a_source_has_is_seen(prometheus: Prometheus, source:
     series, told = SOURCES[source]
     assert len(answer.samples) == len(series) + 1, "no row is lost, that of vector(1) neither"
     assert unsure_in(answer) is None
-    names = ", ".join(f"cluster={each}" for each in told.split(", ") if each)
+    names = ", ".join(
+        f"cluster={cluster_name}" for cluster_name in told.split(", ") if cluster_name
+    )
     text = f"the source has series of several clusters: {names}"
     assert several_in(answer.samples) == (Problem("RDG020", text) if told else None)

@@ -11,10 +11,10 @@ import pytest
 from kubernetes.client import ApiClient
 from msgspec import structs
 
+from rescheduler.actions.api_call import call
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.evict import annotations, evict
 from rescheduler.actions.seen_pod import read_pod, was_evicted
-from rescheduler.actions.transport import call
 from rescheduler.model.errors import LedgerUnreadable, LockLost
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -120,7 +120,7 @@ def test_events_are_accepted_on_pod_and_owner(cluster: Cluster, client: ApiClien
     reported = Problem(code="ACT001", message="The pod was evicted.")
     writer = EventWriter(client, instance="contract_1", now=lambda: datetime.now(UTC))
 
-    writer(move, MoveResult.of(move, "evicted", reported), "abc123")
+    writer(move, MoveResult.from_move(move, "evicted", reported), "abc123")
 
     assert writer.failures == 0
     events = cluster.api.items("events.k8s.io/v1", "Event", namespace="default")

@@ -89,7 +89,7 @@ def broken_node(cluster: Cluster) -> None:
 
 def reported(report: dict[str, Any]) -> dict[str, str]:
     """Workload to the code for which its pods stay."""
-    return {each["owner"]["name"]: each["code"] for each in report["refused"]}
+    return {refusal["owner"]["name"]: refusal["code"] for refusal in report["refused"]}
 
 
 def test_they_leave_the_broken_node_once(cluster: Cluster, actor: Program, tmp_path: Path) -> None:
@@ -104,15 +104,17 @@ def test_they_leave_the_broken_node_once(cluster: Cluster, actor: Program, tmp_p
     assert set(reported(refusing.once()).values()) == {"ELG006"}
     report = loop.once()
 
-    moved = {each["owner"]["name"]: each for each in report["moves"]}
+    moved = {move["owner"]["name"]: move for move in report["moves"]}
     assert set(moved) == {"lone", "pair"}
     assert {(m["node"], m["code"], m["crashLooping"]) for m in moved.values()} == {
         ("n1", "ACT001", True)
     }
     assert reported(report) == {"short": "BUD002", "everywhere": "ELG023"}
     (policy,) = report["policies"]
-    failed = [each for each in policy["findings"] if each["code"] == "CNF008"]
-    assert [(each["subject"], each["cost"]) for each in failed] == [("Deployment default/ended", 0)]
+    failed = [finding for finding in policy["findings"] if finding["code"] == "CNF008"]
+    assert [(finding["subject"], finding["cost"]) for finding in failed] == [
+        ("Deployment default/ended", 0)
+    ]
     for app in ("lone", "pair"):
         assert "n1" not in cluster.placement(app)
         assert all(map(is_ready, cluster.pods(app)))

@@ -47,7 +47,7 @@ def test_a_kill_around_any_write_repeats_and_forgets_nothing(crashes: Crashes) -
     if missed:
         # A write late in a run is not reached where a workload is left alone for an open intent.
         crashes.tilt()
-        missed = [each for each in missed if not crashes.crash(*each)]
+        missed = [crash_point for crash_point in missed if not crashes.crash(*crash_point)]
         crashes.recover()
     assert not missed, f"never reached: {[str(point) for point, _ in missed]}"
     assert len(crashes.evictions()) >= 6

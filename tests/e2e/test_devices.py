@@ -35,7 +35,7 @@ def test_the_real_allocator_serves_claims_where_it_is_predicted(
     cluster.create(
         *nodes(NODES, prefix="d"),
         device_class(CLASS, DRIVER),
-        *(each for name in names for each in slices(draw, name)),
+        *(manifest for name in names for manifest in slices(draw, name)),
         *(template(name, made) for name, made in wanted.items()),
         *(rules(draw, names) if SINCE["rules"] <= MINOR else []),
     )
@@ -84,7 +84,9 @@ def requests() -> dict[str, list[Manifest]]:
         bearable = [{"operator": "Exists", "effect": effect} for effect in effects]
         made |= {
             "tolerant": [exactly(tolerations=bearable)],
-            "faulty": [exactly(tolerations=[{"key": FAULT, **each} for each in bearable])],
+            "faulty": [
+                exactly(tolerations=[{"key": FAULT, **toleration} for toleration in bearable])
+            ],
             "exact": [
                 exactly(WHOLE, tolerations=[{"key": FAULT, "value": "ecc", "effect": "NoSchedule"}])
             ],
@@ -104,12 +106,12 @@ def exactly(model: str = "", **more: Any) -> Manifest:
 
 
 def alternatives(*several: Manifest) -> Manifest:
-    named = [{"name": f"s{number}", **each} for number, each in enumerate(several)]
+    named = [{"name": f"s{number}", **manifest} for number, manifest in enumerate(several)]
     return {"firstAvailable": named}
 
 
 def template(name: str, several: list[Manifest]) -> Manifest:
-    made = [{"name": f"r{number}", **each} for number, each in enumerate(several)]
+    made = [{"name": f"r{number}", **manifest} for number, manifest in enumerate(several)]
     return {
         "apiVersion": API,
         "kind": "ResourceClaimTemplate",
@@ -152,9 +154,9 @@ def slices(draw: random.Random, node: str) -> list[Manifest]:
             "apiVersion": API,
             "kind": "ResourceSlice",
             "metadata": {"name": f"{node}-{number}"},
-            "spec": each,
+            "spec": slice_spec,
         }
-        for number, each in enumerate(made)
+        for number, slice_spec in enumerate(made)
     ]
 
 

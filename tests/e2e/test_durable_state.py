@@ -35,7 +35,7 @@ def test_a_first_run_begins_slowly_and_an_older_state_is_noticed(
     audit = cluster.control_plane.audit
 
     def evictions(since: int) -> int:
-        return sum(each.code == 201 for each in audit.since(since).evictions(by=USER))
+        return sum(eviction.code == 201 for eviction in audit.since(since).evictions(by=USER))
 
     mark = audit.mark()
     loop.once()

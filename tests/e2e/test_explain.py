@@ -76,7 +76,11 @@ def test_an_evicted_pod_lands_where_explain_said(
         landing = {share["node"]: share["probability"] for share in reported["landing"]}
         assert sum(landing.values()) + reported["unschedulable"] == pytest.approx(1)
         assert "gpu" not in landing
-        taints = next(each for each in reported["filters"] if each["plugin"] == "TaintToleration")
+        taints = next(
+            plugin_result
+            for plugin_result in reported["filters"]
+            if plugin_result["plugin"] == "TaintToleration"
+        )
         assert (taints["rejects"], taints["example"]) == (1, "gpu")
         assert {check["result"] for check in reported["eligibility"]} == {"passed"}
 
@@ -102,7 +106,7 @@ def failed_scheduling(cluster: Cluster, name: str) -> str:
     """The text of the scheduler's last event about this pod, or ""."""
     selector = f"involvedObject.name={name},reason=FailedScheduling"
     events = cluster.api.items("v1", "Event", "default", fieldSelector=selector)
-    texts = [str(each.get("message", "")) for each in events]
+    texts = [str(event.get("message", "")) for event in events]
     return texts[-1] if texts else ""
 
 
@@ -130,13 +134,13 @@ def test_the_reported_move_makes_room_for_a_pending_pod(
 
     reported = explain(reader, "pending", "--policies", policies)
 
-    pods = {each["pod"]["name"]: each for each in reported["pods"]}
+    pods = {pod["pod"]["name"]: pod for pod in reported["pods"]}
     assert set(pods) == {big, "fussy"}
-    for name, each in pods.items():
+    for name, pod in pods.items():
         # What follows is about preemption and claims.
-        assert failed_scheduling(cluster, name).startswith(f"{each['event']} ")
-        assert each["feasible"] == 0
-        assert each["unschedulable"] == 1.0
+        assert failed_scheduling(cluster, name).startswith(f"{pod['event']} ")
+        assert pod["feasible"] == 0
+        assert pod["unschedulable"] == 1.0
     assert pods["fussy"]["moves"] == []
     assert "whatever is moved" in pods["fussy"]["none"]["message"]
     move = pods[big]["moves"][0]

@@ -11,7 +11,11 @@ from pathlib import Path
 import pytest
 
 from rescheduler.documents.promql import selectors
-from rescheduler.policies.own_readings.document import Readings, built_in, preset_of
+from rescheduler.policies.own_readings.readings_document import (
+    ReadingsDocument,
+    built_in,
+    preset_of,
+)
 from rescheduler.sources.prometheus.catalog import fill
 from tests.e2e.backends.engines import Engine
 from tests.e2e.controlplane.build import binaries
@@ -61,13 +65,13 @@ def fits(labels: dict[str, str], selector: str) -> bool:
     return True
 
 
-DOCUMENTS = [next(each for each in built_in() if each.name == "node-exporter")]
+DOCUMENTS = [next(readings for readings in built_in() if readings.name == "node-exporter")]
 DOCUMENTS.append(preset_of("node-exporter"))
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=["built-in", "preset"])
 def test_node_exporter_has_every_series_that_is_asked_for(
-    document: Readings, output: list[tuple[str, dict[str, str]]]
+    document: ReadingsDocument, output: list[tuple[str, dict[str, str]]]
 ) -> None:
     absent = {
         selector
@@ -84,7 +88,7 @@ def test_node_exporter_has_every_series_that_is_asked_for(
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=["built-in", "preset"])
 def test_the_labels_of_parts_and_groups_are_node_exporters(
-    document: Readings, output: list[tuple[str, dict[str, str]]]
+    document: ReadingsDocument, output: list[tuple[str, dict[str, str]]]
 ) -> None:
     labels_of: dict[str, set[str]] = {}
     for name, labels in output:

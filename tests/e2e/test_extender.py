@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.steering.extender_lease import ASKED, NAME, VERSION
-from rescheduler.actions.steering.steering_format import written
+from rescheduler.actions.steering.extender_lease import LAST_REQUEST, NAME, VERSION
+from rescheduler.actions.steering.steering_format import encode_entries
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import node
 from tests.e2e.builders.workloads import deployment
@@ -114,7 +114,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
     cluster = extended.cluster
     # Without an extender there to be asked, pods are placed all the same: it is ignorable.
     cluster.create(
-        *(node(f"n{each}", zone="abc"[each % 3], cpu=8 * (1 + each)) for each in range(6))
+        *(node(f"n{number}", zone="abc"[number % 3], cpu=8 * (1 + number)) for number in range(6))
     )
     cluster.create(deployment("early", 2))
     cluster.settled()
@@ -138,7 +138,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         steered = [entry_of(old[0], "n3", "n4")]
         metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
         table = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
-        cluster.api.apply({**table, "data": written(steered)})
+        cluster.api.apply({**table, "data": encode_entries(steered)})
         time.sleep(0.5)
         assert cluster.api.evict(old[0]) == 201
         cluster.settled()
@@ -158,7 +158,7 @@ def test_the_scheduler_places_pods_as_policies_and_the_table_say(extended: Exten
         totals = {(found[1], found[2]): int(found[3]) for found in TOTAL.finditer(log)}
         assert asked
         assert totals
-        assert {each: sums[each] for each in totals} == totals
+        assert {total: sums[total] for total in totals} == totals
 
         # Many at once are no trouble: 250 within 15 s on a quiet machine.
         cluster.create(deployment("many", 250, cpu="1m", memory="1Mi"))
@@ -191,7 +191,7 @@ def install_extender(extended: Extended, folder: Path) -> None:
     """The component's objects, but not what runs: that is beside the control plane here."""
     text = (KUSTOMIZE / "steering-extender" / "server.yaml").read_text()
     kinds = {"Lease", "Role", "RoleBinding"}
-    kept = [each for each in yaml.safe_load_all(text) if each["kind"] in kinds]
+    kept = [yaml_object for yaml_object in yaml.safe_load_all(text) if yaml_object["kind"] in kinds]
     folder.mkdir()
     (folder / "access.yaml").write_text(yaml.safe_dump_all(kept))
     apply_manifests(extended.cluster.api, [KUSTOMIZE / "steering-table", folder])
@@ -223,7 +223,7 @@ def test_hot_nodes_that_the_scheduler_likes_best(
             # Without data it knows no node of the cluster, and so nobody who asks about them.
             cluster.until(lambda: '"refreshed"' in extended.said.read_text(), "its data", 180)
             cluster.create(deployment("asked", 1, cpu="10m"))
-            cluster.until(lambda: ASKED in shown(extended), "the extender to be asked", 90)
+            cluster.until(lambda: LAST_REQUEST in shown(extended), "the extender to be asked", 90)
             loop = Loop(acting, policies)
             moves = loop.until_content()
             cluster.settled(deadline=120)

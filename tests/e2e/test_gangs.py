@@ -34,7 +34,7 @@ GROUPS = f"scheduling.k8s.io/{'v1alpha2' if MINOR == 36 else 'v1beta1'}"
 """The version of the API that has PodGroups."""
 GATES = ("GenericWorkload", "WorkloadWithJob", *(["GangScheduling"] if MINOR == 36 else []))
 NATIVE = (
-    Features(",".join(f"{each}=true" for each in GATES), f"{GROUPS}=true") if MINOR >= 36 else USUAL
+    Features(",".join(f"{gate}=true" for gate in GATES), f"{GROUPS}=true") if MINOR >= 36 else USUAL
 )
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 SSD = {"disk": "ssd"}
@@ -81,8 +81,8 @@ def of_sets(cluster: Cluster) -> list[Manifest]:
     ]
     names = ("llm", "sweep")
     found = [
-        cluster.api.apply({**each, "metadata": {**metadata, "name": name}})
-        for each, name in zip(sets, names, strict=True)
+        cluster.api.apply({**manifest, "metadata": {**metadata, "name": name}})
+        for manifest, name in zip(sets, names, strict=True)
     ]
     labels = {
         "leaderworkerset.sigs.k8s.io/name": "llm",
@@ -128,7 +128,7 @@ class Gangs:
     def evicted(self, mark: int) -> Counter[str]:
         """How many pods of each workload were evicted, from the audit log."""
         records = self.cluster.control_plane.audit.since(mark).evictions(by=USER)
-        names = [each.name.partition("/")[2] for each in records if each.code == 201]
+        names = [record.name.partition("/")[2] for record in records if record.code == 201]
         return Counter(next(app for app in APPS if name.startswith(f"{app}-")) for name in names)
 
     def mark(self) -> int:
@@ -162,27 +162,29 @@ def gangs(plane: ControlPlane, binary: Path, tmp_path: Path) -> Gangs:
 
 def arrange(cluster: Cluster, made: Sequence[Manifest], places: Sequence[str]) -> None:
     """Create them, the workloads with their pods on these nodes."""
-    cluster.create(*(each for each in made if each["kind"] == "PodGroup"))
-    rows = [(each, places) for each in made if each["kind"] != "PodGroup"]
-    cluster.arrange([(each, list(on)) for each, on in rows], deadline=240)
+    cluster.create(*(manifest for manifest in made if manifest["kind"] == "PodGroup"))
+    rows = [(manifest, places) for manifest in made if manifest["kind"] != "PodGroup"]
+    cluster.arrange([(manifest, list(on)) for manifest, on in rows], deadline=240)
 
 
 def refused(report: Json) -> dict[str, set[str]]:
     """The codes of the refusals, by workload."""
     found: dict[str, set[str]] = {}
-    for each in report["refused"]:
-        name = each["pod"]["name"]
-        found.setdefault(next(app for app in APPS if name.startswith(app)), set()).add(each["code"])
+    for refusal in report["refused"]:
+        name = refusal["pod"]["name"]
+        found.setdefault(next(app for app in APPS if name.startswith(app)), set()).add(
+            refusal["code"]
+        )
     return found
 
 
 def _moves(loop: Loop, app: str) -> list[list[Json]]:
     """The moves of that workload in each cycle that had one."""
     found = [
-        [each for each in report["moves"] if each["pod"]["name"].startswith(f"{app}-")]
+        [move for move in report["moves"] if move["pod"]["name"].startswith(f"{app}-")]
         for report in loop.reports
     ]
-    return [each for each in found if each]
+    return [cycle_moves for cycle_moves in found if cycle_moves]
 
 
 def test_gangs_are_never_torn(gangs: Gangs) -> None:
@@ -215,8 +217,8 @@ def test_gangs_are_never_torn(gangs: Gangs) -> None:
     assert gangs.evicted(mark) == dict.fromkeys(SPARED, 2), "three of four must run"
     moves = {app: _moves(loop, app) for app in SPARED}
     for app, found in moves.items():
-        assert [len(each) for each in found] == [1, 1], f"{app}: one after the other"
-    for move in (move for found in moves.values() for each in found for move in each):
+        assert [len(cycle_moves) for cycle_moves in found] == [1, 1], f"{app}: one after the other"
+    for move in (move for found in moves.values() for cycle_moves in found for move in cycle_moves):
         assert move["landedOn"] in {share["node"] for share in move["landing"]} - {"n1"}
     assert sum(cluster.placement("loose").values()) == 4
     codes = refused(loop.reports[-1])
@@ -224,7 +226,7 @@ def test_gangs_are_never_torn(gangs: Gangs) -> None:
     assert {app: codes[app] for app in whole} == {app: {"ELG027"} for app in whole}
     records = cluster.control_plane.audit.since(mark)
     lists = [r for r in records.reads(by=USER) if f"{GROUPS}/podg" in r.requestURI]
-    assert {each.code for each in lists} == {200}
+    assert {record.code for record in lists} == {200}
 
 
 def test_a_gang_is_moved_as_a_whole_or_not_at_all(gangs: Gangs) -> None:
@@ -240,7 +242,8 @@ def test_a_gang_is_moved_as_a_whole_or_not_at_all(gangs: Gangs) -> None:
     first = loop.once()
 
     assert gangs.evicted(mark) == {"whole": 4}, [
-        (each["pod"]["name"], each["code"], each["message"]) for each in first["refused"]
+        (refusal["pod"]["name"], refusal["code"], refusal["message"])
+        for refusal in first["refused"]
     ]
     assert {move["group"] for move in first["moves"]} == {f"training/whole ({POD_GROUP})"}
     assert [move["result"] for move in first["moves"]] == ["evicted"] * 4

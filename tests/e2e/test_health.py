@@ -82,7 +82,7 @@ def test_an_xid_is_reported_and_who_has_the_gpu_is_moved_when_told(
     after = loop.reports[-1]["policies"][0]
     assert after["cost"]["before"] == 0
     # The GPU is still broken, and nobody's.
-    notes = [each["message"] for each in loop.reports[-1]["notes"] if each["code"] == "HLT002"]
+    notes = [note["message"] for note in loop.reports[-1]["notes"] if note["code"] == "HLT002"]
     assert len(notes) == 1
     assert gpu in notes[0]
     assert notes[0].endswith("no pod has it")

@@ -90,9 +90,9 @@ def test_what_a_tenant_writes_ends_no_cycle_and_moves_only_its_pods(
     cluster.namespace(TENANT)
     (owner,) = (
         {"apiVersion": "apps/v1", "kind": "ReplicaSet", "controller": True}
-        | {"name": each["metadata"]["name"], "uid": each["metadata"]["uid"]}
-        for each in cluster.api.items("apps/v1", "ReplicaSet", "default")
-        if each["metadata"]["labels"]["app"] == "web"
+        | {"name": manifest["metadata"]["name"], "uid": manifest["metadata"]["uid"]}
+        for manifest in cluster.api.items("apps/v1", "ReplicaSet", "default")
+        if manifest["metadata"]["labels"]["app"] == "web"
     )
     number = {"key": HOST, "operator": "Gt", "values": ["9" * 5_000]}
     larger = [{"weight": 1, "preference": {"matchExpressions": [number]}}]

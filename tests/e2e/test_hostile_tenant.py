@@ -83,7 +83,7 @@ def speak(api: Api) -> None:
     notes = {"rescheduler.io/opt-out": "until " + "9" * 5_000, "rescheduler.io/table": "{["}
     for pod in api.items("v1", "Pod", EVIL):
         api.patch(pod, {"metadata": {"annotations": notes}})
-    (made,) = (each for each in api.items("apps/v1", "Deployment", EVIL))
+    (made,) = (manifest for manifest in api.items("apps/v1", "Deployment", EVIL))
     api.patch(made, {"metadata": {"annotations": notes}, "spec": {"paused": True}})
     about = {"kind": "Pod", "name": "web-1", "namespace": EVIL}
     event = object_("v1", "Event", "e", involvedObject=about, reason="Evicted", type="Normal")
@@ -92,7 +92,7 @@ def speak(api: Api) -> None:
 
 def change(api: Api) -> None:
     """Its template fits nowhere any more, while its rollout is paused."""
-    (made,) = (each for each in api.items("apps/v1", "Deployment", EVIL))
+    (made,) = (manifest for manifest in api.items("apps/v1", "Deployment", EVIL))
     api.patch(made, {"spec": {"template": {"spec": {"nodeSelector": {"no": "node"}}}}})
 
 
@@ -136,12 +136,18 @@ def _moved_while_it_acts(cluster: Cluster, mallory: Api, loop: Loop) -> None:
             ACTS[number](mallory)
         report = loop.once(code=None)
         assert report["guards"] == [], number
-        for each in (*report["refused"], *report["moves"]):
-            if each["pod"]["namespace"] in GOOD:
-                assert each.get("code", "") not in NOT_FOR_OTHERS, (number, each)
+        for row in (*report["refused"], *report["moves"]):
+            if row["pod"]["namespace"] in GOOD:
+                assert row.get("code", "") not in NOT_FOR_OTHERS, (number, row)
         cluster.until(lambda: not _missing(cluster), "the pods of others are Ready again")
 
 
 def _missing(cluster: Cluster) -> list[str]:
-    made = (each for name in GOOD for each in cluster.api.items("apps/v1", "Deployment", name))
-    return [each["metadata"]["name"] for each in made if each["status"].get("readyReplicas") != 6]
+    made = (
+        manifest for name in GOOD for manifest in cluster.api.items("apps/v1", "Deployment", name)
+    )
+    return [
+        manifest["metadata"]["name"]
+        for manifest in made
+        if manifest["status"].get("readyReplicas") != 6
+    ]

@@ -46,10 +46,14 @@ def test_landings_are_those_of_the_real_scheduler(
     summary.recorded(record_property)
     sys.stderr.write("\n" + "\n".join(summary.lines()) + "\n")
     assert len(summary.decisions) >= 300
-    assert len({each.verdict for each in summary.decisions}) > 1, "nothing was unschedulable"
-    assert sum(each.scores for each in summary.decisions) > 10_000
-    steered = [each for each in summary.decisions if each.steered]
+    assert len({decision.verdict for decision in summary.decisions}) > 1, (
+        "nothing was unschedulable"
+    )
+    assert sum(decision.scores for decision in summary.decisions) > 10_000
+    steered = [decision for decision in summary.decisions if decision.steered]
     assert len(steered) >= 50, "as admission steers replacements"
-    assert any(each.require for each in steered)
-    assert any(each.observed not in each.steered for each in steered if not each.require)
+    assert any(decision.require for decision in steered)
+    assert any(
+        decision.observed not in decision.steered for decision in steered if not decision.require
+    )
     assert not summary.missed(), f"see {tmp_path}"

@@ -33,7 +33,7 @@ WAIT = 20
 
 
 def refused(report: dict[str, Any]) -> set[str]:
-    return {each["code"] for each in report["refused"]}
+    return {refusal["code"] for refusal in report["refused"]}
 
 
 def stored(cluster: Cluster) -> str:
@@ -66,8 +66,8 @@ def test_a_skew_is_repaired_by_the_first_process_that_saw_it_last(
     second = loop.once()
     assert time.monotonic() < begin + WAIT, "too slow for this test to show anything"
     assert (second["moves"], refused(second)) == ([], {"STB001"})
-    reported = [each["message"] for each in second["refused"]]
-    assert all("known to hold since" in each for each in reported), (first, second)
+    reported = [refusal["message"] for refusal in second["refused"]]
+    assert all("known to hold since" in message for message in reported), (first, second)
 
     time.sleep(max(0.0, begin + WAIT + 1 - time.monotonic()))
     _, known = plan(watcher, policies)
@@ -95,7 +95,7 @@ def test_a_hot_node_gives_pods_away_once_prometheus_shows_that_it_lasted(
     metrics.warm(WINDOW + WAIT)
     begin = time.monotonic()
     busy = [deployment(f"busy-{n}", 2, cpu=1, memory="4Gi", load=Load(cpu=3.4)) for n in range(3)]
-    cluster.arrange([(each, ["n1", f"n{n + 2}"]) for n, each in enumerate(busy)])
+    cluster.arrange([(manifest, ["n1", f"n{n + 2}"]) for n, manifest in enumerate(busy)])
     lasting = utilization(cpu="50%") + f"  stableFor: {WAIT}s\n"
     loop = Loop(actor, write_policies(tmp_path / "policies", lasting, swift()))
 
@@ -108,7 +108,11 @@ def test_a_hot_node_gives_pods_away_once_prometheus_shows_that_it_lasted(
     assert waited, "it was seen to be hot before it had lasted"
     assert not any(report["moves"] for report in waited)
     assert waited[0]["policies"][0]["cost"]["before"] > 0
-    reported = [each["message"] for each in waited[-1]["refused"] if each["code"] == "STB001"]
-    assert any("known to hold" in each and f"stableFor is {WAIT}s" in each for each in reported)
+    reported = [
+        refusal["message"] for refusal in waited[-1]["refused"] if refusal["code"] == "STB001"
+    ]
+    assert any(
+        "known to hold" in message and f"stableFor is {WAIT}s" in message for message in reported
+    )
     assert {move["node"] for move in loop.evicted()} == {"n1"}
     assert stored(cluster) == "", "what Prometheus knows needs no memory"

@@ -106,7 +106,7 @@ def test_talkers_stay_where_the_scheduler_would_not_bring_them_together(
 
     assert cost(report) == pytest.approx(3)
     assert report["moves"] == []
-    reported = {each["code"]: each for each in report["refused"]}
+    reported = {refusal["code"]: refusal for refusal in report["refused"]}
     assert set(reported) <= {"FEA002", "FEA003"}, reported
     assert reported
     assert cluster.control_plane.audit.since(mark).evictions(by=USER) == []

@@ -72,7 +72,7 @@ def shown(cluster: Cluster, metrics: Metrics) -> None:
     truth = cores(cluster)
 
     def differing() -> list[str]:
-        found = {names[each["instance"]]: v for each, v in metrics.prometheus.query(idle)}
+        found = {names[labels["instance"]]: v for labels, v in metrics.prometheus.query(idle)}
         return [
             f"{name}: {SIZE * (1 - found.get(name, 0.0)):.2f} of {busy:.2f} cores"
             for name, busy in truth.items()
@@ -92,17 +92,19 @@ def cost(cluster: Cluster, used: Mapping[str, float], high: float) -> float:
 
 def measured(report: Mapping[str, Any], policy: str) -> float:
     """What all moves that were measured have brought."""
-    return float(sum(each["measured"].get(policy, 0.0) for each in report["measuredMoves"]))
+    return float(sum(move["measured"].get(policy, 0.0) for move in report["measuredMoves"]))
 
 
 def promised(report: Mapping[str, Any], policy: str) -> float:
     """What they promised under the load when they were measured."""
-    return float(sum(each["promised"].get(policy, 0.0) for each in report["measuredMoves"]))
+    return float(sum(move["promised"].get(policy, 0.0) for move in report["measuredMoves"]))
 
 
 def brought(report: Mapping[str, Any], policy: str) -> Any:
     """What the report says about a policy's moves."""
-    return next(each for each in report["policies"] if each["name"] == policy).get("brought")
+    return next(
+        policy_result for policy_result in report["policies"] if policy_result["name"] == policy
+    ).get("brought")
 
 
 def evictions(cluster: Cluster, mark: Any) -> int:
@@ -132,7 +134,7 @@ def test_moves_that_help_are_measured_to_help(
     assert truth > 12
     report = loop.once(code=0)
     assert len(report["measuredMoves"]) == len(moves)
-    assert [each["problem"] for each in report["measuredMoves"] if each.get("problem")] == []
+    assert [move["problem"] for move in report["measuredMoves"] if move.get("problem")] == []
     assert measured(report, "hot") == pytest.approx(truth, rel=0.1)
     assert promised(report, "hot") == pytest.approx(truth, rel=0.1)
     found = brought(report, "hot")
@@ -177,7 +179,7 @@ def test_a_policy_that_does_not_help_is_demoted_until_a_person_brings_it_back(
     assert found["problem"]["code"] == "MSR001"
     assert found["demotedUntil"] is not None
     assert report["moves"], "it still reports what it would do"
-    assert {each["mode"] for each in report["moves"]} == {"Audit"}
+    assert {move["mode"] for move in report["moves"]} == {"Audit"}
     (note,) = demotions(cluster)
     assert note.startswith("MSR001 Policy hot counts as Audit until")
 
@@ -236,7 +238,7 @@ def test_load_that_falls_by_itself_is_no_success_and_no_failure(
     report = loop.once(code=0)
 
     assert len(report["measuredMoves"]) == 6
-    assert [each for each in report["measuredMoves"] if "hot" not in each["neutral"]] == []
+    assert [move for move in report["measuredMoves"] if "hot" not in move["neutral"]] == []
     assert brought(report, "hot") is None, "it is counted neither for nor against it"
     assert measured(report, "warm") == pytest.approx(truth, rel=0.1)
     found = brought(report, "warm")
@@ -280,7 +282,7 @@ def test_pods_that_end_by_themselves_are_no_gain(
 
     report = loop.once(code=None)
 
-    assert [each["problem"] for each in report["measuredMoves"] if each.get("problem")] == []
+    assert [move["problem"] for move in report["measuredMoves"] if move.get("problem")] == []
     assert len(report["measuredMoves"]) == 6
     assert measured(report, "hot") == pytest.approx(truth, rel=0.1)
 
@@ -323,8 +325,8 @@ def halve(cluster: Cluster) -> None:
     used = [(pod, "cpu") for pod in cluster.pods()]
     used += [(node, "base-cpu") for node in cluster.api.items("v1", "Node")]
     cluster.api.parallel(
-        lambda each: cluster.annotate(
-            each[0], **{PREFIX + each[1]: repr(declared(each[0], each[1]) / 2)}
+        lambda target: cluster.annotate(
+            target[0], **{PREFIX + target[1]: repr(declared(target[0], target[1]) / 2)}
         ),
         used,
     )

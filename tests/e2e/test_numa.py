@@ -54,11 +54,11 @@ def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
 
         assert move["pod"]["uid"] == split
         assert move["landedOn"] in {"n3", "n4"}
-        [reported] = [each for each in loop.reports[0]["policies"] if each["name"] == "zones"]
+        [reported] = [policy for policy in loop.reports[0]["policies"] if policy["name"] == "zones"]
         assert reported["cost"]["before"] == 1
         assert reported["cost"]["after"] == 0
         assert reported["findings"][0]["code"] == "NUM001"
-        [after] = [each for each in loop.reports[-1]["policies"] if each["name"] == "zones"]
+        [after] = [policy for policy in loop.reports[-1]["policies"] if policy["name"] == "zones"]
         assert after["cost"]["before"] == 0
         assert kubelets.split() == []
         assert kubelets.refused == []
@@ -92,7 +92,7 @@ def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
     # Pairs on one NUMA node are free on n3, and are not what the allocator would take.
     _cordon(cluster, "n3", False)
     _, trapped = plan(actor, policies)
-    [reported] = [each for each in trapped["policies"] if each["name"] == "zones"]
+    [reported] = [policy for policy in trapped["policies"] if policy["name"] == "zones"]
     assert reported["problem"] is None, reported
     assert reported["cost"]["before"] == 2
     assert trapped["moves"] == []
@@ -107,7 +107,7 @@ def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
     assert [move["landedOn"] for move in moves] == ["n2"]
     assert sorted(_zones(cluster, orders), key=len) == [{0}, {0, 1}]
     # The other one would come back to n1, where devices are free now, and is left there.
-    [after] = [each for each in loop.reports[-1]["policies"] if each["name"] == "zones"]
+    [after] = [policy for policy in loop.reports[-1]["policies"] if policy["name"] == "zones"]
     assert after["cost"]["before"] == 1
     [left] = loop.reports[-1]["refused"]
     assert left["node"] == "n1"
@@ -165,9 +165,9 @@ def _zones(cluster: Cluster, orders: dict[str, tuple[int, int]]) -> list[set[int
         if allocation is None or "deletionTimestamp" in claim["metadata"]:
             continue
         zones = set()
-        for each in allocation["devices"]["results"]:
-            number = int(each["device"].partition("-")[2])
-            order = (0, 1) if each["driver"] == "gpu.test" else orders[each["pool"]]
+        for result in allocation["devices"]["results"]:
+            number = int(result["device"].partition("-")[2])
+            order = (0, 1) if result["driver"] == "gpu.test" else orders[result["pool"]]
             zones.add(order[number])
         answer.append(zones)
     return answer

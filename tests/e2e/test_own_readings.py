@@ -57,7 +57,7 @@ def test_long_queues_are_shortened_and_found_short_again(
     few = deployment("few", 4, cpu=1, memory="1Gi", load=Load(queue=5.0))
     cluster.arrange(
         [
-            *((each, ["n1", f"n{n}"]) for n, each in enumerate(own, start=3)),
+            *((manifest, ["n1", f"n{n}"]) for n, manifest in enumerate(own, start=3)),
             (few, {"n2": 1, "n3": 1, "n4": 1, "n5": 1}),
             (calm, {"n2": 1, "n3": 1, "n4": 1, "n5": 1}),
         ]
@@ -68,7 +68,7 @@ def test_long_queues_are_shortened_and_found_short_again(
 
     checked = actor.run("check", policies, "-o", "json")
     assert checked.code == 0, checked.stderr
-    told = {each["name"]: each for each in json.loads(checked.stdout)["readings"]}
+    told = {reading["name"]: reading for reading in json.loads(checked.stdout)["readings"]}
     assert (told["node.queue"]["found"], told["node.queue"]["most"]) == (5, pytest.approx(1.05))
     assert (told["pod.queue"]["found"], told["pod.queue"]["expected"]) == (6, 6)
     assert told["node.queue"]["series"] == 10  # values and times of five nodes

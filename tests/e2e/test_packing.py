@@ -103,12 +103,12 @@ def test_an_emptied_node_gained_what_was_promised_unless_refilled(
     metrics.warm(WINDOW + 15 + 2)
     report = loop.once(code=None)
 
-    found = {each["node"]: each for each in report["measuredMoves"]}
+    found = {move["node"]: move for move in report["measuredMoves"]}
     assert sorted(found) == over
-    assert [each["problem"] for each in found.values() if each.get("problem")] == []
-    promised = {name: each["promised"]["pack"] for name, each in found.items()}
+    assert [move["problem"] for move in found.values() if move.get("problem")] == []
+    promised = {name: move["promised"]["pack"] for name, move in found.items()}
     assert promised == pytest.approx(dict.fromkeys(over, 1.0), abs=0.1)
-    gained = {name: each["measured"]["pack"] for name, each in found.items()}
+    gained = {name: move["measured"]["pack"] for name, move in found.items()}
     assert gained == pytest.approx({"over1": 1.0, "over2": 0.0, "over3": 1.0}, abs=0.1)
     brought = report["policies"][0]["brought"]
     assert brought["moves"] == 3

@@ -198,6 +198,6 @@ def test_a_preference_that_has_no_room_evicts_nobody(
 
     assert cost(report) == 3
     assert report["moves"] == []
-    assert {each["code"] for each in report["refused"]} <= {"FEA001", "FEA002", "FEA003"}
+    assert {refusal["code"] for refusal in report["refused"]} <= {"FEA001", "FEA002", "FEA003"}
     assert report["refused"]
     assert cluster.control_plane.audit.since(mark).evictions(by=USER) == []

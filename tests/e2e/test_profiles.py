@@ -35,7 +35,9 @@ FOLDER = Path(__file__).parent / "profiles"
 KUSTOMIZE = Path(__file__).parents[2] / "deploy" / "kustomize"
 READER = KUSTOMIZE / "scheduler-reading" / "scheduler-reader.yaml"
 CONFIGURATION = FOLDER / "kube-scheduler.yaml"
-NAMES = [each["schedulerName"] for each in yaml.safe_load(CONFIGURATION.read_text())["profiles"]]
+NAMES = [
+    profile["schedulerName"] for profile in yaml.safe_load(CONFIGURATION.read_text())["profiles"]
+]
 CONFIGURED: list[str] = [name for name in NAMES if name != "default-scheduler"]
 SEEDS = range(11, 31)
 EACH, ENOUGH = 75, 60
@@ -47,8 +49,8 @@ class ProfiledMix(Mix):
 
     def workloads(self) -> list[Manifest]:
         made = super().workloads()
-        for number, each in enumerate(e for e in made if "template" in e.get("spec", {})):
-            each["spec"]["template"]["spec"]["schedulerName"] = _chosen(number)
+        for number, manifest in enumerate(e for e in made if "template" in e.get("spec", {})):
+            manifest["spec"]["template"]["spec"]["schedulerName"] = _chosen(number)
         return made
 
     def pod(self, number: int) -> list[Manifest]:
@@ -108,10 +110,14 @@ def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
     both = schedulers_of(snapshot, declared().schedulers)
     unasked = schedulers_of(landing_cluster.observe(), declared().schedulers)
     assert not alone.guards
-    assert sorted(alone.known) == sorted(NAMES)
-    assert not [each.profile.problem for each in both.known.values() if each.profile.problem]
+    assert sorted(alone.by_name) == sorted(NAMES)
+    assert not [
+        scheduler.profile.problem
+        for scheduler in both.by_name.values()
+        if scheduler.profile.problem
+    ]
     assert alone.profiles == both.profiles == unasked.profiles
-    assert "as /configz of" in both.known["packer"].source
+    assert "as /configz of" in both.by_name["packer"].source
 
 
 def test_a_document_that_differs_is_reported_with_both_values(
@@ -195,8 +201,8 @@ def test_the_program_says_whom_it_asked_and_holds_where_nobody_answers(
         done = subprocess.run(command, check=False, capture_output=True)
         assert done.returncode == (1 if guards else 0), done.stderr
         plan = json.loads(out.read_text())
-        assert [each["code"] for each in plan["guards"]] == guards
-        reported = {each["name"]: each for each in plan["schedulers"]}
+        assert [guard["code"] for guard in plan["guards"]] == guards
+        reported = {scheduler["name"]: scheduler for scheduler in plan["schedulers"]}
         assert sorted(reported) == sorted(NAMES)
         assert bool(reported["packer"]["problem"]) == bool(guards)
         assert ("/configz of 127.0.0.1" in reported["packer"]["source"]) != bool(guards)

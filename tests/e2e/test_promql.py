@@ -10,8 +10,8 @@ import yaml
 from rescheduler.kube.nodes.accelerators import AMD as MADE_BY_AMD
 from rescheduler.kube.nodes.accelerators import GAUDI, INTEL
 from rescheduler.policies.own_readings.definition import Series
-from rescheduler.policies.own_readings.document import built_in, preset_of
-from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.policies.own_readings.readings_document import built_in, preset_of
+from rescheduler.policies.own_readings.shipped_documents import PRESETS
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from tests.sources.metrics import sources_of
 
@@ -113,7 +113,7 @@ EXPECTED_OF_PRESETS: list[tuple[str, str, dict[str, float]]] = [
 
 
 def _source(maker: str, reading: str, *, beside: bool = False) -> Series:
-    own = next(each for each in CATALOG[reading] if each.devices == maker)
+    own = next(own_reading for own_reading in CATALOG[reading] if own_reading.devices == maker)
     if not beside:
         return own
     assert own.free is not None
@@ -156,7 +156,9 @@ EXPECTED_OF_MAKERS: list[tuple[str, dict[str, float]]] = [
 
 def test_every_query_of_readings_and_presets_is_promql(tmp_path: Path) -> None:
     documents = (*built_in(), *map(preset_of, PRESETS))
-    queries = [text for each in documents for own in each.readings.values() for text in own.queries]
+    queries = [
+        text for document in documents for own in document.readings.values() for text in own.queries
+    ]
     rules = [
         {"record": f"q:{n}", "expr": fill(query, 300, match)}
         for match in ("", 'cluster="c",')

@@ -126,7 +126,7 @@ def _checked(program: Program, policies: Path) -> dict[str, dict[str, Any]]:
     """Each reading's answer, by its name."""
     done = program.run("check", policies, "-o", "json")
     assert done.code == 0, done.stderr + done.stdout
-    return {each["name"]: each for each in json.loads(done.stdout)["readings"]}
+    return {reading["name"]: reading for reading in json.loads(done.stdout)["readings"]}
 
 
 def _within(value: float, low: float, high: float, slack: float) -> bool:
@@ -147,9 +147,11 @@ def test_readings_of_this_machine_are_what_its_kernel_says(real: Real, tmp_path:
         told = _checked(real.program, write_policies(tmp_path / "policies", MACHINE, swift()))
     finally:
         machine.stop()
-    assert {each["found"] for each in told.values() if each["subject"] == "node"} == {1}
-    assert {each["problem"] for each in told.values()} == {None}
-    values = {name: each["most"] for name, each in told.items() if each["subject"] == "node"}
+    assert {reading["found"] for reading in told.values() if reading["subject"] == "node"} == {1}
+    assert {reading["problem"] for reading in told.values()} == {None}
+    values = {
+        name: reading["most"] for name, reading in told.items() if reading["subject"] == "node"
+    }
     # A busy machine scrapes late, or leaves scrapes out: what Prometheus has spans less then.
     spans = [
         span for seconds in range(WINDOW // 2, WINDOW) for span in machine.spans(start, seconds)
@@ -158,9 +160,9 @@ def test_readings_of_this_machine_are_what_its_kernel_says(real: Real, tmp_path:
     busy = [1 - (b.idle - a.idle) / (b.time - a.time) / machine.cpus for a, b in spans]
     assert _within(values["node.cpu"], min(busy), max(busy), 0.05)
     now = machine.since(start)
-    used = [1 - each.memory / machine.memory for each in now]
+    used = [1 - moment.memory / machine.memory for moment in now]
     assert _within(values["node.memory"], min(used), max(used), 0.01)
-    load = [each.load for each in now]
+    load = [moment.load for moment in now]
     assert _within(values["node.load"] * machine.cpus, min(load), max(load), 0.05)
     rates = [_fullest_sent(a, b) for a, b in spans]
     assert _within(values["node.network.transmit"], min(rates), max(rates), 0.05 + max(rates) / 10)
@@ -200,4 +202,4 @@ def test_what_kube_state_metrics_tells_makes_the_plan(real: Real, tmp_path: Path
     assert (told["node.asked"]["most"], told["pod.asked"]["most"]) == (0.75, 2)
     assert (told["pod.asked"]["found"], told["pod.asked"]["expected"]) == (3, 3)
     _, report = plan(real.program, policies)
-    assert [each["node"] for each in report["moves"]] == ["n1"], "two of three are half the node"
+    assert [move["node"] for move in report["moves"]] == ["n1"], "two of three are half the node"

@@ -115,7 +115,7 @@ def read(url: str, case: str, answer: dict[str, Any]) -> tuple[Snapshot, dict[st
         entries = read_readings(prometheus, requests, before).entries
     finally:
         prometheus.close()
-    return before, {each.name: each for each in entries}
+    return before, {reading.name: reading for reading in entries}
 
 
 @pytest.mark.parametrize(("case", "answer"), CASES, ids=[case for case, _ in CASES])
@@ -124,9 +124,9 @@ def test_an_answer_is_read_as_it_is_meant(url: str, case: str, answer: dict[str,
     for name, expected in answer["expect"].items():
         reading = found[name]
         subjects = (
-            [each.metadata.name for each in before.nodes]
+            [node.metadata.name for node in before.nodes]
             if name.startswith("node.")
-            else [each.key for each in before.pods]
+            else [pod.key for pod in before.pods]
         )
         said = f"{name}: {reading.problem} {reading.notes}"
         values = dict(zip(subjects, reading.values.tolist(), strict=True))

@@ -7,8 +7,8 @@ import pytest
 from msgspec import structs
 
 from rescheduler.model.moves.plan import Plan
-from rescheduler.model.moves.plan_digest import sealed
-from rescheduler.reporting.formats.machine import from_json, to_json
+from rescheduler.model.moves.plan_digest import seal_plan
+from rescheduler.reporting.formats.plan_json import from_json, to_json
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.load import Load
 from tests.e2e.builders.nodes import nodes
@@ -85,7 +85,7 @@ def test_a_plan_of_another_cluster_is_refused(
     assert isinstance(made, Plan)
     there = structs.replace(made.cluster, uid=elsewhere)
     foreign = tmp_path / "foreign.json"
-    foreign.write_bytes(to_json(sealed(structs.replace(made, cluster=there))))
+    foreign.write_bytes(to_json(seal_plan(structs.replace(made, cluster=there))))
     done = actor.run("apply", foreign, "--yes")
     assert done.code == 5, done.stderr
     assert f"was made for cluster {elsewhere}" in done.stderr

@@ -14,7 +14,7 @@ from kubernetes.client import ApiClient
 from rescheduler.kube.controllers import MOST_SELECTOR
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectUnreadable
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
+from rescheduler.sources.kubernetes.pod_reread import read_surroundings
 from rescheduler.sources.kubernetes.transport import Connection, RequestRefused
 from rescheduler.wire.object_paths import object_name
 from tests.e2e.builders.cluster import Cluster
@@ -66,7 +66,7 @@ def test_no_name_that_a_tenant_writes_leads_to_another_request(
     for number in range(len(ELSEWHERE)):
         with pytest.raises(ObjectUnreadable, match=r"can be no name in .*/replicasets"):
             read(client, f"odd-{number}")
-    asked = [each.requestURI for each in audit.since(mark).by("admin")]
+    asked = [record.requestURI for record in audit.since(mark).by("admin")]
     assert asked == [f"/api/v1/namespaces/default/pods/odd-{n}" for n in range(len(ELSEWHERE))]
 
 
@@ -109,8 +109,10 @@ def test_pods_are_listed_by_the_longest_selector_and_left_alone_beyond(
     for name, values in made.items():
         cluster.arrange([(selecting(name, values), ["n1", "n1", "n3", "n3"])])
     sizes = {
-        each["metadata"]["labels"]["app"]: len(msgspec.json.encode(each["spec"]["selector"]))
-        for each in cluster.api.items("apps/v1", "ReplicaSet", "default")
+        manifest["metadata"]["labels"]["app"]: len(
+            msgspec.json.encode(manifest["spec"]["selector"])
+        )
+        for manifest in cluster.api.items("apps/v1", "ReplicaSet", "default")
     }
     assert 1_900 < sizes["longest"] < MOST_SELECTOR < 2**20 < sizes["beyond"]
     with pytest.raises(RequestRefused, match="431"):
@@ -119,7 +121,7 @@ def test_pods_are_listed_by_the_longest_selector_and_left_alone_beyond(
 
     moves = Loop(actor, policies).until_content()
 
-    moved = Counter(each["pod"]["name"].partition("-")[0] for each in moves)
+    moved = Counter(move["pod"]["name"].partition("-")[0] for move in moves)
     assert moved == {"web": 2, "longest": 2}
 
 
@@ -128,20 +130,20 @@ def test_namespaces_of_many_objects_are_read_to_their_end(
 ) -> None:
     cluster.create(*nodes(1), deployment("web", 3))
     many = [budget("web", max_unavailable=1, name=f"b-{n:03}") for n in range(MANY)]
-    for each in many:
-        each["metadata"]["annotations"] = {"note": "x" * 2_000}
+    for manifest in many:
+        manifest["metadata"]["annotations"] = {"note": "x" * 2_000}
     cluster.create(*many)
     cluster.settled()
     name = cluster.pods("web")[0]["metadata"]["name"]
-    expected = sorted(each["metadata"]["name"] for each in many)
+    expected = sorted(manifest["metadata"]["name"] for manifest in many)
 
-    assert sorted(each.metadata.name for each in read(client, name).budgets) == expected
+    assert sorted(budget.metadata.name for budget in read(client, name).budgets) == expected
     # As many bytes as are taken at once make no difference, but for the number of requests.
     monkeypatch.setattr("rescheduler.sources.kubernetes.pages.MAX_PAGE", 200_000)
     found = read(client, name)
-    assert sorted(each.metadata.name for each in found.budgets) == expected
+    assert sorted(budget.metadata.name for budget in found.budgets) == expected
     assert len(found.pods) == 3
-    monkeypatch.setattr("rescheduler.sources.kubernetes.surroundings.MOST", 400_000)
+    monkeypatch.setattr("rescheduler.sources.kubernetes.pod_reread.MOST", 400_000)
     with pytest.raises(ObjectUnreadable, match="larger than"):
         read(client, name)
 
@@ -178,15 +180,15 @@ def test_a_workload_whose_evictions_answer_500_holds_up_no_others(
     cluster.arrange([(deployment("web", 4, cpu=1, memory="1Gi"), ["n1", "n1", "n3", "n3"])])
     cluster.create(no_eviction_in("held"))
     spread = SPREAD.replace("{namespaces: [default]}", "{namespaces: [default, held]}")
-    there = {each["metadata"]["uid"] for each in cluster.pods(namespace="held")}
+    there = {pod["metadata"]["uid"] for pod in cluster.pods(namespace="held")}
     loop = Loop(actor, write_policies(tmp_path / "policies", spread, swift()))
 
     first = loop.once(code=3)
     second = loop.once(code=None)
 
     codes = [
-        [(m["pod"]["namespace"], m["code"]) for m in each["moves"]] for each in (first, second)
+        [(m["pod"]["namespace"], m["code"]) for m in json["moves"]] for json in (first, second)
     ]
     assert codes[0][0][0] == "held"
     assert codes == [[("held", "ACT009"), ("default", "ACT010")], [("default", "ACT001")]]
-    assert {each["metadata"]["uid"] for each in cluster.pods(namespace="held")} == there
+    assert {pod["metadata"]["uid"] for pod in cluster.pods(namespace="held")} == there

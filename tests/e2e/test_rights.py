@@ -55,12 +55,12 @@ def objects() -> list[Manifest]:
 def granted(made: Iterable[Manifest]) -> Iterator[Right]:
     """Every single right that these objects give an account."""
     made = list(made)
-    roles = {(each["kind"], each["metadata"]["name"]): each for each in made}
+    roles = {(manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in made}
     for binding in made:
         if not binding["kind"].endswith("Binding"):
             continue
         role = roles[binding["roleRef"]["kind"], binding["roleRef"]["name"]]
-        for account in (each["name"] for each in binding["subjects"]):
+        for account in (subject["name"] for subject in binding["subjects"]):
             for rule in role["rules"]:
                 for verb in rule["verbs"]:
                     for path in rule.get("nonResourceURLs", []):
@@ -127,7 +127,7 @@ def every_owner(cluster: Cluster) -> None:
             stateful_set("llm", 2, node_selector=ssd),
         ),
     ]
-    cluster.arrange([(each, ["n1", "n2"]) for each in made], deadline=120)
+    cluster.arrange([(manifest, ["n1", "n2"]) for manifest in made], deadline=120)
     first = cluster.api.read("v1", "Node", "n1")
     cluster.api.patch(first, {"metadata": {"labels": {"disk": "hdd"}}})
 
@@ -174,7 +174,7 @@ def test_each_right_is_used_and_none_is_missing(
 
     records = plane.audit.since(mark)
     ours = records.by(f"system:serviceaccount:{NAMESPACE}:*")
-    refused = {(each.by, each.verb, each.requestURI) for each in ours if each.code in (401, 403)}
+    refused = {(our.by, our.verb, our.requestURI) for our in ours if our.code in (401, 403)}
     assert not refused
     used = set(asked(records))
     bare = {right._replace(name="") for right in used}
@@ -201,12 +201,12 @@ def webhook(cluster: Cluster, program: Program, folder: Path) -> None:
     def known() -> bool:
         assert process.poll() is None, log.read_text(encoding="utf-8")
         reads = cluster.control_plane.audit.since(mark).reads(by=user).on("configmaps")
-        if "watch" not in {each.verb for each in reads}:
+        if "watch" not in {read.verb for read in reads}:
             return False
         found = cluster.api.read(
             registered["apiVersion"], registered["kind"], registered["metadata"]["name"]
         )
-        return all(each["clientConfig"].get("caBundle") for each in found["webhooks"])
+        return all(webhook["clientConfig"].get("caBundle") for webhook in found["webhooks"])
 
     try:
         cluster.until(known, f"the webhook: {log}", 180)

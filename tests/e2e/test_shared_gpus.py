@@ -59,6 +59,6 @@ def test_one_hot_gpu_of_a_node_is_relieved(
     _, after = plan(actor, policies)
     assert after["policies"][0]["problem"] is None
     assert after["policies"][0]["cost"]["before"] == 0
-    measured = {each["name"]: each["load"]["node.gpu"]["before"] for each in after["nodes"]}
+    measured = {node["name"]: node["load"]["node.gpu"]["before"] for node in after["nodes"]}
     assert measured["n1"] == pytest.approx((0.45 + 0.2) / 2, abs=0.02)
     assert measured["whole"] == pytest.approx(0.97, abs=0.02)

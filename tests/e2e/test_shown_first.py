@@ -40,18 +40,18 @@ def test_a_selector_that_is_edited_evicts_nothing_until_people_let_it(
     found = selected(report)
     assert (found["mode"], found["problem"]["code"]) == ("Audit", "SEL001")
     assert found["pods"] > found["knownPods"] > 0
-    assert {each["mode"] for each in report["moves"]} == {"Audit"}, "it shows what it would do"
+    assert {move["mode"] for move in report["moves"]} == {"Audit"}, "it shows what it would do"
     assert len(loop.evicted()) == moved
     (note,) = demotions(cluster)
     assert note.startswith("SEL001 Policy zones was changed: seen at")
 
     done, planned = plan(program, loop.policies)
     assert done.code == 0
-    assert {each["mode"] for each in planned["moves"]} == {"Enforce"}, "people may apply it"
+    assert {move["mode"] for move in planned["moves"]} == {"Enforce"}, "people may apply it"
     file = tmp_path / "plan.json"
     file.write_text(done.stdout, encoding="utf-8")
     applied = json.loads(program.run("apply", file, "--yes", "-o", "json").stdout)
-    assert {each["result"] for each in applied["moves"]} == {"evicted"}
+    assert {move["result"] for move in applied["moves"]} == {"evicted"}
 
     state = cluster.api.read("v1", "ConfigMap", "rescheduler-state", NAMESPACE)
     cluster.api.patch(state, {"data": {"selections": "forget"}})

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from rescheduler.actions.steering.steering_format import written
+from rescheduler.actions.steering.steering_format import encode_entries
 from rescheduler.actions.steering.steering_table import TABLE
-from rescheduler.kube.pods.steered import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
+from rescheduler.kube.pods.steered_affinity import HOSTNAME, PREFERRED, REQUIRED, steered_affinity
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
@@ -34,19 +34,20 @@ def steered_now(cluster: Cluster, owner: str) -> bool:
 def steering(cluster: Cluster) -> Iterator[Cluster]:
     """A cluster with the policy in effect; nothing of it stays behind."""
     if not any(
-        each["metadata"]["name"] == NAMESPACE for each in cluster.api.items("v1", "Namespace")
+        manifest["metadata"]["name"] == NAMESPACE
+        for manifest in cluster.api.items("v1", "Namespace")
     ):
         cluster.namespace(NAMESPACE)
     applied = apply_manifests(
         cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"]
     )
-    fill(cluster, written([entry()]))
+    fill(cluster, encode_entries([entry()]))
     try:
         cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 20)
         yield cluster
     finally:
-        for each in applied:
-            cluster.api.delete(each)
+        for manifest in applied:
+            cluster.api.delete(manifest)
 
 
 def drawn_expression(draw: random.Random) -> dict[str, Any]:
@@ -96,7 +97,7 @@ def test_it_merges_as_we_do(steering: Cluster) -> None:
         entry(strict, hostnames=hosts),
         entry(soft, hostnames=hosts, strength="Prefer"),
     ]
-    fill(steering, written(entries))
+    fill(steering, encode_entries(entries))
     steering.until(lambda: made(steering, pod(soft)) is not None, "the new table", 10)
     draw = random.Random(7)
     cases = [(drawn_affinity(draw), owner) for _ in range(CREATES) for owner in (strict, soft)]
@@ -117,7 +118,7 @@ def test_only_the_pods_that_are_meant_are_steered(steering: Cluster) -> None:
         entry(db, template="r1", name="db-1"),
         entry(db, template="r1", name="db-2", hostnames=("n9",), strength="Prefer"),
     ]
-    fill(steering, written(entries))
+    fill(steering, encode_entries(entries))
     steering.until(lambda: "n3" in str(made(steering, pod())), "the new table", 10)
 
     def hosts(found: Any) -> list[str]:
@@ -142,7 +143,7 @@ def test_only_the_pods_that_are_meant_are_steered(steering: Cluster) -> None:
         pod(namespace=NAMESPACE),
         pod(ownerReferences=[{**pod()["metadata"]["ownerReferences"][0], "controller": False}]),
     ]
-    assert [made(steering, each) for each in untouched] == [None] * len(untouched)
+    assert [made(steering, manifest) for manifest in untouched] == [None] * len(untouched)
     again = made(steering, pod())
     assert made(steering, pod(affinity=again)) == again
 
@@ -172,7 +173,10 @@ def test_no_table_keeps_a_pod_from_being_made(steering: Cluster) -> None:
     for number, (what, (value, steered)) in enumerate(GARBAGE.items()):
         other = f"7b4ef0d6-0000-4000-8001-{number:012}"
         mark = entry(other, hostnames=("seen",))
-        fill(steering, {OWNER: value, **written([mark])} if len(value) < 9999 else {OWNER: value})
+        fill(
+            steering,
+            {OWNER: value, **encode_entries([mark])} if len(value) < 9999 else {OWNER: value},
+        )
         if len(value) < 9999:
             steering.until(partial(steered_now, steering, other), what, 10)
         else:
@@ -190,7 +194,7 @@ def test_no_table_keeps_a_pod_from_being_made(steering: Cluster) -> None:
 def test_it_tells_which_table_it_steers_by(steering: Cluster) -> None:
     """The version of the table that the API server has, in a dry run, and never in the table."""
     for number in range(3):
-        fill(steering, written([entry(hostnames=(f"n{number}",))]))
+        fill(steering, encode_entries([entry(hostnames=(f"n{number}",))]))
         table = steering.api.read("v1", "ConfigMap", TABLE, NAMESPACE)
         path = f"{steering.api.path(table)}?dryRun=All"
 
@@ -213,7 +217,8 @@ def test_a_deployment_that_changes_while_its_entry_stands(steering: Cluster) -> 
     steering.settled()
     web = steering.api.read("apps/v1", "Deployment", "web")
     (first,) = (
-        each for each in steering.api.items("apps/v1", "ReplicaSet", labelSelector="app=web")
+        manifest
+        for manifest in steering.api.items("apps/v1", "ReplicaSet", labelSelector="app=web")
     )
     template = first["metadata"]["labels"]["pod-template-hash"]
     standing = entry(first["metadata"]["uid"], template=template, hostnames=("n1", "n2"))
@@ -221,11 +226,11 @@ def test_a_deployment_that_changes_while_its_entry_stands(steering: Cluster) -> 
     def steered_pods() -> int:
         steering.settled()
         found = [pod for pod in steering.pods() if told(pod)]
-        assert all(each["metadata"]["labels"]["app"] == "web" for each in found)
-        assert all(each["spec"]["nodeName"] in standing.hostnames for each in found)
+        assert all(manifest["metadata"]["labels"]["app"] == "web" for manifest in found)
+        assert all(manifest["spec"]["nodeName"] in standing.hostnames for manifest in found)
         return len(found)
 
-    fill(steering, written([standing]))
+    fill(steering, encode_entries([standing]))
     steering.until(lambda: made(steering, pod(standing.owner, template)) is not None, "it", 10)
     assert steered_pods() == 0
     steering.api.patch(web, {"spec": {"replicas": 4}})

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from rescheduler.actions.steering.steering_format import written
-from rescheduler.model.moves.steering import Entry, Strength
+from rescheduler.actions.steering.steering_format import encode_entries
+from rescheduler.model.moves.steering_entry import SteeringEntry, Strength
 from rescheduler.scheduler.config.schedulers import schedulers_of
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
@@ -31,14 +31,14 @@ def test_misses_of_prefer_are_as_predicted_and_require_has_none(cluster: Cluster
     cluster.create(*nodes(NODES, cpu=64, memory="256Gi", zones=["a", "b", "c"]))
     cluster.namespace(NAMESPACE)
     install_policy(cluster)
-    owners = {each: _owner(cluster, each) for each in get_args(Strength)}
-    fill(cluster, written([_entry(owners[each], each) for each in get_args(Strength)]))
+    owners = {arg: _owner(cluster, arg) for arg in get_args(Strength)}
+    fill(cluster, encode_entries([_entry(owners[arg], arg) for arg in get_args(Strength)]))
     cluster.until(lambda: bool(told(_dry(cluster, owners["Require"]))), "the policy", 30)
     cluster.settled()
 
     made = {
-        each: [_pod(owner, f"{each}-{n}".lower()) for n in range(PODS)]
-        for each, owner in owners.items()
+        strength: [_pod(owner, f"{strength}-{n}".lower()) for n in range(PODS)]
+        for strength, owner in owners.items()
     }
     misses: Counter[str] = Counter()
     for strength, pods in made.items():
@@ -59,14 +59,16 @@ def test_misses_of_prefer_are_as_predicted_and_require_has_none(cluster: Cluster
 def _predicted(cluster: Cluster) -> float:
     """The probability that a replacement that prefers the chosen nodes lands on one of them."""
     snapshot = read_cluster(connect(cluster.control_plane.kubeconfig, None))
-    pod = next(n for n, each in enumerate(snapshot.pods) if each.metadata.name == "prefer-0")
+    pod = next(
+        n for n, pod_object in enumerate(snapshot.pods) if pod_object.metadata.name == "prefer-0"
+    )
     # The model knows when a ReplicaSet replaces a pod, so its owner counts as one.
     (owner,) = snapshot.pods[pod].metadata.ownerReferences or []
     owner.kind, owner.apiVersion = "ReplicaSet", "apps/v1"
     snapshot.pods[pod].spec.affinity = None
-    chosen = np.isin([each.metadata.name for each in snapshot.nodes], CHOSEN)
+    chosen = np.isin([node.metadata.name for node in snapshot.nodes], CHOSEN)
     model = SchedulerModel(snapshot, schedulers_of(snapshot).profiles)
-    steer = Steer.to(np.flatnonzero(chosen).tolist(), len(chosen), require=False)
+    steer = Steer.to_nodes(np.flatnonzero(chosen).tolist(), len(chosen), require=False)
     landing = model.landing(pod, steer)
     assert landing.refusal is None, landing.refusal
     return float(landing.probabilities[chosen[landing.nodes]].sum())
@@ -79,7 +81,7 @@ def _owner(cluster: Cluster, name: str) -> Manifest:
     return made
 
 
-def _entry(owner: Manifest, strength: Strength) -> Entry:
+def _entry(owner: Manifest, strength: Strength) -> SteeringEntry:
     return entry(
         owner["metadata"]["uid"], template="", hostnames=CHOSEN, strength=strength, pod=strength
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.actions.steering.steering_format import SEEN, written
+from rescheduler.actions.steering.steering_format import SEEN, encode_entries
 from rescheduler.actions.steering.steering_table import TABLE
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Api
@@ -37,8 +37,8 @@ def planes() -> Iterator[Made]:
         return made_cluster
 
     yield start
-    for each in started:
-        each.stop()
+    for plane in started:
+        plane.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -62,17 +62,17 @@ def test_it_is_the_same_where_v1beta1_is_served(planes: Made, tmp_path: Path) ->
     patched = yaml.safe_load(
         (KUSTOMIZE / "steering-policy-v1beta1" / "kustomization.yaml").read_text()
     )
-    assert {yaml.safe_load(each["patch"])[0]["value"] for each in patched["patches"]} == {group}
+    assert {yaml.safe_load(patch["patch"])[0]["value"] for patch in patched["patches"]} == {group}
     text = (KUSTOMIZE / "steering-policy" / "policy.yaml").read_text()
-    documents = [each for each in yaml.safe_load_all(text) if each]
-    kinds = {each["target"]["kind"] for each in patched["patches"]}
-    for each in documents:
-        if each["kind"] in kinds:
-            each["apiVersion"] = group
-    assert kinds == {each["kind"] for each in documents if each["apiVersion"] == group}
+    documents = [yaml_object for yaml_object in yaml.safe_load_all(text) if yaml_object]
+    kinds = {patch["target"]["kind"] for patch in patched["patches"]}
+    for document in documents:
+        if document["kind"] in kinds:
+            document["apiVersion"] = group
+    assert kinds == {document["kind"] for document in documents if document["apiVersion"] == group}
     (tmp_path / "policy.yaml").write_text(yaml.safe_dump_all(documents))
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", tmp_path])
-    fill(cluster, written([entry()]))
+    fill(cluster, encode_entries([entry()]))
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 60)
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
@@ -80,7 +80,7 @@ def test_it_is_the_same_where_v1beta1_is_served(planes: Made, tmp_path: Path) ->
 def test_an_api_server_that_restarts_steers_on_whatever_is_in_the_table(planes: Made) -> None:
     cluster = planes()
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"])
-    fill(cluster, written([entry()]))
+    fill(cluster, encode_entries([entry()]))
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy", 60)
 
     cluster.control_plane.restart_api_server()
@@ -88,7 +88,7 @@ def test_an_api_server_that_restarts_steers_on_whatever_is_in_the_table(planes: 
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
     # Another controller's entry is garbage, then this one's too: pods are made all the same.
-    fill(cluster, {**written([entry()]), "another": "Require|||;;|\n"})
+    fill(cluster, {**encode_entries([entry()]), "another": "Require|||;;|\n"})
     cluster.control_plane.restart_api_server()
     cluster.until(lambda: made(cluster, pod()) is not None, "the policy again", 60)
     fill(cluster, {entry().owner: "junk\n|||||"})
@@ -101,7 +101,7 @@ def test_of_several_api_servers_only_the_one_that_is_asked_answers(planes: Made)
     """The other one makes the pod without; acting sees that by the replacement (STR005)."""
     cluster = planes()
     apply_manifests(cluster.api, [KUSTOMIZE / "steering-table", KUSTOMIZE / "steering-policy"])
-    fill(cluster, written([entry()]))
+    fill(cluster, encode_entries([entry()]))
     cluster.until(lambda: shows(cluster.api), "the table to be read", 60)
 
     alike = cluster.control_plane.another_api_server()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
-from rescheduler.model.moves.soft_taints import read
+from rescheduler.model.moves.taint_value import read
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.controlplane.api import Api, ApiError
@@ -43,10 +43,10 @@ STEERED = "  steering: {by: SoftTaint}\n"
 def tainted(cluster: Cluster) -> dict[str, str]:
     """The nodes that bear our taint, with its value."""
     return {
-        node["metadata"]["name"]: each.get("value", "")
+        node["metadata"]["name"]: taint.get("value", "")
         for node in cluster.api.items("v1", "Node")
-        for each in node["spec"].get("taints", [])
-        if (each["key"], each["effect"]) == (SOFT_TAINT.key, SOFT_TAINT.effect)
+        for taint in node["spec"].get("taints", [])
+        if (taint["key"], taint["effect"]) == (SOFT_TAINT.key, SOFT_TAINT.effect)
     }
 
 

@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.actions.steering.steering_format import SEEN, written
-from rescheduler.kube.pods.steered import steered_affinity
-from rescheduler.model.moves.steering import Entry
-from rescheduler.runtime.servers.webhook.certificates import Pair, make_authority, make_certificate
+from rescheduler.actions.steering.steering_format import SEEN, encode_entries
+from rescheduler.kube.pods.steered_affinity import steered_affinity
+from rescheduler.model.moves.steering_entry import SteeringEntry
+from rescheduler.runtime.servers.webhook.certificates import (
+    KeyPair,
+    make_authority,
+    make_certificate,
+)
 from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
@@ -45,7 +49,7 @@ class Webhook:
         self._process: subprocess.Popen[bytes] | None = None
         self._logs = 0
 
-    def _present(self, pair: Pair) -> None:
+    def _present(self, pair: KeyPair) -> None:
         (self.folder / "tls.crt").write_bytes(pair.certificate)
         (self.folder / "tls.key").write_bytes(pair.key)
 
@@ -73,8 +77,8 @@ class Webhook:
         (manifest,) = yaml.safe_load_all((FOLDER / "configuration.yaml").read_text())
         bundle = base64.b64encode(self.authority.certificate).decode()
         client = {"url": f"https://localhost:{port}/steer", "caBundle": bundle}
-        for each in manifest["webhooks"]:
-            each["clientConfig"] = client
+        for webhook in manifest["webhooks"]:
+            webhook["clientConfig"] = client
         self.cluster.api.apply(manifest)
         time.sleep(0.5)  # the API server hears of it by a watch
 
@@ -93,22 +97,27 @@ def webhook(cluster: Cluster, binary: Path, tmp_path: Path) -> Iterator[Webhook]
     made.stop()
 
 
-def tell(cluster: Cluster, *entries: Entry) -> None:
+def tell(cluster: Cluster, *entries: SteeringEntry) -> None:
     metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
     cluster.api.apply(
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": written(entries)}
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": metadata,
+            "data": encode_entries(entries),
+        }
     )
     time.sleep(0.3)
 
 
 def replaced(cluster: Cluster, pod: Manifest) -> Manifest:
     """Evict the pod; the one that its controller makes instead, once it is Ready."""
-    known = {each["metadata"]["uid"] for each in cluster.pods()}
+    known = {manifest["metadata"]["uid"] for manifest in cluster.pods()}
     assert cluster.api.evict(pod) == 201
 
     def new() -> list[Manifest]:
-        found = [each for each in cluster.pods() if each["metadata"]["uid"] not in known]
-        return [each for each in found if is_ready(each)]
+        found = [pod for pod in cluster.pods() if pod["metadata"]["uid"] not in known]
+        return [manifest for manifest in found if is_ready(manifest)]
 
     cluster.until(lambda: bool(new()), "the replacement")
     return new()[0]
@@ -138,7 +147,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     cluster: Cluster, webhook: Webhook
 ) -> None:
     cluster.create(*nodes(6))
-    names = sorted(each["metadata"]["name"] for each in cluster.api.items("v1", "Node"))
+    names = sorted(manifest["metadata"]["name"] for manifest in cluster.api.items("v1", "Node"))
     zone = {"key": "kubernetes.io/os", "operator": "In", "values": ["linux"]}
     required = {"nodeSelectorTerms": [{"matchExpressions": [zone]}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
@@ -175,8 +184,8 @@ def test_a_webhook_that_is_down_slow_or_untrusted_holds_up_no_pod(
     webhook.start()
     webhook.authority = make_authority(datetime.now(UTC))
     (port,) = {
-        each["clientConfig"]["url"].split(":")[2].split("/")[0]
-        for each in cluster.api.read(
+        hook["clientConfig"]["url"].split(":")[2].split("/")[0]
+        for hook in cluster.api.read(
             "admissionregistration.k8s.io/v1",
             "MutatingWebhookConfiguration",
             "rescheduler-steering",
@@ -204,4 +213,4 @@ def test_its_certificate_is_in_the_cluster_and_known_to_the_api_server(
     hooks = cluster.api.read(
         "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "rescheduler-steering"
     )["webhooks"]
-    assert {each["clientConfig"]["caBundle"] for each in hooks} == {kept["ca.crt"]}
+    assert {hook["clientConfig"]["caBundle"] for hook in hooks} == {kept["ca.crt"]}

@@ -17,7 +17,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.actions.ledger_format import decoded, encoded, filled, note_of, packed_in
+from rescheduler.actions.ledger_format import (
+    decode_state,
+    encode_state,
+    fill_config_map,
+    note_of,
+    packed_in,
+)
 from tests.e2e.authorizer import Authorizer, Refusal
 from tests.e2e.between import Asked, Between, PassOn, Reply, Trouble
 from tests.e2e.builders.cluster import Cluster
@@ -160,11 +166,11 @@ class Scene:
         """The evictions in `team` that were accepted. Those everywhere were each intended once."""
         records = self.records()
         judge(records, TEAM)
-        return [each for each in accepted(records) if each.name.startswith(f"{TEAM}/")]
+        return [record for record in accepted(records) if record.name.startswith(f"{TEAM}/")]
 
     def kept(self) -> Json:
         """The move of `team` in the durable state, which has one of it."""
-        (found,) = [each for each in moves(self.cluster) if each["namespace"] == TEAM]
+        (found,) = [move for move in moves(self.cluster) if move["namespace"] == TEAM]
         return found
 
     @property
@@ -179,11 +185,11 @@ class Scene:
     def backdate(self) -> None:
         """Let the eviction that was not answered be of so long ago that it must have ended."""
         current = state(self.cluster)
-        ledger = decoded(current, "")
+        ledger = decode_state(current, "")
         assert ledger is not None
-        (intent,) = [each for each in ledger.history.moves if each.state == "intended"]
+        (intent,) = [move for move in ledger.history.moves if move.state == "intended"]
         intent.at -= OVERDUE
-        changed, api = filled(current, encoded(ledger)), self.cluster.api
+        changed, api = fill_config_map(current, encode_state(ledger)), self.cluster.api
         api.patch(current, {key: changed[key] for key in ("data", "binaryData")})
         note = msgspec.json.encode(note_of(ledger, packed_in(changed))).decode()
         lease = api.read("coordination.k8s.io/v1", "Lease", "rescheduler", NAMESPACE)
@@ -192,19 +198,19 @@ class Scene:
 
 def results(report: Json, namespace: str) -> list[tuple[str, str]]:
     """What became of the moves there, and their codes."""
-    there = [each for each in report["moves"] if each["pod"]["namespace"] == namespace]
-    return [(each["result"], each["code"]) for each in there]
+    there = [move for move in report["moves"] if move["pod"]["namespace"] == namespace]
+    return [(move["result"], move["code"]) for move in there]
 
 
 def notes(report: Json) -> list[str]:
     """What is said of pods that cannot be read."""
-    return [each["message"] for each in report["notes"] if each["code"] == "ACT023"]
+    return [note["message"] for note in report["notes"] if note["code"] == "ACT023"]
 
 
 def left_alone(report: Json) -> set[tuple[str, str]]:
     """Why pods of `team` are left alone."""
-    there = [each for each in report["refused"] if each["pod"]["namespace"] == TEAM]
-    return {(each["code"], each["message"]) for each in there}
+    there = [refusal for refusal in report["refused"] if refusal["pod"]["namespace"] == TEAM]
+    return {(refusal["code"], refusal["message"]) for refusal in there}
 
 
 @pytest.fixture
@@ -239,7 +245,7 @@ def test_a_lost_eviction_is_settled_by_a_list_of_pods(
 ) -> None:
     done, planned = plan(scene.program, scene.team)
     assert done.code == 0
-    (name,) = [each["pod"]["name"] for each in planned["moves"]]
+    (name,) = [move["pod"]["name"] for move in planned["moves"]]
     scene.refuse(GET, name=name)
     # It is there, on its way out, until the program has seen it so.
     scene.cluster.api.patch(scene.pod(name), {"metadata": {"finalizers": ["tenant.example/keep"]}})
@@ -261,13 +267,13 @@ def test_a_lost_eviction_is_settled_by_a_list_of_pods(
     assert seen["metadata"]["name"] == name
     assert seen["metadata"]["deletionTimestamp"]
     assert report["verdict"]["code"] == "ACT013"
-    assert [each["pod"]["name"] for each in report["moves"]] == [name]
+    assert [move["pod"]["name"] for move in report["moves"]] == [name]
     assert results(report, TEAM) == [("evicted", "ACT001")]
     assert report["moves"][0]["landedOn"] in ("n2", "n4")
     assert notes(report) == []
     reads = [r for r in scene.records().on("pods") if (r.verb, r.objectRef.name) == (GET, name)]
-    assert {each.code for each in reads} == {403}, "no read of the pod itself was allowed"
-    assert [uid(each) for each in scene.evictions()] == [seen["metadata"]["uid"]]
+    assert {read.code for read in reads} == {403}, "no read of the pod itself was allowed"
+    assert [uid(eviction) for eviction in scene.evictions()] == [seen["metadata"]["uid"]]
     kept = scene.kept()
     assert (kept["podUid"], kept["state"]) == (seen["metadata"]["uid"], "ready")
     assert scene.history()["readySeconds"] is not None
@@ -292,7 +298,7 @@ def test_an_eviction_stays_charged_until_its_pod_may_be_read(
     scene: Scene,
 ) -> None:
     pod = f"{TEAM}/{scene.unanswered(lost, GET, LIST)}"
-    assert [each.name for each in scene.evictions()] == [pod], "it took effect"
+    assert [eviction.name for eviction in scene.evictions()] == [pod], "it took effect"
 
     report = scene.run(scene.everywhere, 0)
     assert set(results(report, "default")) == {("evicted", "ACT001")}, "it holds no other"
@@ -310,10 +316,10 @@ def test_an_eviction_stays_charged_until_its_pod_may_be_read(
 
     again = scene.run(scene.everywhere, 3)
     assert set(results(again, "default")) == {("evicted", "ACT001")}
-    for each in (report, again):
-        (note,) = notes(each)
+    for run_report in (report, again):
+        (note,) = notes(run_report)
         assert f"It is {pod}." in note
-        ((code, said),) = left_alone(each)
+        ((code, said),) = left_alone(run_report)
         assert code == "ELG022"
         assert "cools down until" in said
         assert "hidden by a pod that cannot be read" in said
@@ -332,7 +338,7 @@ def test_an_eviction_stays_charged_until_its_pod_may_be_read(
     assert found["landedOn"] in ("n2", "n4")
     step = scene.history()
     assert (step["code"], step["landedOn"]) == ("ACT001", found["landedOn"])
-    assert [each.name for each in scene.evictions()] == [pod], "and evicted once"
+    assert [eviction.name for eviction in scene.evictions()] == [pod], "and evicted once"
 
 
 def test_pods_that_may_not_be_listed_hold_the_run_and_charge_nothing(

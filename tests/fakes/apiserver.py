@@ -57,10 +57,10 @@ class FakeServer:
 
     def fault(self, method: str, path: str) -> Fault | None:
         """The fault that this request meets, used up by one."""
-        for each in self.faults:
-            if each.times > 0 and each.method == method and each.path in path:
-                each.times -= 1
-                return each
+        for fault in self.faults:
+            if fault.times > 0 and fault.method == method and fault.path in path:
+                fault.times -= 1
+                return fault
         return None
 
 

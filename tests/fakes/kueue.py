@@ -25,7 +25,7 @@ _PATH = re.compile(
     r"(?:/(?P<name>[^/]+))?$"
 )
 _LISTS = re.compile(r"^/apis/kueue.x-k8s.io/v1beta2/(?P<kind>workloads|clusterqueues|localqueues)$")
-ADMITTED = [{"type": each, "status": "True"} for each in ("QuotaReserved", "Admitted")]
+ADMITTED = [{"type": condition, "status": "True"} for condition in ("QuotaReserved", "Admitted")]
 
 
 @dataclass
@@ -108,9 +108,9 @@ def answer(
     stored = world.objects.get(("workloads", namespace, name))
     if stored is None:
         return status(404, "NotFound", f'workloads "{name}" not found')
-    for each, value in ((body or {}).get("preconditions") or {}).items():
-        if value != stored["metadata"][each]:
-            return status(409, "Conflict", f"the {each} in the precondition does not match")
+    for field_name, value in ((body or {}).get("preconditions") or {}).items():
+        if value != stored["metadata"][field_name]:
+            return status(409, "Conflict", f"the {field_name} in the precondition does not match")
     if "deletionTimestamp" not in stored["metadata"]:
         world.kueue.on_stop(stored)
         stored["metadata"]["deletionTimestamp"] = stamp(world.now() + world.offset)
@@ -128,7 +128,7 @@ def tick(world: "World") -> None:
         pods = pods_of(world, value["metadata"]["ownerReferences"][0]["uid"])
         if "seenAt" in value and now >= value["seenAt"]:
             del value["seenAt"]
-            value["suspended"] = [copy.deepcopy(each) for each in pods]
+            value["suspended"] = [copy.deepcopy(pod) for pod in pods]
             for pod in pods:
                 gone = now + timedelta(seconds=world.grace)
                 pod["metadata"]["deletionTimestamp"] = stamp(gone + world.offset)

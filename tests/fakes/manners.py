@@ -39,15 +39,15 @@ def owner_name(uid: str) -> str:
 def selected(item: dict[str, Any], query: dict[str, str]) -> bool:
     """Whether a list has the object: by equality of labels, name and phase."""
     metadata = item["metadata"]
-    for each in filter(None, query.get("labelSelector", "").split(",")):
-        key, value = each.split("=")
+    for requirement in filter(None, query.get("labelSelector", "").split(",")):
+        key, value = requirement.split("=")
         if (metadata.get("labels") or {}).get(key) != value:
             return False
-    for each in filter(None, query.get("fieldSelector", "").split(",")):
-        if each.startswith("status.phase!="):
-            if item["status"]["phase"] == each.split("!=")[1]:
+    for requirement in filter(None, query.get("fieldSelector", "").split(",")):
+        if requirement.startswith("status.phase!="):
+            if item["status"]["phase"] == requirement.split("!=")[1]:
                 return False
-        elif each.split("=")[1] != metadata["name"]:
+        elif requirement.split("=")[1] != metadata["name"]:
             return False
     return True
 

@@ -50,7 +50,7 @@ def became(move: PlannedMove, **more: Any) -> MoveResult:
     """What became of the move: evicted, and its replacement not seen yet."""
     fields = {"result": "evicted", "code": "ACT001", "message": "The pod was evicted.", **more}
     reported = Problem(code=fields.pop("code"), message=fields.pop("message"))
-    return structs.replace(MoveResult.of(move, fields.pop("result"), reported), **fields)
+    return structs.replace(MoveResult.from_move(move, fields.pop("result"), reported), **fields)
 
 
 def plan_of(

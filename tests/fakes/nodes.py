@@ -45,12 +45,12 @@ def _patch(
     world: "World", key: tuple[str, str, str], stored: dict[str, Any], patch: dict[str, Any]
 ) -> Reply:
     """A JSON merge patch (RFC 7396), which holds for the version that it names."""
-    for each in ("uid", "resourceVersion"):
-        if patch["metadata"].get(each) not in (None, stored["metadata"][each]):
+    for field in ("uid", "resourceVersion"):
+        if patch["metadata"].get(field) not in (None, stored["metadata"][field]):
             return status(409, "Conflict", "the object has been modified")
     spec = {**stored["spec"], **patch["spec"]}
     spec = {name: value for name, value in spec.items() if value is not None}
-    taints = [(each["key"], each["effect"]) for each in spec.get("taints", ())]
+    taints = [(taint["key"], taint["effect"]) for taint in spec.get("taints", ())]
     if len(taints) != len(set(taints)):
         return status(422, "Invalid", "taints must be unique by key and effect pair")
     return 200, copy.deepcopy(world.put(*key, {**stored, "spec": spec})), {}

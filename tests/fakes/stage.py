@@ -14,14 +14,15 @@ from urllib.parse import urlencode
 import msgspec
 
 from rescheduler.acting.actor import Actor
+from rescheduler.actions.api_call import Api, ApiResponse, ServerClock
 from rescheduler.actions.evict import (
     CALL_TIMEOUT,
     EvictionAnswer,
     annotations,
     eviction,
-    understood,
+    eviction_answer,
 )
-from rescheduler.actions.kueue import KueueWorkloads
+from rescheduler.actions.kueue_workloads import KueueWorkloads
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
 from rescheduler.actions.seen_pod import read_pod
@@ -29,10 +30,9 @@ from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.extender_lease import ExtenderLease
 from rescheduler.actions.steering.soft_taints import SoftTaints
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import Answer, Api, ServerClock
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.kube.controllers import Controller, Owner
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
@@ -48,8 +48,8 @@ from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
-from rescheduler.sources.kubernetes.surroundings import read_surroundings, read_workload
-from rescheduler.sources.kubernetes.transport import Answer as Fetched
+from rescheduler.sources.kubernetes.pod_reread import read_surroundings, read_workload
+from rescheduler.sources.kubernetes.transport import GetResponse as Fetched
 from rescheduler.sources.kubernetes.transport import RequestRefused
 from rescheduler.steering.port import Port
 from rescheduler.steering.steering import Steering
@@ -140,7 +140,7 @@ class Process:
     def _stored(self, collection: str, name: str) -> StoredObject:
         return _Stored(self, collection, name)
 
-    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+    def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> ApiResponse:
         """One request on this stage."""
         if self.dead:
             raise Killed
@@ -152,9 +152,9 @@ class Process:
             self.stage.seconds += 0.02
             if fault == "lost":
                 self.stage.seconds += 5
-                return Answer(0, message="lost on the way")
+                return ApiResponse(0, message="lost on the way")
             if isinstance(fault, int):
-                return Answer(fault, message=f"{fault} injected")
+                return ApiResponse(fault, message=f"{fault} injected")
             # Through JSON and back, as on the wire.
             raw = None if body is None else msgspec.json.decode(msgspec.json.encode(body))
             offset = timedelta(seconds=self.stage.servers[number % len(self.stage.servers)])
@@ -167,12 +167,12 @@ class Process:
                 status, reply, headers = self.stage.world.handle(method, path, raw)
             if fault == "lost":
                 self.stage.seconds += 5
-                return Answer(0, message="reply lost")
+                return ApiResponse(0, message="reply lost")
         except Killed:
             self.dead = True
             raise
         date = {"Date": format_datetime(self.stage.now() + offset, usegmt=True)}
-        return Answer(status, reply, {**headers, **date}, str(reply.get("message", "")))
+        return ApiResponse(status, reply, {**headers, **date}, str(reply.get("message", "")))
 
     def sleep(self, seconds: float) -> None:
         """Let time pass; the lock is renewed meanwhile, as its thread does."""
@@ -215,7 +215,9 @@ class Process:
         nodes = [node(name) for name in sorted({pod.node for pod in pods if pod.node})]
         world = self.stage.world
         controllers = [
-            each for each in world.objects.values() if "replicas" in each.get("spec", {})
+            manifest
+            for manifest in world.objects.values()
+            if "replicas" in manifest.get("spec", {})
         ]
         world.count_pods(controllers)
         return Snapshot(
@@ -223,7 +225,9 @@ class Process:
             cluster=Cluster(uid="cluster-1"),
             nodes=nodes,
             pods=pods,
-            controllers=[msgspec.convert(copied(each), Controller) for each in controllers],
+            controllers=[
+                msgspec.convert(copied(controller), Controller) for controller in controllers
+            ],
             owners=[
                 owner
                 for kind in ("CronJob", "JobSet", "LeaderWorkerSet")
@@ -236,8 +240,8 @@ class Process:
 
     def _above(self, kind: str) -> list[Owner]:
         found: list[Owner] = self._known(f"{kind.lower()}s", Owner)
-        for each in found:
-            each.kind = kind
+        for owner in found:
+            owner.kind = kind
         return found
 
     def _known(self, kind: str, model: type[Any]) -> list[Any]:
@@ -245,11 +249,11 @@ class Process:
         return [msgspec.convert(copied(v), model) for (k, _, _), v in objects if k == kind]
 
     def _evict(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
-        return understood(self.call("POST", *eviction(move, annotations(move, plan, fence))))
+        return eviction_answer(self.call("POST", *eviction(move, annotations(move, plan, fence))))
 
     def _dry_run(self, move: PlannedMove, plan: str, fence: int) -> EvictionAnswer:
         asked = eviction(move, annotations(move, plan, fence), dry_run=True)
-        return understood(self.call("POST", *asked))
+        return eviction_answer(self.call("POST", *asked))
 
     def steering_port(self) -> Port:
         """What this process steers by."""
@@ -323,7 +327,7 @@ class Objecting:
         held = self.holds.everybody if self.process.missed else ()
         return [*self.process.guarding(), *held]
 
-    def held(self, move: PlannedMove, /) -> Problem | None:
+    def refuse_held(self, move: PlannedMove, /) -> Problem | None:
         if not self.process.missed:
             return self.holds.distrust.refusal(move.owner.controllerKind, move.pod.namespace)
         return self.holds.refusal(move.pod.namespace, move.owner.controllerKind)
@@ -347,7 +351,7 @@ class _Stored(StoredObject):
         super().__init__(cast("Api", process), collection, name, clock=process.clock)
         self.process = process
 
-    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> Answer:
+    def _call(self, method: str, path: str, body: dict[str, Any] | None = None) -> ApiResponse:
         answer = self.process.call(method, path, body)
         self.process.clock.hear(answer.date)
         return answer

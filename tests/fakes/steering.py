@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rescheduler.actions.steering.steering_format import SEEN, read
-from rescheduler.kube.pods.steered import steered_affinity, template_hash
-from rescheduler.model.moves.steering import Entry, Strength
+from rescheduler.kube.pods.steered_affinity import steered_affinity, template_hash
+from rescheduler.model.moves.steering_entry import SteeringEntry, Strength
 from tests.fakes.manners import Reply, status
 
 if TYPE_CHECKING:
@@ -25,17 +25,19 @@ class Wanted(NamedTuple):
     strength: Strength
 
 
-def wanted(entries: Iterable[Entry], template: str, name: str) -> Wanted | None:
+def wanted(entries: Iterable[SteeringEntry], template: str, name: str) -> Wanted | None:
     """What the entries of its controller ask for a pod of that template and name, or None.
 
     name: "" while the API server has not made one up. Pods of one controller are fungible, so each
     may go where any of them may; it is required only where all of them require it.
     """
-    fitting = [each for each in entries if each.template == template and each.name in ("", name)]
+    fitting = [
+        entry for entry in entries if entry.template == template and entry.name in ("", name)
+    ]
     if not fitting:
         return None
-    hostnames = dict.fromkeys(host for each in fitting for host in each.hostnames)
-    require = all(each.strength == "Require" for each in fitting)
+    hostnames = dict.fromkeys(host for entry in fitting for host in entry.hostnames)
+    require = all(entry.strength == "Require" for entry in fitting)
     return Wanted(tuple(hostnames), "Require" if require else "Prefer")
 
 
@@ -65,7 +67,7 @@ def steer(world: "World", pod: dict[str, Any]) -> None:
         return
     metadata = pod["metadata"]
     owner = metadata["ownerReferences"][0]
-    own = [each for each in read(table.get("data") or {})[0] if each.owner == owner["uid"]]
+    own = [entry for entry in read(table.get("data") or {})[0] if entry.owner == owner["uid"]]
     named = metadata["name"] if owner["kind"] == "StatefulSet" else ""
     asked = wanted(own, template_hash(metadata["labels"]), named)
     if asked is not None:

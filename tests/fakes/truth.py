@@ -5,13 +5,13 @@ import gzip
 
 import msgspec
 
-from rescheduler.actions.ledger_format import State
+from rescheduler.actions.ledger_format import StoredState
 from tests.fakes.world import World
 
 STATE = ("configmaps", "rescheduler", "rescheduler-state")
 
 
-def stored_state(world: World) -> State:
+def stored_state(world: World) -> StoredState:
     """The state in the ConfigMap."""
     encoded = world.objects[STATE]["binaryData"]["state"]
-    return msgspec.json.decode(gzip.decompress(base64.b64decode(encoded)), type=State)
+    return msgspec.json.decode(gzip.decompress(base64.b64decode(encoded)), type=StoredState)

@@ -96,10 +96,10 @@ class World:
             self.put("pods", pod.metadata.namespace, pod.metadata.name, manifest)
         for node in snapshot.nodes:
             self.put("nodes", "", node.metadata.name, msgspec.to_builtins(node))
-        for each in snapshot.controllers:
-            kind = f"{each.kind.lower()}s"
-            manifest = msgspec.to_builtins(each)
-            self.put(kind, each.metadata.namespace, each.metadata.name, manifest)
+        for controller in snapshot.controllers:
+            kind = f"{controller.kind.lower()}s"
+            manifest = msgspec.to_builtins(controller)
+            self.put(kind, controller.metadata.namespace, controller.metadata.name, manifest)
 
     def add_pod(
         self,
@@ -249,8 +249,8 @@ class World:
         for (kind, namespace, _), value in self.objects.items():
             metadata = value["metadata"]
             if kind != "pods":
-                for each in metadata.get("ownerReferences", ()):
-                    made_for.setdefault(each["uid"], set()).add(metadata["uid"])
+                for reference in metadata.get("ownerReferences", ()):
+                    made_for.setdefault(reference["uid"], set()).add(metadata["uid"])
             elif "deletionTimestamp" not in metadata:
                 owner = next((o["uid"] for o in metadata.get("ownerReferences", ())), "")
                 pods.setdefault((namespace, owner), []).append(value)
@@ -314,7 +314,7 @@ class World:
                     "lastTransitionTime": stamp(self.now()),
                 }
             )
-            if any(each["kind"] == "ReplicaSet" for each in metadata["ownerReferences"]):
+            if any(reference["kind"] == "ReplicaSet" for reference in metadata["ownerReferences"]):
                 self._replacement(pod)
         return 201, {"kind": "Status", "status": "Success"}, {}
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rescheduler.kube.controllers import ToldCondition
+from rescheduler.kube.controllers import ConditionWithMessage
 from tests.cluster import NOW, budget
 
-SYNC_FAILED = ToldCondition(
+SYNC_FAILED = ConditionWithMessage(
     type="DisruptionAllowed",
     status="False",
     reason="SyncFailed",
@@ -35,7 +35,7 @@ def test_what_is_odd_in_a_budget_is_named(change: dict[str, Any], words: str) ->
 
 def test_a_budget_that_has_too_few_pods_is_not_odd() -> None:
     guard = budget("web", "web", allowed=0)
-    few = ToldCondition(type="DisruptionAllowed", status="False", reason="InsufficientPods")
+    few = ConditionWithMessage(type="DisruptionAllowed", status="False", reason="InsufficientPods")
     guard.status.conditions = [few]
     guard.status.disruptedPods = {f"p{i}": NOW for i in range(2000)}
     assert guard.doubt == ""

@@ -14,7 +14,7 @@ from rescheduler.kube.objects import PodSpec
 from rescheduler.policies.health.device_faults import Attribution
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugins.dynamic_resources import DeviceUse
+from rescheduler.scheduler.plugins.dynamic_resources import ClaimedDevices
 from tests.cluster import controller, node, pod, snapshot
 
 DRIVER = "gpu.example.com"
@@ -35,7 +35,10 @@ SLICE = msgspec.convert(
 def claim(device: str, owner: str = "", reserved: tuple[str, ...] = (), **more: Any) -> Any:
     result = {"driver": DRIVER, "pool": "a", "device": device, **more}
     owners = [{"kind": "Pod", "name": owner, "uid": f"pod-default-{owner}"}] if owner else []
-    users = [{"resource": "pods", "name": each, "uid": f"pod-default-{each}"} for each in reserved]
+    users = [
+        {"resource": "pods", "name": pod_name, "uid": f"pod-default-{pod_name}"}
+        for pod_name in reserved
+    ]
     return msgspec.convert(
         {
             "metadata": {"name": device, "namespace": "default", "ownerReferences": owners},
@@ -116,8 +119,8 @@ def test_the_scheduler_frees_what_goes_with_a_pod(reserved: Any, free: bool) -> 
         [node("a")], pods, resource_slices=[SLICE], resource_claims=[claim("g0", "p", reserved)]
     )
     occupancy = Occupancy(before.nodes, before.pods, before.pod_node, pod_level=True)
-    use = DeviceUse(before, occupancy)
-    with occupancy.without(0):
+    use = ClaimedDevices(before, occupancy)
+    with occupancy.remove_pod(0):
         assert use.free().tolist() == [free, True]
     assert use.free().tolist() == [False, True]
 

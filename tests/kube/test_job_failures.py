@@ -76,8 +76,8 @@ def test_without_a_policy_every_pod_that_fails_counts() -> None:
 def test_a_condition_that_the_pod_has_already_decides() -> None:
     rules = {"rules": [on("FailJob", "acme.test/Broken"), on("Ignore")]}
     broken, fine = pod("a", "n1"), pod("b", "n1")
-    for each, status in ((broken, "True"), (fine, "False")):
-        each.status.conditions = [Condition(type="acme.test/Broken", status=status)]
+    for pod_object, status in ((broken, "True"), (fine, "False")):
+        pod_object.status.conditions = [Condition(type="acme.test/Broken", status=status)]
     assert not ignores_eviction(rules, broken)
     assert ignores_eviction(rules, fine)
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.kube.nesting import decoded, shallow
+from rescheduler.kube.nesting import decode_json, shallow
 from rescheduler.kube.objects import Pod
-from rescheduler.sources.kubernetes.decode import decode_page
+from rescheduler.sources.kubernetes.page_decoding import decode_page
 
 DEPTH = 9_000
 """Nearly as deep as the API server takes it."""
@@ -39,13 +39,13 @@ def test_beside_it_an_object_of_the_wrong_type_is_still_named() -> None:
     page = f'{{"metadata":{{}},"items":[{fields(nested(DEPTH))},{wrong}]}}'
     read, _, bad = decode_page(page.encode(), Pod, "Pod")
     assert [pod.metadata.name for pod in read] == ["b"]
-    assert [(each.namespace, each.name) for each in bad] == [("team", "c")]
+    assert [(undecodable.namespace, undecodable.name) for undecodable in bad] == [("team", "c")]
 
 
 def test_an_object_of_the_wrong_type_that_nests_deeply_is_named() -> None:
     wrong = f'{{"metadata":{{"name":"c","namespace":"team"}},"spec":7,"x":{nested(DEPTH)}}}'
     _, _, bad = decode_page(f'{{"metadata":{{}},"items":[{wrong}]}}'.encode(), Pod, "Pod")
-    assert [(each.namespace, each.name) for each in bad] == [("team", "c")]
+    assert [(undecodable.namespace, undecodable.name) for undecodable in bad] == [("team", "c")]
 
 
 @pytest.mark.parametrize("kind", [OBJECTS, LISTS])
@@ -62,7 +62,7 @@ def test_only_what_lies_too_deep_is_cut(kind: tuple[str, str]) -> None:
 )
 def test_what_is_no_json_is_refused(text: str) -> None:
     with pytest.raises(msgspec.DecodeError):
-        decoded(text.encode(), dict[str, Any])
+        decode_json(text.encode(), dict[str, Any])
 
 
 trees = st.recursive(
@@ -84,4 +84,4 @@ def test_what_is_not_deep_stays_as_it_is(tree: Any) -> None:
 
 def test_what_is_not_utf_8_is_refused_like_what_is_no_json() -> None:
     with pytest.raises(msgspec.DecodeError, match="not UTF-8"):
-        decoded('{"message":"Accès refusé"}'.encode("latin-1"), dict[str, Any])
+        decode_json('{"message":"Accès refusé"}'.encode("latin-1"), dict[str, Any])

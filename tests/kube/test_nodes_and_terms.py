@@ -10,7 +10,7 @@ from rescheduler.planning.eligibility.volume_checks import Attachments
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.match import Match
 from rescheduler.policies.shared.acceptance import Acceptance
-from rescheduler.policies.spread.groups import from_pods
+from rescheduler.policies.spread.spread_counts import from_pods
 from rescheduler.scheduler.model import SchedulerModel
 from tests.cluster import node, pod, snapshot
 
@@ -21,7 +21,7 @@ def test_an_empty_key_tolerates_every_key(operator: str) -> None:
     taints = [{"key": "gpu", "value": "", "effect": "NoSchedule"}]
     nodes = [node("a"), node("b", taints=taints)]
     made = snapshot(nodes, [pod("p", "a", tolerations=tolerations)])
-    assert Acceptance(made).tolerated(made.pods[0].spec).tolist() == [True, True]
+    assert Acceptance(made).tolerated_nodes(made.pods[0].spec).tolist() == [True, True]
     assert SchedulerModel(made).feasible(0).tolist() == [True, True]
 
 
@@ -82,6 +82,6 @@ def test_labels_that_no_node_has_take_no_memory_for_each_node() -> None:
     labels = NodeLabels([node("n1", labels={"disk": "ssd"}), node("n2")])
     assert labels.column("tenant.example/0") is labels.column("tenant.example/1")
     assert not labels.column("tenant.example/0").present.any()
-    assert labels.having({"disk": "ssd"}).tolist() == [True, False]
-    assert not labels.having({"disk": "ssd", "tenant.example/0": "x"}).any()
-    assert not labels.having({"disk": "hdd"}).any()
+    assert labels.nodes_with_labels({"disk": "ssd"}).tolist() == [True, False]
+    assert not labels.nodes_with_labels({"disk": "ssd", "tenant.example/0": "x"}).any()
+    assert not labels.nodes_with_labels({"disk": "hdd"}).any()

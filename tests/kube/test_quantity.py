@@ -2,7 +2,7 @@
 
 import pytest
 
-from rescheduler.kube.quantity import NANO, milli, nanos, scaled, units
+from rescheduler.kube.quantity import NANO, milli, nanos, scheduler_amount, units
 
 _DECIMAL = {"": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
@@ -30,7 +30,7 @@ def test_exponents_and_fractions() -> None:
 
 
 def test_what_kubelet_reports_of_its_memory() -> None:
-    assert scaled("memory", "32886500Ki") == 32886500 * 1024
+    assert scheduler_amount("memory", "32886500Ki") == 32886500 * 1024
 
 
 def test_a_remainder_is_rounded_up() -> None:

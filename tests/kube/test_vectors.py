@@ -14,7 +14,7 @@ from rescheduler.kube.pods.tolerations import NodeTaints, tolerates
 from rescheduler.kube.quantity import nanos
 from rescheduler.planning.limits.quotas import quota_use
 from rescheduler.policies.shared.demand import Demand, Devices, demand
-from rescheduler.scheduler.requests import incoming, running
+from rescheduler.scheduler.requests import incoming_requests, running_requests
 from tests.cases import every, numbered
 from tests.kube import vectors
 
@@ -34,7 +34,7 @@ def plain(answer: Amounts) -> Amounts:
     return {name: amount for name, amount in answer.items() if amount}
 
 
-PODS = [(msgspec.convert(each["pod"], Pod), each) for each in vectors.answered("pods")]
+PODS = [(msgspec.convert(case["pod"], Pod), case) for case in vectors.answered("pods")]
 
 
 def test_the_vectors_are_of_the_questions() -> None:
@@ -53,11 +53,11 @@ def test_requests_and_limits_are_added_up_as_kubernetes_does(pod: Pod, answer: A
 
 @every(numbered(PODS))
 def test_the_scheduler_sees_the_same_requests_rounded_once(pod: Pod, answer: Any) -> None:
-    asked = incoming(pod.spec)
+    asked = incoming_requests(pod.spec)
     assert asked.plain == rounded(answer["incoming"])
     scored = rounded(answer["scored"])
     assert (asked.cpu, asked.memory) == (scored.get("cpu", 0), scored.get("memory", 0))
-    assert running(pod).plain == rounded(answer["running"])
+    assert running_requests(pod).plain == rounded(answer["running"])
 
 
 @every(numbered(PODS))
@@ -76,16 +76,18 @@ def test_a_quota_counts_the_same(pod: Pod, answer: Any) -> None:
 
 
 def test_a_toleration_covers_the_taints_that_it_does_in_kubernetes() -> None:
-    for each in vectors.answered("taints"):
-        toleration = msgspec.convert(each["toleration"], Toleration)
-        taint = msgspec.convert(each["taint"], Taint)
-        assert tolerates(toleration, taint) is each["tolerates"], each
+    for case in vectors.answered("taints"):
+        toleration = msgspec.convert(case["toleration"], Toleration)
+        taint = msgspec.convert(case["taint"], Taint)
+        assert tolerates(toleration, taint) is case["tolerates"], case
         node = Node()
         node.spec.taints = [taint]
         table = NodeTaints([node])
         hard = taint.effect != "PreferNoSchedule"
-        assert table.passing([toleration]).tolist() == [not hard or each["tolerates"]]
-        assert table.disliked([toleration]).tolist() == [int(not hard and not each["tolerates"])]
+        assert table.tolerated_nodes([toleration]).tolist() == [not hard or case["tolerates"]]
+        assert table.count_soft_taints([toleration]).tolist() == [
+            int(not hard and not case["tolerates"])
+        ]
 
 
 @every(numbered(vectors.answered("terms")))
@@ -99,10 +101,10 @@ def test_a_term_is_about_the_namespaces_that_it_is_about_in_kubernetes(case: Any
 @every(numbered(vectors.answered("nodes")))
 def test_a_pod_selects_and_prefers_the_nodes_that_it_does_in_kubernetes(case: Any) -> None:
     spec = msgspec.convert(case["spec"], PodSpec)
-    nodes = [msgspec.convert(each, Node) for each in case["nodes"]]
+    nodes = [msgspec.convert(node, Node) for node in case["nodes"]]
     selection = NodeSelection(NodeLabels(nodes))
-    required = selection.required(spec)
+    required = selection.required_nodes(spec)
     chosen = np.ones(len(nodes), dtype=np.bool_) if required is None else required
     assert chosen.tolist() == case["required"]
     terms = node_affinity(spec).preferredDuringSchedulingIgnoredDuringExecution or []
-    assert selection.preferred(terms).tolist() == case["score"]
+    assert selection.preference_weights(terms).tolist() == case["score"]

@@ -66,9 +66,9 @@ def pod(draw: random.Random) -> dict[str, Any]:
     first: list[dict[str, Any]] = [
         {"name": f"i{number}", "resources": resources(draw)} for number in range(draw.randint(0, 3))
     ]
-    for each in first:
+    for container in first:
         if draw.random() < 0.5:
-            each["restartPolicy"] = "Always"
+            container["restartPolicy"] = "Always"
     spec: dict[str, Any] = {"containers": containers, "initContainers": first}
     if draw.random() < 0.3:
         spec["overhead"] = {"cpu": draw.choice(["10.5m", "250m"]), "memory": "16Mi"}
@@ -81,8 +81,8 @@ def pod(draw: random.Random) -> dict[str, Any]:
     answer: dict[str, Any] = {"metadata": {"name": "p", "namespace": "default"}, "spec": spec}
     if draw.random() < 0.4:
         answer["status"] = {
-            "containerStatuses": [status(draw, each) for each in containers],
-            "initContainerStatuses": [status(draw, each) for each in first],
+            "containerStatuses": [status(draw, container) for container in containers],
+            "initContainerStatuses": [status(draw, container) for container in first],
         }
         if "resources" in spec and draw.random() < 0.7:
             answer["status"]["resources"] = {
@@ -175,7 +175,7 @@ def node_case(draw: random.Random) -> dict[str, Any]:
     spec = {"containers": [], "affinity": {"nodeAffinity": affinity}}
     if draw.random() < 0.4:
         spec["nodeSelector"] = labels(draw)
-    nodes = [{"metadata": {"name": f"n{each}", "labels": labels(draw)}} for each in range(4)]
+    nodes = [{"metadata": {"name": f"n{number}", "labels": labels(draw)}} for number in range(4)]
     return {"spec": spec, "nodes": nodes}
 
 
@@ -184,9 +184,9 @@ def _preference(draw: random.Random) -> dict[str, Any]:
     made = node_term(draw)
     for field in made.get("matchFields", ()):
         field["values"] = field["values"][:1]
-    for each in made.get("matchExpressions", ()):
-        if each["operator"] in ("Gt", "Lt"):
-            each["values"] = ["1"]
+    for expression in made.get("matchExpressions", ()):
+        if expression["operator"] in ("Gt", "Lt"):
+            expression["values"] = ["1"]
     return made
 
 

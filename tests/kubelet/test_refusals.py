@@ -8,7 +8,7 @@ import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod
-from rescheduler.planning.eligibility.kubelet_admission import Admission
+from rescheduler.planning.eligibility.kubelet_admission import KubeletAdmission
 from rescheduler.policytest.topologies import topology
 from tests.cluster import NOW, controller, node, pod, snapshot
 from tests.policies.numa_drawing import GPU
@@ -34,7 +34,7 @@ def sure(cpu: Any = 1, memory: Any = GIB, **devices: Any) -> dict[str, Any]:
 
 def job(name: str, on: str, *asked: Asked, inits: list[dict[str, Any]] | None = None) -> Pod:
     """A pod with a container for each of these."""
-    boxes = [box(f"c{number}", each) for number, each in enumerate(asked)]
+    boxes = [box(f"c{number}", request) for number, request in enumerate(asked)]
     return pod(name, on, containers=boxes, initContainers=inits or [])
 
 
@@ -69,7 +69,7 @@ def refused(
     comes.node = "n2"
     pods = [*there, comes]
     cluster = snapshot([here, node("n2")], pods, topologies=[told], controllers=controllers)
-    return Admission(cluster).rejects(len(there), 1, 0)
+    return KubeletAdmission(cluster).rejects(len(there), 1, 0)
 
 
 def test_a_kubelet_refuses_by_what_the_replacement_asks_for() -> None:
@@ -88,7 +88,7 @@ def test_a_kubelet_refuses_by_what_the_replacement_asks_for() -> None:
 
 def memory(*free: float, total: float = 16) -> list[dict[str, tuple[float, float]]]:
     """Zones with so many GiB free."""
-    return [{"memory": (total * GIB, each * GIB), "cpu": (8, 8)} for each in free]
+    return [{"memory": (total * GIB, gigabytes * GIB), "cpu": (8, 8)} for gigabytes in free]
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kubelet.numa_zones import demands, read_zones, resources_of
-from rescheduler.kubelet.topology_manager import fewest, least_spread, place
+from rescheduler.kubelet.topology_manager import fewest_zones, least_spread, place
 from rescheduler.policytest.topologies import topology
 from tests.cluster import node, pod, snapshot
 from tests.draws import tries
@@ -129,7 +129,7 @@ def test_the_scope_decides_whether_containers_may_part() -> None:
     placement = place(known, np.array([0, 1], np.int32), known.free, found[0])
     assert placement.admitted.tolist() == [True, False]
     assert placement.spread.tolist() == [2, 0]
-    assert fewest(known, np.array([0], np.int32), found[0]).tolist() == [2]
+    assert fewest_zones(known, np.array([0], np.int32), found[0]).tolist() == [2]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_an_object_that_disagrees_with_the_pods_is_not_believed() -> None:
     resources = resources_of(late)
     found, of_pod = demands(before, resources)
     known = read_zones(before, resources, found, of_pod)
-    assert not known.known.any()
+    assert not known.known_nodes.any()
     assert "2 nvidia.com/gpu in use, and its pods ask for 3" in known.odd[0]
 
 

@@ -20,33 +20,33 @@ def key(number: int) -> bytes:
 def observed(
     *findings: int, policy: str = "p", meaning: str = "m", patience: timedelta = 10 * MINUTE
 ) -> Observation:
-    return Observation(policy, meaning, patience, tuple(key(each) for each in findings))
+    return Observation(policy, meaning, patience, tuple(key(finding) for finding in findings))
 
 
 def since(finding_history: FindingHistory, policy: str = "p") -> dict[int, timedelta]:
     """Each finding, and how long after START it was found first."""
-    watch = finding_history.of(policy)
-    found = {} if watch is None else watch.since()
-    return {int.from_bytes(each, "big"): at - START for each, at in found.items()}
+    watch = finding_history.watch_of(policy)
+    found = {} if watch is None else watch.first_times()
+    return {int.from_bytes(key, "big"): at - START for key, at in found.items()}
 
 
 def test_what_is_found_again_keeps_its_time() -> None:
-    first = FindingHistory().after([observed(1, 2)], START)
-    assert since(first.after([observed(1, 2)], START + MINUTE)) == {
+    first = FindingHistory().remember([observed(1, 2)], START)
+    assert since(first.remember([observed(1, 2)], START + MINUTE)) == {
         1: timedelta(0),
         2: timedelta(0),
     }
 
 
 def test_what_one_cycle_does_not_find_starts_anew() -> None:
-    gone = FindingHistory().after([observed(1)], START).after([observed()], START + MINUTE)
+    gone = FindingHistory().remember([observed(1)], START).remember([observed()], START + MINUTE)
     assert since(gone) == {}
-    assert since(gone.after([observed(1)], START + 2 * MINUTE)) == {1: 2 * MINUTE}
+    assert since(gone.remember([observed(1)], START + 2 * MINUTE)) == {1: 2 * MINUTE}
 
 
 def test_a_policy_that_means_something_else_starts_anew() -> None:
-    first = FindingHistory().after([observed(1)], START)
-    assert since(first.after([observed(1, meaning="n")], START + MINUTE)) == {1: MINUTE}
+    first = FindingHistory().remember([observed(1)], START)
+    assert since(first.remember([observed(1, meaning="n")], START + MINUTE)) == {1: MINUTE}
 
 
 @pytest.mark.parametrize(
@@ -61,32 +61,32 @@ def test_a_policy_that_means_something_else_starts_anew() -> None:
 def test_so_long_without_a_cycle_starts_anew(
     patience: timedelta, pause: timedelta, kept: bool
 ) -> None:
-    first = FindingHistory().after([observed(1, patience=patience)], START)
-    later = first.after([observed(1, patience=patience)], START + pause)
+    first = FindingHistory().remember([observed(1, patience=patience)], START)
+    later = first.remember([observed(1, patience=patience)], START + pause)
     assert since(later) == {1: timedelta(0) if kept else pause}
 
 
 def test_a_policy_that_was_not_asked_keeps_what_it_knows() -> None:
     """It was not evaluated for lack of data, or another process asks for it."""
-    both = FindingHistory().after([observed(1), observed(2, policy="q")], START)
-    assert since(both.after([observed(1)], START + MINUTE), "q") == {2: timedelta(0)}
-    assert since(both.after([observed(1)], START + module.KEEP + MINUTE), "q") == {}
+    both = FindingHistory().remember([observed(1), observed(2, policy="q")], START)
+    assert since(both.remember([observed(1)], START + MINUTE), "q") == {2: timedelta(0)}
+    assert since(both.remember([observed(1)], START + module.KEEP + MINUTE), "q") == {}
 
 
 def test_a_clock_that_was_ahead_makes_nothing_older() -> None:
-    ahead = FindingHistory().after([observed(1)], START + 60 * MINUTE)
-    assert since(ahead.after([observed(1)], START)) == {1: timedelta(0)}
+    ahead = FindingHistory().remember([observed(1)], START + 60 * MINUTE)
+    assert since(ahead.remember([observed(1)], START)) == {1: timedelta(0)}
 
 
 def test_where_it_is_full_the_old_stay_and_the_worst_of_the_new_come(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(module, "MOST_FINDINGS", 4)
-    first = FindingHistory().after([observed(1, 2), observed(9, policy="q")], START)
-    later = first.after([observed(7, 6, 2, 1, 5)], START + MINUTE)
+    first = FindingHistory().remember([observed(1, 2), observed(9, policy="q")], START)
+    later = first.remember([observed(7, 6, 2, 1, 5)], START + MINUTE)
     assert since(later) == {1: timedelta(0), 2: timedelta(0), 7: MINUTE}
     assert since(later, "q") == {9: timedelta(0)}
-    assert since(later.after([observed(6, 2)], START + 2 * MINUTE)) == {
+    assert since(later.remember([observed(6, 2)], START + 2 * MINUTE)) == {
         2: timedelta(0),
         6: 2 * MINUTE,
     }
@@ -106,7 +106,7 @@ def test_it_is_the_time_of_the_first_of_the_cycles_that_all_found_it(
     found, at, times = FindingHistory(), START, []
     for minutes, findings in observations:
         at += minutes * MINUTE
-        found = found.after([observed(*sorted(findings))], at)
+        found = found.remember([observed(*sorted(findings))], at)
         times.append((at, findings))
     expected = {}
     for finding in times[-1][1]:
@@ -127,6 +127,6 @@ def test_runs_make_no_finding_younger_and_pauses_none_older(
     found, at = FindingHistory(), START
     for minutes, findings in observations:
         before, at = since(found), at + minutes * MINUTE
-        found = found.after([observed(*sorted(findings))], at)
+        found = found.remember([observed(*sorted(findings))], at)
         for finding, when in since(found).items():
             assert when in (before.get(finding), at - START)

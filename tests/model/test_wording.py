@@ -2,16 +2,16 @@
 
 import pytest
 
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 
 
 @pytest.mark.parametrize(
     ("number", "reported"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods"), (1500, "1,500 pods")]
 )
 def test_a_noun_goes_with_its_number(number: int, reported: str) -> None:
-    assert counted(number, "pod") == reported
+    assert count_text(number, "pod") == reported
 
 
 def test_an_irregular_plural_and_a_verb_go_with_theirs() -> None:
-    assert [counted(n, "policy", "policies") for n in (1, 2)] == ["1 policy", "2 policies"]
-    assert [agreed(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]
+    assert [count_text(n, "policy", "policies") for n in (1, 2)] == ["1 policy", "2 policies"]
+    assert [verb_for(n, "is", "are") for n in (0, 1, 2)] == ["are", "is", "are"]

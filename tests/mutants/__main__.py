@@ -132,7 +132,7 @@ def told(line: str) -> None:
 def cpu_seconds() -> float:
     """What this process and those that it has started took, however busy the machine is."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def run(wanted: Sequence[Fault], known: dict[str, str], workers: int) -> dict[str, str]:
@@ -185,9 +185,9 @@ def main() -> int:
     began = time.monotonic()
     known, every = killers(), faults()
     named = [
-        each
-        for each in every
-        if not asked.ids or any(fnmatchcase(each.id, pattern) for pattern in asked.ids)
+        fault
+        for fault in every
+        if not asked.ids or any(fnmatchcase(fault.id, pattern) for pattern in asked.ids)
     ]
     start = random.randrange(max(len(named), 1)) if asked.start is None else asked.start
     wanted = sample(named, asked.sample, start)
@@ -201,7 +201,7 @@ def main() -> int:
     )
     if asked.update:
         known |= killed
-        write_killers((each.id, known[each.id]) for each in every if each.id in known)
+        write_killers((fault.id, known[fault.id]) for fault in every if fault.id in known)
     return 0 if len(killed) == len(wanted) > 0 else 1
 
 

@@ -224,7 +224,7 @@ def _apply(change: Change, tree: _Tree, place: Place) -> None:
             _check_names(statements, place)
             accept = _is_expression if is_expression else _is_statement
             node = tree.named(change, accept, exact=is_expression)
-            tree.slots[node].put(*(_Filled(node).visit(each) for each in statements))
+            tree.slots[node].put(*(_Filled(node).visit(statement) for statement in statements))
         case other:
             raise DoesNotApply(f"{other} is none of {', '.join(OPERATORS)}")
 
@@ -284,9 +284,7 @@ def _is_boolean(node: ast.AST) -> bool:
 
 
 def _has_boundary(node: ast.AST) -> bool:
-    return isinstance(node, ast.Compare) and [type(each) in _BOUNDARIES for each in node.ops] == [
-        True
-    ]
+    return isinstance(node, ast.Compare) and [type(op) in _BOUNDARIES for op in node.ops] == [True]
 
 
 def _is_expression(node: ast.AST) -> bool:

@@ -44,9 +44,9 @@ def faults() -> list[Fault]:
     found = []
     for path in sorted(FAULTS.glob("*.toml")):
         area = tomllib.loads(path.read_text())
-        for each in area["fault"]:
-            tests = tuple(each.get("tests", area["tests"]))
-            found.append(Fault(each["id"], each["at"], _change(each), tests))
+        for fault in area["fault"]:
+            tests = tuple(fault.get("tests", area["tests"]))
+            found.append(Fault(fault["id"], fault["at"], _change(fault), tests))
     return found
 
 

@@ -83,8 +83,8 @@ def cluster(case: Case) -> Snapshot:
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
     spare = len(pods) + 1 if case.plugin in RULES and not case.fits else 0
     made = assembled(nodes, pods, spare=spare, taken=case.captured)
-    living = [each for each in made.pods if each.status.phase != "Failed"]
-    failed = [each for each in made.pods if each.status.phase == "Failed"]
+    living = [pod for pod in made.pods if pod.status.phase != "Failed"]
+    failed = [pod for pod in made.pods if pod.status.phase == "Failed"]
     made = replace(made, pods=living, failed=failed)
     return loads.measured(made, case.told, policy(case))
 
@@ -93,8 +93,8 @@ def assembled(
     nodes: list[Json], pods: list[Json], *, spare: int = 0, taken: datetime | None = None
 ) -> Snapshot:
     """A cluster of these objects, and of so many spare nodes."""
-    made = [_pod(each) for each in pods]
-    names = sorted({each.metadata.namespace for each in made})
+    made = [_pod(pod) for pod in pods]
+    names = sorted({pod.metadata.namespace for pod in made})
     return Snapshot(
         taken=taken or datetime.now(UTC),
         cluster=Cluster(uid="oracle", version="v1.36.3"),
@@ -327,8 +327,10 @@ def _node(given: Json) -> Node:
     labels = {"kubernetes.io/hostname": made.metadata.name, **(made.metadata.labels or {})}
     made.metadata.labels = labels
     made.metadata.creationTimestamp = datetime.fromisoformat(LONG_AGO)
-    for each in made.status.conditions or ():
-        each.lastTransitionTime = each.lastTransitionTime or datetime.fromisoformat(LONG_AGO)
+    for condition in made.status.conditions or ():
+        condition.lastTransitionTime = condition.lastTransitionTime or datetime.fromisoformat(
+            LONG_AGO
+        )
     return made
 
 

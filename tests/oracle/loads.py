@@ -58,7 +58,7 @@ def with_gpus(written: Any) -> Any:
     if isinstance(written, dict):
         return {GPU if key == EXTENDED else key: with_gpus(value) for key, value in written.items()}
     if isinstance(written, list):
-        return [with_gpus(each) for each in written]
+        return [with_gpus(element) for element in written]
     return written
 
 
@@ -68,20 +68,22 @@ def measured(snapshot: Snapshot, given: Json, policy: Policy) -> Snapshot:
     given: the metrics of the case.
     """
     entries = [
-        _of_nodes(snapshot, given, each)
-        if each.subject == "node"
-        else _of_pods(snapshot, given, each)
-        for each in policy.requests()
+        _of_nodes(snapshot, given, request)
+        if request.subject == "node"
+        else _of_pods(snapshot, given, request)
+        for request in policy.requests()
     ]
     return replace(snapshot, readings=Readings(tuple(entries)))
 
 
 def _of_nodes(snapshot: Snapshot, given: Json, request: ReadingRequest) -> Reading:
     resource = request.name.removeprefix("node.")
-    capacity = np.array([_amount(each.status.allocatable, resource) for each in snapshot.nodes])
+    capacity = np.array([_amount(node.status.allocatable, resource) for node in snapshot.nodes])
     if given.get("prom"):
-        shares = {each["metric"]["instance"]: float(each["value"][1]) for each in given["prom"]}
-        values = np.array([shares.get(each.metadata.name, np.nan) for each in snapshot.nodes])
+        shares = {
+            sample["metric"]["instance"]: float(sample["value"][1]) for sample in given["prom"]
+        }
+        values = np.array([shares.get(node.metadata.name, np.nan) for node in snapshot.nodes])
     else:
         used = _used(snapshot, given, resource)
         bound = snapshot.pod_node >= 0
@@ -90,10 +92,10 @@ def _of_nodes(snapshot: Snapshot, given: Json, request: ReadingRequest) -> Readi
         )
         if given.get("metrics"):
             told = {
-                each["metadata"]["name"]: _amount(each["usage"], resource)
-                for each in given["metrics"]["nodemetrics"]
+                nodemetric["metadata"]["name"]: _amount(nodemetric["usage"], resource)
+                for nodemetric in given["metrics"]["nodemetrics"]
             }
-            sums = np.array([told.get(each.metadata.name, np.nan) for each in snapshot.nodes])
+            sums = np.array([told.get(node.metadata.name, np.nan) for node in snapshot.nodes])
         values = sums / np.where(capacity > 0, capacity, np.nan)
     return _reading(request, "ratio", values, expected=capacity > 0, capacity=capacity)
 
@@ -108,13 +110,15 @@ def _used(snapshot: Snapshot, given: Json, resource: str) -> FloatArray:
     if given.get("prom"):
         return np.full(len(snapshot.pods), np.nan)
     told = {
-        each["metadata"]["name"]: sum(_amount(one["usage"], resource) for one in each["containers"])
-        for each in (given.get("metrics") or {}).get("podmetrics") or ()
+        pod_metrics["metadata"]["name"]: sum(
+            _amount(one["usage"], resource) for one in pod_metrics["containers"]
+        )
+        for pod_metrics in (given.get("metrics") or {}).get("podmetrics") or ()
     }
     asked = [
         sum(
-            _amount(each.resources and each.resources.requests, resource)
-            for each in pod.spec.containers
+            _amount(container.resources and container.resources.requests, resource)
+            for container in pod.spec.containers
         )
         for pod in snapshot.pods
     ]

@@ -40,25 +40,31 @@ def judged() -> list[Verdict]:
 
 
 def test_every_case_is_judged_once(judged: list[Verdict]) -> None:
-    assert len({each.name for each in judged}) == len(judged) == 362
+    assert len({verdict.name for verdict in judged}) == len(judged) == 362
 
 
 def test_the_counts_are_as_they_are_told(judged: list[Verdict]) -> None:
-    found = Counter((each.group, str(each.result)) for each in judged)
+    found = Counter((verdict.group, str(verdict.result)) for verdict in judged)
     results = ("agrees", "differs", "left out")
-    groups = sorted({each.group for each in judged})
-    assert {name: tuple(found[name, each] for each in results) for name in groups} == COUNTS
+    groups = sorted({verdict.group for verdict in judged})
+    assert {name: tuple(found[name, result] for result in results) for name in groups} == COUNTS
 
 
 def test_whatever_differs_or_is_left_out_has_a_reason(judged: list[Verdict]) -> None:
-    unexplained = [each for each in judged if each.result != "agrees" and not each.reason]
+    unexplained = [
+        verdict for verdict in judged if verdict.result != "agrees" and not verdict.reason
+    ]
     assert unexplained == []
 
 
 def test_no_reason_is_given_for_what_agrees(judged: list[Verdict]) -> None:
-    differing = [each for each in judged if each.result == "differs"]
-    assert {each.name for each in differing if each.group != "DefaultEvictor"} == set(DEVIATIONS)
+    differing = [verdict for verdict in judged if verdict.result == "differs"]
+    assert {verdict.name for verdict in differing if verdict.group != "DefaultEvictor"} == set(
+        DEVIATIONS
+    )
     codes = {
-        each.found.rsplit(" ", 1)[-1] for each in differing if each.reason in STRICTER.values()
+        verdict.found.rsplit(" ", 1)[-1]
+        for verdict in differing
+        if verdict.reason in STRICTER.values()
     }
     assert codes >= set(STRICTER)

@@ -28,5 +28,5 @@ def test_fragmentation_of_the_empty_openb_cluster(pods: str, share: float) -> No
     term = openb_policy().compile(openb(*openb_rows(folder(), pods), {}))
 
     assert isinstance(term, FragmentationTerm)
-    assert term.stranded()["gpu"] / 6212 == pytest.approx(share, abs=0.0001)
+    assert term.stranded_amounts()["gpu"] / 6212 == pytest.approx(share, abs=0.0001)
     assert term.cost() / term.worst() == pytest.approx(share, abs=0.0001)

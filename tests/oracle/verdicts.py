@@ -93,7 +93,7 @@ def _failed(case: Case, snapshot: Snapshot) -> int:
     if not isinstance(policy, Conformity) or policy.failed is None:
         return 0
     told = failures(policy.failed, policy.match, snapshot)
-    return sum(int(each.message.split(" ", 1)[0]) for each in told)
+    return sum(int(finding.message.split(" ", 1)[0]) for finding in told)
 
 
 def _left_out(case: Case) -> str:
@@ -144,8 +144,8 @@ def _looking(given: Json) -> tuple[Snapshot, int, Case]:
     """The cluster of the case, with the nodes that its pods name, and the pod in question."""
     case = cases.read(given)
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
-    hosts = {each["spec"].get("nodeName") for each in pods} - {None, ""}
-    known = {each["metadata"]["name"] for each in nodes}
+    hosts = {pod["spec"].get("nodeName") for pod in pods} - {None, ""}
+    known = {node["metadata"]["name"] for node in nodes}
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     added = [{"metadata": {"name": host}, "status": ready} for host in sorted(hosts - known)]
     made = cases.assembled([*nodes, *added], pods, taken=case.captured)
@@ -186,5 +186,5 @@ def _fitting(given: Json) -> tuple[Snapshot, int]:
     if not whole:
         looking = {**looking, "spec": {**looking["spec"], "nodeName": ""}}
     name = looking["metadata"].get("name")
-    others = [each for pods in held for each in pods or () if each["metadata"].get("name") != name]
+    others = [pod for pods in held for pod in pods or () if pod["metadata"].get("name") != name]
     return cases.assembled(nodes, [looking, *others]), 0

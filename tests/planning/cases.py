@@ -43,8 +43,8 @@ class Case:
 
     def rename(self, namespace: str) -> None:
         """Let all of it be in another namespace."""
-        for each in self.snapshot.pods:
-            each.metadata.namespace = namespace
+        for pod_object in self.snapshot.pods:
+            pod_object.metadata.namespace = namespace
         for owner in self.snapshot.controllers:
             owner.metadata.namespace = namespace
         for known in self.snapshot.namespaces:
@@ -56,8 +56,8 @@ class Case:
     def own(self, kind: str, **spec: Any) -> Controller:
         """Let all pods belong to one controller of another kind."""
         made = controller(kind, "other", replicas=3, **spec)
-        for each in self.snapshot.pods:
-            owner = (each.metadata.ownerReferences or [])[0]
+        for pod_object in self.snapshot.pods:
+            owner = (pod_object.metadata.ownerReferences or [])[0]
             owner.kind, owner.name, owner.uid = kind, "other", made.metadata.uid
         self.snapshot.controllers[:] = [made]
         return made

@@ -53,4 +53,4 @@ def working_copy(made: Snapshot, *policies: Policy, limits: Limits | None = None
 
 def index(made: Snapshot, name: str) -> int:
     """The index of the pod of that name."""
-    return next(n for n, each in enumerate(made.pods) if each.metadata.name == name)
+    return next(n for n, pod in enumerate(made.pods) if pod.metadata.name == name)

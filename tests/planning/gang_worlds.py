@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
@@ -84,9 +84,11 @@ def native(
 
     version: of the cluster. served: of the API of its PodGroups. spec: more fields of them.
     """
-    for each in before.pods:
-        name = (each.metadata.labels or {}).pop(GROUP)
-        each.spec = msgspec.structs.replace(each.spec, schedulingGroup={"podGroupName": name})
+    for pod_object in before.pods:
+        name = (pod_object.metadata.labels or {}).pop(GROUP)
+        pod_object.spec = msgspec.structs.replace(
+            pod_object.spec, schedulingGroup={"podGroupName": name}
+        )
     policy = {"gang": {"minCount": least}}
     groups = [
         {
@@ -94,7 +96,7 @@ def native(
             "metadata": {"name": name, "namespace": "default"},
             "spec": {"schedulingPolicy": policy, **spec},
         }
-        for name in {each.metadata.name for each in before.gang_objects}
+        for name in {gang_object.metadata.name for gang_object in before.gang_objects}
     ]
     return replace(
         before,
@@ -127,12 +129,12 @@ def ring(
     return [top, owner], pods, [] if least is None else [pod_group(name, least)]
 
 
-def racks(count: int, each: int = 2, cpu: str = "8") -> list[Any]:
+def racks(count: int, rack_size: int = 2, cpu: str = "8") -> list[Any]:
     """Nodes `r1-1`, `r1-2` and so on."""
     return [
         node(f"r{rack}-{n}", labels={"rack": f"r{rack}"}, allocatable={"cpu": cpu})
         for rack in range(1, count + 1)
-        for n in range(1, each + 1)
+        for n in range(1, rack_size + 1)
     ]
 
 
@@ -142,9 +144,9 @@ def cluster(
     """The snapshot of these nodes and gangs."""
     return snapshot(
         nodes,
-        [each for _, pods, _ in gangs for each in pods],
-        controllers=[each for owners, _, _ in gangs for each in owners],
-        gang_objects=[each for _, _, objects in gangs for each in objects],
+        [pod for _, pods, _ in gangs for pod in pods],
+        controllers=[owner for owners, _, _ in gangs for owner in owners],
+        gang_objects=[gang_object for _, _, objects in gangs for gang_object in objects],
         **more,
     )
 
@@ -160,7 +162,7 @@ def drawn(seed: int) -> tuple[Snapshot, Limits, list[Policy], History]:
     """A cluster with up to four gangs and a plain Deployment, some members not Ready or going."""
     chance = random.Random(seed)
     nodes = racks(chance.randint(2, 3), chance.randint(1, 3), cpu=str(chance.choice([4, 6, 12])))
-    names = [each.metadata.name for each in nodes]
+    names = [node.metadata.name for node in nodes]
     gangs = []
     for number in range(chance.randint(1, 4)):
         size = chance.randint(1, 5)
@@ -169,14 +171,14 @@ def drawn(seed: int) -> tuple[Snapshot, Limits, list[Policy], History]:
         likes = chance.choice(["", "r1", "r2"])
         gangs.append(ring(where, least=least, name=f"g{number}", likes=likes))
     owners, pods, _ = ring([chance.choice(names) for _ in range(3)], name="web")
-    for each in pods:
-        each.metadata.labels = {"app": "web"}
+    for pod_object in pods:
+        pod_object.metadata.labels = {"app": "web"}
     gangs.append((owners, pods, []))
     if chance.random() < 0.3:
         # A JobSet over some pods, whatever gangs they are of.
-        whole = [each for _, pods, _ in gangs for each in pods]
-        for each in chance.sample(whole, chance.randint(1, min(4, len(whole)))):
-            each.metadata.labels = {**(each.metadata.labels or {}), JOBSET: "set"}
+        whole = [pod for _, pods, _ in gangs for pod in pods]
+        for pod in chance.sample(whole, chance.randint(1, min(4, len(whole)))):
+            pod.metadata.labels = {**(pod.metadata.labels or {}), JOBSET: "set"}
     budgets = [
         budget(f"g{n}", f"g{n}", allowed=chance.randint(0, 5), healthy=5)
         for n in range(2)
@@ -184,18 +186,18 @@ def drawn(seed: int) -> tuple[Snapshot, Limits, list[Policy], History]:
     ]
     made = cluster(nodes, *gangs, budgets=budgets)
     past = []
-    for each in made.pods:
+    for pod in made.pods:
         dice = chance.random()
         if dice < 0.01:
-            ready = each.condition("Ready")
+            ready = pod.condition("Ready")
             assert ready is not None
             ready.status = "False"
         elif dice < 0.02:
-            each.metadata.deletionTimestamp = NOW
+            pod.metadata.deletionTimestamp = NOW
         elif dice < 0.03:
             past.append(
-                PastMove(plan="p", podUid=each.metadata.uid, namespace="default", workload="other",
-                         pod=each.metadata.name, source=each.node, at=NOW, state="intended")
+                PastMove(plan="p", podUid=pod.metadata.uid, namespace="default", workload="other",
+                         pod=pod.metadata.name, source=pod.node, at=NOW, state="intended")
             )  # fmt: skip
     limits = Limits.model_validate(
         {

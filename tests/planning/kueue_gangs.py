@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Plan
@@ -62,17 +62,23 @@ def cluster(made: State, **more: Any) -> Snapshot:
         )
         for n, on in enumerate(["r1-1", "r1-1", "r2-1"])
     ]
-    for number, each in enumerate(made["workloads"]):
-        each["metadata"].setdefault("uid", f"workload-{number}")
-    queues = [made["queue"], *(each for each in made["more"] if "resourceGroups" in each["spec"])]
-    locals_ = [made["local"], *(each for each in made["more"] if "clusterQueue" in each["spec"])]
+    for number, workload in enumerate(made["workloads"]):
+        workload["metadata"].setdefault("uid", f"workload-{number}")
+    queues = [
+        made["queue"],
+        *(manifest for manifest in made["more"] if "resourceGroups" in manifest["spec"]),
+    ]
+    locals_ = [
+        made["local"],
+        *(manifest for manifest in made["more"] if "clusterQueue" in manifest["spec"]),
+    ]
     return snapshot(
         [*small, *large],
         pods,
         controllers=[owner],
-        gang_objects=[msgspec.convert(each, GangObject) for each in made["workloads"]],
-        cluster_queues=[msgspec.convert(each, ClusterQueue) for each in queues],
-        local_queues=[msgspec.convert(each, LocalQueue) for each in locals_],
+        gang_objects=[msgspec.convert(workload, GangObject) for workload in made["workloads"]],
+        cluster_queues=[msgspec.convert(queue, ClusterQueue) for queue in queues],
+        local_queues=[msgspec.convert(local, LocalQueue) for local in locals_],
         **more,
     )
 

@@ -55,9 +55,9 @@ class _Builder:
         self.use[app] = use
         template = pod(app, on[0], owner=made, labels={"app": app}, requests={GPU: "1", **requests})
         for number, name in enumerate(on):
-            each = pod(f"{app}-{number}", name, owner=made, labels={"app": app})
-            each.spec = template.spec
-            self.pods.append(each)
+            pod_object = pod(f"{app}-{number}", name, owner=made, labels={"app": app})
+            pod_object.spec = template.spec
+            self.pods.append(pod_object)
 
     def world(self, names: Sequence[str], limits: Limits, seed: int) -> World:
         """The world of these nodes, in three zones."""

@@ -19,7 +19,7 @@ CROWDED = """
 def test_the_emptiest_zone_is_best_and_other_zones_are_not_named() -> None:
     before = picture(CROWDED, policies=[EVEN])
     found = advise(before, [EVEN])
-    web = next(each for each in before.pods if "web" in each.metadata.name)
+    web = next(pod for pod in before.pods if "web" in pod.metadata.name)
     assert web.controller is not None
     costs = found.costs[found.rows[web.controller.uid]]
     assert found.nodes == ["n1", "n2", "n3", "n4"]
@@ -34,7 +34,7 @@ def test_costs_are_in_the_order_of_what_moving_a_sibling_would_change() -> None:
     assert binding.term is not None
     found = advise(before, [EVEN])
     nodes = np.arange(4, dtype=np.int32)
-    pod = next(n for n, each in enumerate(before.pods) if "web" in each.metadata.name)
+    pod = next(n for n, pod_object in enumerate(before.pods) if "web" in pod_object.metadata.name)
     owner = before.pods[pod].controller
     assert owner is not None
     costs = found.costs[found.rows[owner.uid]].astype(int)

@@ -13,7 +13,7 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.fragmentation.policy import Fragmentation
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.domain_tree import Level
-from rescheduler.policies.locality.policy import Locality, Pair
+from rescheduler.policies.locality.policy import Locality, PodPair
 from rescheduler.policies.match import Match
 from rescheduler.policies.spread.policy import Spread
 from tests.picture import picture
@@ -33,7 +33,7 @@ def planned(before: Snapshot, *policies: Policy) -> Plan:
 def after(before: Snapshot, made: Plan) -> Snapshot:
     """The cluster as the plan leaves it, each pod where it most likely lands."""
     where = {
-        move.pod.uid: max(move.landing, key=lambda each: each.probability).node
+        move.pod.uid: max(move.landing, key=lambda share: share.probability).node
         for move in made.moves
     }
     for pod in before.pods:
@@ -49,7 +49,7 @@ def after(before: Snapshot, made: Plan) -> Snapshot:
 
 
 def costs(made: Plan) -> dict[str, tuple[float, float]]:
-    return {each.name: (each.cost.before, each.cost.after) for each in made.policies}
+    return {policy.name: (policy.cost.before, policy.cost.after) for policy in made.policies}
 
 
 def apart() -> Snapshot:
@@ -70,7 +70,7 @@ def near(weight: float) -> Locality:
         match=WEB,
         weight=weight,
         levels=[Level(name="zone", labels=[ZONE])],
-        pairs=[Pair(pods=WEB, near=DB)],
+        pairs=[PodPair(pods=WEB, near=DB)],
     )
 
 
@@ -103,7 +103,7 @@ def test_the_report_reports_what_each_policy_gave_and_got() -> None:
     assert all(set(move.gains) == {"near", "even"} for move in made.moves)
     left = planned(after(before, made), near(0.4), even(1.0))
     # Two of web are still far, and the plan says why they stay: the spread would lose more.
-    assert {each.code for each in left.refused} == {"FEA003"}
+    assert {refusal.code for refusal in left.refused} == {"FEA003"}
     assert len(left.refused) == 2
     assert costs(left)["near"][0] > 0
 
@@ -136,7 +136,7 @@ def test_packing_against_spread_converges_where_the_weights_say(weight: float, m
     assert (reported["pack"][1] < reported["pack"][0]) == bool(moves)
     assert reported["even"] == (0.0, float(moves))
     if not moves:
-        assert {"FEA003", "FEA002"} & {each.code for each in made.refused}
+        assert {"FEA003", "FEA002"} & {refusal.code for refusal in made.refused}
     assert planned(after(before, made), pack, spread).moves == []
 
 

@@ -41,20 +41,22 @@ def carried_out(before: Snapshot, made: Plan) -> Snapshot:
         moved.node = before.nodes[node].metadata.name
         pods.append(moved)
     after = replace(before, pods=pods, readings=_followed(before, place))
-    return replace(after, topologies=[_freed(each, before, after) for each in before.topologies])
+    return replace(
+        after, topologies=[_freed(topology, before, after) for topology in before.topologies]
+    )
 
 
 def _followed(before: Snapshot, place: Any) -> Readings:
     entries: list[Reading] = []
-    for each in before.readings.entries:
-        if each.request.subject != "node":
-            entries.append(each)
+    for reading in before.readings.entries:
+        if reading.request.subject != "node":
+            entries.append(reading)
             continue
-        [used] = [r.values for r in before.readings.entries if r.name == f"pod{each.name[4:]}"]
+        [used] = [r.values for r in before.readings.entries if r.name == f"pod{reading.name[4:]}"]
         nodes = len(before.nodes)
         change = np.bincount(place, used, nodes) - np.bincount(before.pod_node, used, nodes)
-        assert each.capacity is not None
-        entries.append(replace(each, values=each.values + change / each.capacity))
+        assert reading.capacity is not None
+        entries.append(replace(reading, values=reading.values + change / reading.capacity))
     return Readings(tuple(entries))
 
 
@@ -80,7 +82,7 @@ def _freed(
 
 
 def zones(policy: str, *free: int) -> dict[str, Any]:
-    return {"policy": policy, "zones": [{GPU: [4, each]} for each in free]}
+    return {"policy": policy, "zones": [{GPU: [4, gpus]} for gpus in free]}
 
 
 def test_utilization_and_numa_converge_on_a_node_that_serves_both() -> None:
@@ -126,9 +128,9 @@ def test_utilization_and_numa_converge_on_a_node_that_serves_both() -> None:
     settled = carried_out(before, made)
     again = planned(settled, hot, numa)
     assert again.moves == []
-    costs = {each.name: each.cost for each in made.policies}
+    costs = {policy.name: policy.cost for policy in made.policies}
     assert costs["hot"].after < costs["hot"].before
-    assert {each.problem for each in again.policies} == {None}
+    assert {policy.problem for policy in again.policies} == {None}
 
 
 def test_packing_against_spread_stops_at_the_compromise() -> None:
@@ -162,7 +164,7 @@ def test_packing_against_spread_stops_at_the_compromise() -> None:
     strong = apart.model_copy(update={"weight": 3.0})
     both = planned(before, pack, strong)
     assert both.moves == []
-    [refused] = [each for each in both.refused if each.pod.name == "web-2"]
+    [refused] = [refusal for refusal in both.refused if refusal.pod.name == "web-2"]
     assert refused.code in ("FEA003", "MRG001")
     assert "it would be no better placed" in refused.message
     settled = carried_out(before, alone)

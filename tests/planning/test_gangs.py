@@ -43,7 +43,7 @@ def codes(made: Plan) -> Counter[str]:
 
 
 def moved(made: Plan) -> list[str]:
-    return [each.pod.name for each in made.moves]
+    return [move.pod.name for move in made.moves]
 
 
 def crowded(least: int | None = None) -> Snapshot:
@@ -56,13 +56,13 @@ def test_spare_moves_nothing_and_says_so() -> None:
     assert made.moves == []
     assert codes(made) == {"ELG016": 4}
     assert made.policies[0].cost.before > 0, "what is wrong is still found"
-    (note,) = [each for each in made.notes if each.code == "ELG016"]
+    (note,) = [problem for problem in made.notes if problem.code == "ELG016"]
     assert note.message == "racks: findings on 1 gang are reported and not acted on: gangs is Spare"
 
 
 def test_a_policy_without_gangs_has_no_such_note() -> None:
     made = planned(crowded(), over_racks(groupBy="Workload"), gangs="Spare")
-    assert not [each for each in made.notes if each.code == "ELG016"]
+    assert not [note for note in made.notes if note.code == "ELG016"]
     assert not planned(crowded(), over_racks(), gangs="Surplus").notes
 
 
@@ -114,10 +114,10 @@ def test_surplus_moves_nothing_of_a_gang_that_needs_all(least: int | None) -> No
 def test_whole_moves_a_gang_as_one_group_in_one_batch() -> None:
     made = planned(scattered(), in_one_rack(), gangs="Whole", movesPerCycle=3)
     assert sorted(moved(made)) == ["ring-0", "ring-1", "ring-2"]
-    assert {each.group for each in made.moves} == {"default/ring (scheduling.x-k8s.io/pod-group)"}
-    assert {each.batch for each in made.moves} == {1}
-    assert {each.gangMinimum for each in made.moves} == {None}
-    assert {each.landing[0].node for each in made.moves} == {"r3-1"}
+    assert {move.group for move in made.moves} == {"default/ring (scheduling.x-k8s.io/pod-group)"}
+    assert {move.batch for move in made.moves} == {1}
+    assert {move.gangMinimum for move in made.moves} == {None}
+    assert {move.landing[0].node for move in made.moves} == {"r3-1"}
     assert made.policies[0].cost.after == 0
     assert made.totals.moves == 3
 
@@ -136,7 +136,7 @@ def test_what_a_gang_may_not_do_alone_it_may_not_do_under_surplus() -> None:
         {"movesPerNode": 1},
         {"movesPerNamespace": 2},
     ],
-    ids=lambda each: next(iter(each)),
+    ids=lambda value: next(iter(value)),
 )
 def test_a_gang_that_is_greater_than_a_limit_is_never_begun(limit: dict[str, Any]) -> None:
     made = planned(scattered(), in_one_rack(), gangs="Whole", **limit)
@@ -195,13 +195,13 @@ def test_a_gang_of_which_a_part_is_another_gang_is_left_alone() -> None:
     lws = "leaderworkerset.sigs.k8s.io"
     for how, code in (("Surplus", "ELG027"), ("Whole", "ELG030")):
         before = crowded(least=1)
-        for n, each in enumerate(before.pods):
-            each.metadata.labels = {
-                **(each.metadata.labels or {}),
+        for n, pod in enumerate(before.pods):
+            pod.metadata.labels = {
+                **(pod.metadata.labels or {}),
                 f"{lws}/name": "llm",
                 f"{lws}/group-index": str(n % 2),
             }
-            each.metadata.annotations = {f"{lws}/size": "2"}
+            pod.metadata.annotations = {f"{lws}/size": "2"}
         made = planned(before, over_racks(), gangs=how, movesPerWorkload=9)
         assert made.moves == []
         assert codes(made) == {code: 4}
@@ -219,8 +219,8 @@ def test_without_the_workloads_of_kueue_no_gang_is_moved() -> None:
 
 def test_without_the_workloads_of_kueue_what_waits_in_its_queues_is_a_gang() -> None:
     before = crowded(least=1)
-    for each in before.pods:
-        each.metadata.labels = {"app": "ring"}
+    for pod in before.pods:
+        pod.metadata.labels = {"app": "ring"}
     for owner in before.controllers:
         owner.metadata.labels = {"kueue.x-k8s.io/queue-name": "users"}
     assert planned(before, over_racks(groupBy="Workload"), gangs="Spare").moves
@@ -232,9 +232,9 @@ def test_without_the_workloads_of_kueue_what_waits_in_its_queues_is_a_gang() -> 
 def test_without_the_workloads_of_kueue_it_may_run_any_job() -> None:
     """With `manageJobsWithoutQueueName` nothing at a Job or its pods says that Kueue runs it."""
     before = scattered()
-    for each in before.pods:
-        each.metadata.labels = {"app": "ring"}
-        (each.metadata.ownerReferences or [])[0].kind = "Job"
+    for pod in before.pods:
+        pod.metadata.labels = {"app": "ring"}
+        (pod.metadata.ownerReferences or [])[0].kind = "Job"
     for owner in before.controllers:
         owner.kind = "Job"
         owner.spec.podFailurePolicy = {
@@ -258,8 +258,8 @@ def test_under_whole_the_surplus_moves_alone() -> None:
 
 def test_a_job_of_a_job_set_moves_with_its_gang_only() -> None:
     before = scattered()
-    for each in before.controllers:
-        each.kind = "Job"
+    for controller in before.controllers:
+        controller.kind = "Job"
     job = before.controllers[1]
     job.spec.podFailurePolicy = {
         "rules": [{"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}]
@@ -283,21 +283,25 @@ def assert_whole_or_spared(made: Plan, before: Snapshot) -> None:
     groups: dict[str, set[int]] = {}
     batches: dict[int, set[str]] = {}
     alone: Counter[Gang] = Counter()
-    for each in made.moves:
-        pod = before.pod_index[each.pod.uid]
-        batches.setdefault(each.batch, set()).add(each.group)
-        if each.group:
-            groups.setdefault(each.group, set()).add(pod)
-        elif (gang := gangs.of(pod)) is not None:
+    for move in made.moves:
+        pod = before.pod_index[move.pod.uid]
+        batches.setdefault(move.batch, set()).add(move.group)
+        if move.group:
+            groups.setdefault(move.group, set()).add(pod)
+        elif (gang := gangs.gang_of(pod)) is not None:
             alone[gang] += 1
     for members in groups.values():
-        gang = gangs.of(next(iter(members)))
+        gang = gangs.gang_of(next(iter(members)))
         assert gang is not None
         assert members == set(gangs.facts(gang).members.tolist())
         assert len({m.batch for m in made.moves if before.pod_index[m.pod.uid] in members}) == 1
         assert len({m.mode for m in made.moves if before.pod_index[m.pod.uid] in members}) == 1
         assert alone[gang] == 0, "wholly in, or by its surplus; never both"
-    jobset = {each.metadata.uid for each in before.pods if JOBSET in (each.metadata.labels or {})}
+    jobset = {
+        pod_object.metadata.uid
+        for pod_object in before.pods
+        if JOBSET in (pod_object.metadata.labels or {})
+    }
     assert jobset & {m.pod.uid for m in made.moves} in (set(), jobset), "a JobSet needs all"
     for number, held in batches.items():
         assert len(held) == 1 or held == {""}, f"batch {number} holds {held}"
@@ -318,15 +322,15 @@ def test_i17_no_plan_holds_a_part_of_a_gang_below_its_minimum() -> None:
         before, limits, policies, history = drawn(seed)
         made = plan(before, policy_set(policies, limits), history, mode="Enforce", seed=seed)
         assert_whole_or_spared(made, before)
-        assert all(each.reasons for each in made.moves)
+        assert all(move.reasons for move in made.moves)
         reached["with its gang"] += "FEA014" in {r.code for m in made.moves for r in m.reasons}
-        gangs = [m for m in made.moves if before.gangs.of(before.pod_index[m.pod.uid])]
+        gangs = [m for m in made.moves if before.gangs.gang_of(before.pod_index[m.pod.uid])]
         if limits.gangs == "Spare":
             assert not gangs
-        for each in gangs:
-            reached["group" if each.group else "alone"] += 1
-        going = {each.podUid for each in history.moves}
-        assert not going & {each.pod.uid for each in made.moves}
+        for gang in gangs:
+            reached["group" if gang.group else "alone"] += 1
+        going = {move.podUid for move in history.moves}
+        assert not going & {move.pod.uid for move in made.moves}
         assert len(made.moves) <= 2 * int(limits.movesPerCycle)  # Enforce, and then Audit
     assert reached["group"] > len(SEEDS) / 10, reached
     assert reached["alone"] > len(SEEDS) / 10, reached

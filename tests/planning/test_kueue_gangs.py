@@ -18,12 +18,12 @@ from tests.planning.kueue_gangs import State, cluster, made, state
 
 def test_a_gang_of_kueue_is_moved_as_a_whole_by_its_workload() -> None:
     plan = made()
-    assert [each.pod.name for each in plan.moves] == ["train-0", "train-1", "train-2"]
-    assert {each.batch for each in plan.moves} == {1}
+    assert [move.pod.name for move in plan.moves] == ["train-0", "train-1", "train-2"]
+    assert {move.batch for move in plan.moves} == {1}
     name = kueue.workload("train", "job-train", pods=3)["metadata"]["name"]
-    assert {each.stops.name if each.stops else "" for each in plan.moves} == {name}
-    assert {each.stops.uid if each.stops else "" for each in plan.moves} == {"workload-0"}
-    assert {each.landing[0].node for each in plan.moves} == {"r3-1"}
+    assert {move.stops.name if move.stops else "" for move in plan.moves} == {name}
+    assert {move.stops.uid if move.stops else "" for move in plan.moves} == {"workload-0"}
+    assert {move.landing[0].node for move in plan.moves} == {"r3-1"}
     assert plan.digest == digest_of(plan)
 
 
@@ -55,8 +55,8 @@ def of(which: str, *path: str, value: Any) -> Callable[[State], None]:
 
     def change(objects: State) -> None:
         target = objects["workloads"][0] if which == "workload" else objects[which]
-        for each in path[:-1]:
-            target = target.setdefault(each, {})
+        for key in path[:-1]:
+            target = target.setdefault(key, {})
         target[path[-1]] = value
 
     return change
@@ -75,7 +75,7 @@ def owned(kind: str, version: str) -> Callable[[State], None]:
 def condition(kind: str, value: str) -> Callable[[State], None]:
     def change(objects: State) -> None:
         status = objects["workloads"][0]["status"]
-        kept = [each for each in status["conditions"] if each["type"] != kind]
+        kept = [condition for condition in status["conditions"] if condition["type"] != kind]
         status["conditions"] = [*kept, {"type": kind, "status": value}]
 
     return change
@@ -188,10 +188,10 @@ def of_a_jobset(size: int, labelled: int, mode: str | None = "Indexed") -> Snaps
     second = copy.deepcopy(first)
     second.metadata.name, second.metadata.uid = "other", "job-other"
     owner = OwnerReference(kind="JobSet", name="set", uid="uid-set", controller=True)
-    for each, count in ((first, 2), (second, 1)):
-        each.metadata.ownerReferences = [owner]
-        each.spec.completionMode = mode
-        each.spec.parallelism = each.spec.completions = each.status.ready = count
+    for controller, count in ((first, 2), (second, 1)):
+        controller.metadata.ownerReferences = [owner]
+        controller.spec.completionMode = mode
+        controller.spec.parallelism = controller.spec.completions = controller.status.ready = count
     before.controllers.append(second)
     before.owners.append(Owner(kind="JobSet", metadata=ObjectMeta(name="set", uid="uid-set")))
     (of_other,) = before.pods[2].metadata.ownerReferences or []
@@ -205,8 +205,8 @@ def of_a_jobset(size: int, labelled: int, mode: str | None = "Indexed") -> Snaps
 def test_a_jobset_is_stopped_with_all_its_jobs(mode: str | None) -> None:
     plan = planned(of_a_jobset(3, 3, mode), in_one_rack(), gangs="Whole", kueue="Restart")
     assert len(plan.moves) == 3
-    assert len({each.stops for each in plan.moves}) == 1
-    assert len({each.owner.controllerUid for each in plan.moves}) == 2
+    assert len({move.stops for move in plan.moves}) == 1
+    assert len({move.owner.controllerUid for move in plan.moves}) == 2
 
 
 def test_a_jobset_of_something_that_kueue_runs_is_not_evicted_pod_by_pod() -> None:

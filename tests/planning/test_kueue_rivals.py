@@ -137,7 +137,7 @@ def test_a_queue_that_cannot_be_decoded_is_not_taken_for_missing(
     plan = planned(
         cluster(objects, undecodable=[odd]), in_one_rack(), gangs="Whole", kueue="Restart"
     )
-    refused = {each.code for each in plan.refused}
+    refused = {refusal.code for refusal in plan.refused}
     assert ("ELG034" in refused) is held
 
 

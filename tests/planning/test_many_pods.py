@@ -19,12 +19,12 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.evaluation.evaluation import Gate
+from rescheduler.planning.evaluation.evaluation import GainThreshold
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.disruption import Disruptions
 from rescheduler.policies.limits import Limits
 from rescheduler.policytest.object_builders import crash_looping
-from rescheduler.sources.kubernetes.decode import Sharing
+from rescheduler.sources.kubernetes.page_decoding import Sharing
 from tests.cluster import NOW, READY, budget, controller, deployment, node, pod, snapshot
 from tests.draws import tries
 
@@ -110,16 +110,16 @@ def clusters(draw: st.DrawFn) -> tuple[Snapshot, History]:
         budgets += [budget(f"{app}-{n}", app) for n in range(draw(st.sampled_from([0, 0, 1, 2])))]
     whole = snapshot(nodes, pods, controllers=controllers, budgets=budgets)
     moved = draw(st.sets(st.integers(0, len(pods) - 1), max_size=2))
-    return whole, History([past(whole, each) for each in sorted(moved)])
+    return whole, History([past(whole, index) for index in sorted(moved)])
 
 
 def past(before: Snapshot, index: int) -> PastMove:
     """That we asked for the pod's eviction before, long ago."""
-    each = before.pods[index]
+    pod = before.pods[index]
     workload = int(before.pod_workload[index])
     return PastMove(
-        plan="p", podUid=each.metadata.uid, namespace="default", pod=each.metadata.name,
-        workload=before.workloads[workload].uid if workload >= 0 else "", source=each.node,
+        plan="p", podUid=pod.metadata.uid, namespace="default", pod=pod.metadata.name,
+        workload=before.workloads[workload].uid if workload >= 0 else "", source=pod.node,
         at=NOW - timedelta(days=20), state="ready", readySeconds=42.0,
     )  # fmt: skip
 
@@ -155,7 +155,7 @@ def every_way() -> tuple[Snapshot, History]:
         pods.append(changed(made, state))
         assert sharing.pod(pods[-1]) is None
     whole = snapshot(nodes, pods, controllers=[top, owner])
-    return whole, History([past(whole, each) for each in range(0, len(pods), 2)])
+    return whole, History([past(whole, index) for index in range(0, len(pods), 2)])
 
 
 @pytest.mark.parametrize("loops", ["Refuse", "Allow"])
@@ -177,16 +177,16 @@ def test_every_pod_is_refused_as_it_is_alone(
 def refused_alike(made: Snapshot, history: History, limits: Limits) -> set[str]:
     """Hold the answers for many pods against those for each; the codes, "" where none."""
     pods: IntArray = np.arange(len(made.pods), dtype=np.int32)
-    each, all_at_once = (Eligibility(made, limits, history) for _ in range(2))
-    expected = {pod: why for pod in pods.tolist() if (why := each.refusal(pod)) is not None}
+    eligibility, all_at_once = (Eligibility(made, limits, history) for _ in range(2))
+    expected = {pod: why for pod in pods.tolist() if (why := eligibility.refusal(pod)) is not None}
     assert all_at_once.refusals(pods) == expected
-    assert each.refusals(pods[::-2]) == {
+    assert eligibility.refusals(pods[::-2]) == {
         pod: expected[pod] for pod in pods[::-2] if pod in expected
     }
     budgets = Budgets(made, limits, history)
     permanent = {pod: why for pod in pods.tolist() if (why := budgets.permanent(pod)) is not None}
     assert Budgets(made, limits, history).permanents(pods) == permanent
-    return {expected[each].code if each in expected else "" for each in pods.tolist()}
+    return {expected[pod].code if pod in expected else "" for pod in pods.tolist()}
 
 
 @quick
@@ -196,11 +196,11 @@ def test_every_pod_disrupts_what_it_does_alone(
 ) -> None:
     made, history = drawn
     pods: IntArray = np.arange(len(made.pods), dtype=np.int32)
-    each, learned = (
+    disruption, learned = (
         Disruptions(made, Eligibility(made, limits, history), history) for _ in range(2)
     )
     learned.learn(pods)
-    assert dict(learned) == {pod: each[pod] for pod in pods.tolist()}
+    assert dict(learned) == {pod: disruption[pod] for pod in pods.tolist()}
     event(f"{len(set(learned.values()))} different")
 
 
@@ -214,11 +214,11 @@ def test_every_pod_disrupts_what_it_does_alone(
 def test_the_gate_lets_pass_what_it_does_not_refuse(
     gains: list[float], margin: float, share: float, removable: float
 ) -> None:
-    gate = Gate(margin=margin, share=share, removable=removable, disruption=7.3)
+    gate = GainThreshold(margin=margin, share=share, removable=removable, disruption=7.3)
     disruptions: FloatArray = 1.0 + 0.7 * np.arange(len(gains), dtype=np.float64)
     alone: list[Problem | None] = [
         gate.refusal(gain, disruption, landed=False)
         for gain, disruption in zip(gains, disruptions.tolist(), strict=True)
     ]
-    passing = gate.passing(np.array(gains, dtype=np.float64), disruptions)
-    assert passing.tolist() == [each is None for each in alone]
+    passing = gate.pass_mask(np.array(gains, dtype=np.float64), disruptions)
+    assert passing.tolist() == [problem is None for problem in alone]

@@ -54,7 +54,7 @@ def planned(
 
 
 def moved(before: Snapshot, policy: Utilization = PACK) -> list[tuple[str, str]]:
-    return sorted((each.owner.name, each.source) for each in planned(before, policy).moves)
+    return sorted((move.owner.name, move.source) for move in planned(before, policy).moves)
 
 
 def left_alone(made: Plan) -> bool:
@@ -76,27 +76,27 @@ def test_a_cold_node_is_freed() -> None:
 )
 def test_no_pod_leaves_a_node_that_another_one_will_not_leave(what: dict[str, Any]) -> None:
     before = cluster()
-    staying = next(each for each in before.pods if each.metadata.name.startswith("dns"))
-    for each in before.pods:
-        if each.metadata.labels == staying.metadata.labels:
-            each.spec = msgspec.structs.replace(each.spec, **what)
+    staying = next(pod for pod in before.pods if pod.metadata.name.startswith("dns"))
+    for pod in before.pods:
+        if pod.metadata.labels == staying.metadata.labels:
+            pod.spec = msgspec.structs.replace(pod.spec, **what)
     assert moved(before) == []
 
 
 def test_no_pod_leaves_for_a_policy_that_may_not_move_the_others() -> None:
     before = cluster()
-    for each in before.pods:
-        if (each.metadata.labels or {}).get("app") == "dns":
-            each.spec = msgspec.structs.replace(each.spec, priority=500)
+    for pod in before.pods:
+        if (pod.metadata.labels or {}).get("app") == "dns":
+            pod.spec = msgspec.structs.replace(pod.spec, priority=500)
     assert moved(before, PACK.model_copy(update={"maxPriority": 100})) == []
     assert moved(before, PACK.model_copy(update={"maxPriority": 500})) != []
 
 
 def with_pod(before: Snapshot, app: str, **fields: Any) -> Snapshot:
     """The cluster in which the pods of that workload have these fields in their spec."""
-    for each in before.pods:
-        if (each.metadata.labels or {})["app"] == app:
-            each.spec = msgspec.structs.replace(each.spec, **fields)
+    for pod in before.pods:
+        if (pod.metadata.labels or {})["app"] == app:
+            pod.spec = msgspec.structs.replace(pod.spec, **fields)
     return before
 
 
@@ -126,7 +126,7 @@ def test_a_node_is_not_freed_whose_pod_is_one_of_too_few() -> None:
     # Two pods of one Deployment would not both land on one node: the scheduler spreads them.
     text = "zone a | n1 | web web web\nzone a | n2 | api api\nzone a | n3 | web web web"
     pairs = other(text, {"web": "1", "api": "1"})
-    assert [each.source for each in planned(pairs, limits=two).moves] == ["n2", "n2"]
+    assert [move.source for move in planned(pairs, limits=two).moves] == ["n2", "n2"]
 
 
 @pytest.mark.parametrize(("allowed", "freed"), [(0, False), (1, True)])
@@ -196,7 +196,7 @@ def test_of_two_nodes_that_only_have_each_other_one_is_freed() -> None:
         policies=[PACK],
     )
     [result] = planned(before, schedulers=(FULL_FIRST,)).policies
-    assert [each.cost for each in result.findings] == [1]
+    assert [finding.cost for finding in result.findings] == [1]
 
 
 def test_a_node_is_not_freed_where_each_of_its_pods_has_room_and_not_all() -> None:
@@ -207,14 +207,14 @@ def test_a_node_is_not_freed_where_each_of_its_pods_has_room_and_not_all() -> No
     """
     # Each of n1 and n3 has 2.3 cores left: room for one pod of 1.6, and not for two.
     fitting = other(text, {"web": "1900m", "api": "1600m"})
-    assert [each.source for each in planned(fitting).moves] == ["n2", "n2"]
+    assert [move.source for move in planned(fitting).moves] == ["n2", "n2"]
     alone = text.replace("zone a | n3 | web web web", "zone a | n3 tainted | web web web")
     assert left_alone(planned(other(alone, {"web": "1900m", "api": "1600m"})))
 
 
 def test_a_workload_that_cools_down_after_our_own_move_does_not_end_the_freeing() -> None:
     before = cluster()
-    dns = next(each for each in before.pods if each.metadata.name.startswith("dns"))
+    dns = next(pod for pod in before.pods if pod.metadata.name.startswith("dns"))
     workload = before.workloads[int(before.pod_workload[before.pod_index[dns.metadata.uid]])]
     earlier = PastMove(
         plan="p",
@@ -229,15 +229,15 @@ def test_a_workload_that_cools_down_after_our_own_move_does_not_end_the_freeing(
         landedOn="n1",
     )
     made = planned(before, history=History([earlier]))
-    assert [each.owner.name for each in made.moves] == ["api"]
-    assert [(each.pod.name.split("-")[0], each.code) for each in made.refused] == [
+    assert [move.owner.name for move in made.moves] == ["api"]
+    assert [(refusal.pod.name.split("-")[0], refusal.code) for refusal in made.refused] == [
         ("dns", "ELG022")
     ]
 
 
 def test_a_node_is_not_freed_of_a_pod_that_we_have_moved_there() -> None:
     before = cluster()
-    [dns] = [each for each in before.pods if each.metadata.name.startswith("dns")]
+    [dns] = [pod for pod in before.pods if pod.metadata.name.startswith("dns")]
     workload = before.workloads[int(before.pod_workload[before.pod_index[dns.metadata.uid]])]
     earlier = PastMove(
         plan="p",
@@ -293,13 +293,13 @@ def three(n1: str, n2: str, n3: str) -> Snapshot:
 def test_a_node_whose_pods_land_on_one_that_is_not_freed_after_all_is_freed() -> None:
     """As long as n3 is to be freed itself, the last pod of n1 has nowhere to go."""
     made = planned(three("web", "api web small", "api small"), schedulers=(FULL_FIRST_BY_BOTH,))
-    assert [(each.owner.name, each.source) for each in made.moves] == [("web", "n1")]
+    assert [(move.owner.name, move.source) for move in made.moves] == [("web", "n1")]
 
 
 def test_a_node_that_takes_in_pods_of_another_is_not_freed_as_well() -> None:
     made = planned(three("web", "api web small", "api small"), schedulers=(FULL_FIRST_BY_BOTH,))
     [result] = made.policies
-    assert [each.subject for each in result.findings] == ["node n1"]
+    assert [finding.subject for finding in result.findings] == ["node n1"]
 
 
 def test_a_node_that_pods_have_left_is_ended_before_another_is_begun() -> None:
@@ -313,7 +313,7 @@ def test_a_node_that_pods_have_left_is_ended_before_another_is_begun() -> None:
         },
         policies=[PACK],
     )
-    assert [each.source for each in planned(before).moves] == ["n2"]
+    assert [move.source for move in planned(before).moves] == ["n2"]
     earlier = PastMove(
         plan="p",
         podUid="gone",
@@ -326,4 +326,4 @@ def test_a_node_that_pods_have_left_is_ended_before_another_is_begun() -> None:
         state="ready",
         landedOn="n3",
     )
-    assert [each.source for each in planned(before, history=History([earlier])).moves] == ["n1"]
+    assert [move.source for move in planned(before, history=History([earlier])).moves] == ["n1"]

@@ -18,7 +18,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.evaluation.effort import UNHURRIED
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.better import better
+from rescheduler.planning.improve.better_plan import better
 from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.search.search import search
 from tests.draws import tries
@@ -61,9 +61,9 @@ def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
                 ("workload", move.owner.uid): 1,
             }
         )
-        pods = [each for each in snapshot.pods if each.node]
-        of_node = [each for each in pods if each.node == move.source]
-        of_namespace = [each for each in pods if each.metadata.namespace == move.pod.namespace]
+        pods = [pod for pod in snapshot.pods if pod.node]
+        of_node = [pod for pod in pods if pod.node == move.source]
+        of_namespace = [pod for pod in pods if pod.metadata.namespace == move.pod.namespace]
         workload = snapshot.pod_workload == snapshot.pod_workload[index]
         assert spent["cycle", ""] <= most(limits.movesPerCycle, len(pods))
         assert spent["cycle", ""] <= most(limits.movesPerHour, len(pods))
@@ -88,7 +88,7 @@ def test_no_prefix_of_a_plan_overdraws_a_budget(world: World) -> None:
 def test_every_candidate_has_one_verdict_and_every_move_pays(world: World) -> None:
     made = world.plan()
     limits = world.limits
-    reported = [each.pod.uid for each in made.moves] + [each.pod.uid for each in made.refused]
+    reported = [move.pod.uid for move in made.moves] + [refusal.pod.uid for refusal in made.refused]
     assert len(reported) == len(set(reported)) == made.totals.candidates
     for refusal in made.refused:
         assert refusal.code in CATALOG
@@ -162,14 +162,14 @@ def test_no_move_of_a_plan_is_needless_and_no_refusal_outdated(world: World) -> 
     evaluator = Evaluator(working_copy(world))
     found = search(evaluator)
     event(f"moves: {min(len(found.moves), 3)}")
-    assert not any(evaluator.needless(each, found.moves) for each in found.accepted)
+    assert not any(evaluator.needless(evaluation, found.moves) for evaluation in found.accepted)
     limits = world.limits
     for pod in evaluator.copy.candidates():
         refusal = found.refusals[pod]
         if refusal.code == "PAC001":
             assert (
                 len(found.moves)
-                == Allowances(world.snapshot, limits).of(limits.move_limits[0]).most
+                == Allowances(world.snapshot, limits).allowance_of(limits.move_limits[0]).most
             )
         elif refusal.code == "PAC005":
             assert len(found.moves) == limits.movesPerHour

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.objects import Condition, ContainerImage, Node, Pod
 from rescheduler.kube.storage import PersistentVolume, PersistentVolumeClaim
@@ -39,10 +39,10 @@ def judged(before: Snapshot, **limits: Any) -> tuple[list[str], dict[str, str]]:
     """`source -> likeliest node` of each move, and why others are refused, by code."""
     made = plan(before, policy_set([APART], Limits.model_validate(limits)), History(), mode="Audit")
     moves = [
-        f"{each.source} -> {max(each.landing, key=lambda share: share.probability).node}"
-        for each in made.moves
+        f"{move.source} -> {max(move.landing, key=lambda share: share.probability).node}"
+        for move in made.moves
     ]
-    return moves, {each.code: each.message for each in made.refused}
+    return moves, {refusal.code: refusal.message for refusal in made.refused}
 
 
 def with_condition(name: str, kind: str, status: str = "True") -> Node:
@@ -129,7 +129,7 @@ def test_replicas_that_share_a_volume_stay() -> None:
 def test_pods_that_share_a_volume_may_go_together() -> None:
     web = crowded(**DATA)
     before = replace(claimed("ReadWriteOnce", []), pods=web.pods)
-    going = {each.metadata.uid for each in web.pods}
+    going = {pod.metadata.uid for pod in web.pods}
     assert Attachments(before).refuse_shared(web.pods[0], going) is None
 
 
@@ -216,8 +216,8 @@ ADMITTED = [{"type": "QuotaReserved", "status": "True"}, {"type": "Admitted", "s
 def in_kueue(**changed: Any) -> Snapshot:
     """The crowded pods, each admitted by Kueue with 1 of 9 CPUs that its queue has."""
     before = crowded()
-    for each in before.pods:
-        each.metadata.labels = {"app": "web", "kueue.x-k8s.io/managed": "true"}
+    for pod_object in before.pods:
+        pod_object.metadata.labels = {"app": "web", "kueue.x-k8s.io/managed": "true"}
     flavor = {"name": "any", "resources": [{"name": "cpu", "nominalQuota": "9"}]}
     queue = {
         "metadata": {"name": "cq"},
@@ -235,12 +235,12 @@ def in_kueue(**changed: Any) -> Snapshot:
         {
             "apiVersion": "kueue.x-k8s.io/v1beta1",
             "metadata": {
-                "name": f"pod-{each.metadata.name}",
+                "name": f"pod-{pod.metadata.name}",
                 "namespace": "default",
                 "ownerReferences": [
                     {
                         "kind": "Pod",
-                        "uid": each.metadata.uid,
+                        "uid": pod.metadata.uid,
                         "apiVersion": "v1",
                         "controller": True,
                     }
@@ -255,14 +255,14 @@ def in_kueue(**changed: Any) -> Snapshot:
                 },
             },
         }
-        for each in before.pods
+        for pod in before.pods
     ]
     local = {"metadata": {"name": "team", "namespace": "default"}, "spec": {"clusterQueue": "cq"}}
     return replace(
         before,
         cluster_queues=[msgspec.convert(queue, ClusterQueue)],
         local_queues=[msgspec.convert(local, LocalQueue)],
-        gang_objects=[msgspec.convert(each, GangObject) for each in workloads],
+        gang_objects=[msgspec.convert(workload, GangObject) for workload in workloads],
     )
 
 

@@ -32,7 +32,7 @@ def test_pods_that_would_come_back_stay() -> None:
 
     assert made.moves == []
     assert made.policies[0].cost.after == made.policies[0].cost.before > 0
-    refused = {each.pod.uid: each for each in made.refused}
+    refused = {refusal.pod.uid: refusal for refusal in made.refused}
     sitting = {p.metadata.uid for p in world.snapshot.pods if p.node in hot}
     assert sitting <= refused.keys()
     assert {refused[uid].code for uid in sitting} <= {"FEA002", "FEA003"}

@@ -52,12 +52,11 @@ def planned(before: Snapshot, apart: float, near: float) -> Plan:
 def landed(before: Snapshot, made: Plan) -> Snapshot:
     """The cluster with each moved pod where it most likely landed."""
     to = {
-        each.pod.uid: max(each.landing, key=lambda share: share.probability).node
-        for each in made.moves
+        move.pod.uid: max(move.landing, key=lambda share: share.probability).node
+        for move in made.moves
     }
     pods = [
-        msgspec.structs.replace(each, node=to.get(each.metadata.uid, each.node))
-        for each in before.pods
+        msgspec.structs.replace(pod, node=to.get(pod.metadata.uid, pod.node)) for pod in before.pods
     ]
     return replace(before, pods=pods)
 
@@ -72,13 +71,13 @@ def test_who_weighs_more_decides_and_then_it_rests(apart: float, near: float, mo
 
 def test_the_report_reports_what_each_gains_and_loses() -> None:
     made = planned(picture(CROWDED), 3, 1)
-    for each in made.moves:
-        assert each.gains["apart"] == pytest.approx(1.0)
-        assert each.gains["near"] < 0
-        assert each.gain == pytest.approx(3 * each.gains["apart"] + each.gains["near"])
-        assert [reason.code for reason in each.reasons] == ["SPR001"]
+    for move in made.moves:
+        assert move.gains["apart"] == pytest.approx(1.0)
+        assert move.gains["near"] < 0
+        assert move.gain == pytest.approx(3 * move.gains["apart"] + move.gains["near"])
+        assert [reason.code for reason in move.reasons] == ["SPR001"]
     refused = planned(picture(CROWDED), 1, 2).refused
-    assert {each.code for each in refused} == {"FEA003"}
+    assert {refusal.code for refusal in refused} == {"FEA003"}
 
 
 def test_what_only_the_moves_before_it_make_worth_moving_has_a_reason_too() -> None:
@@ -119,8 +118,8 @@ def test_a_move_that_would_leave_the_zone_of_the_data_is_refused() -> None:
     made = plan(before, policy_set([within, NEAR], ROOMY), History(), mode="Enforce")
     # The scheduler would take it to n3, where it gains for one what it loses for the other.
     assert made.moves == []
-    assert {(each.pod.name, each.code) for each in made.refused} == {
+    assert {(refusal.pod.name, refusal.code) for refusal in made.refused} == {
         ("web-0", "FEA003"),
         ("web-1", "FEA003"),
     }
-    assert all("expected on n3" in each.message for each in made.refused)
+    assert all("expected on n3" in refusal.message for refusal in made.refused)

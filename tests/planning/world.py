@@ -95,7 +95,7 @@ class World:
         if move.steered.by == "SoftTaint":
             return Steer(tainted=np.isin(names, move.steered.shunned))
         told, require = map(names.index, move.steered.nodes), move.steered.strength == "Require"
-        return Steer.to(told, len(names), require=require)
+        return Steer.to_nodes(told, len(names), require=require)
 
     def _land(self, move: PlannedMove) -> str:
         """Evict and replace one pod; a draw among the landings that the model gives now."""

@@ -14,7 +14,7 @@ def allocations() -> st.SearchStrategy[Policy]:
     targets = st.sampled_from([0.0, 0.05, 0.5, 1.0])
     resource = st.sampled_from(["cpu", "memory", "nvidia.com/gpu", "example.com/gpu-milli"])
     weight = st.sampled_from([1.0, 0.25, 30.0])
-    each = st.builds(
+    search_strategy = st.builds(
         lambda name, target, weight: {"resource": name, "target": target, "weight": weight},
         resource,
         targets,
@@ -35,7 +35,9 @@ def allocations() -> st.SearchStrategy[Policy]:
             balances=[] if strategy == "Pack" else balances,
             strategy=strategy,
         ),
-        st.lists(each, min_size=1, max_size=3, unique_by=lambda each: each["resource"]),
+        st.lists(
+            search_strategy, min_size=1, max_size=3, unique_by=lambda target: target["resource"]
+        ),
         st.lists(balance, max_size=2),
         st.sampled_from(["Relieve", "Balance", "Pack"]),
     )

@@ -21,8 +21,8 @@ NUMA = "resource.kubernetes.io/numaNode"
 def offered(on: str, driver: str, *devices: Mapping[str, Any], part: int = 0) -> ResourceSlice:
     """A slice of a node; each device as its attributes, `name` besides. part: of two, from 1."""
     made = [
-        {"name": each["name"], "attributes": {k: v for k, v in each.items() if k != "name"}}
-        for each in devices
+        {"name": device["name"], "attributes": {k: v for k, v in device.items() if k != "name"}}
+        for device in devices
     ]
     pool = {"name": on, "generation": 1, "resourceSliceCount": 2 if part else 1}
     return msgspec.convert(
@@ -83,7 +83,8 @@ def user(name: str, on: str = "", claim: str = "pair") -> Pod:
 def held(by: str, on: str, *devices: str) -> ResourceClaim:
     """The allocated claim of a pod: devices such as `gpu-0` and `nic-1` of its node."""
     results = [
-        {"driver": f"{each.partition('-')[0]}.test", "pool": on, "device": each} for each in devices
+        {"driver": f"{device.partition('-')[0]}.test", "pool": on, "device": device}
+        for device in devices
     ]
     uid = f"pod-default-{by}"
     return msgspec.convert(

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.shared.separable import Separable
+from rescheduler.policies.shared.separable_terms import Separable
 from rescheduler.policies.terms import Term
 from tests.policies.kit import near
 from tests.policies.kit_cases import Case
@@ -20,10 +20,10 @@ def check_kernel(case: Case, term: Term) -> None:
     before, savings, moved = term.cost(), made.savings(), set()
     for mover, destination in [*case.moves, (-1, -1)]:
         bound_pods = np.flatnonzero(at >= 0).astype(np.int32)
-        table = made.leaving(bound_pods)[:, None] + made.arriving(bound_pods, nodes)
-        for row, each in enumerate(bound_pods.tolist()):
-            deltas = term.deltas(each, nodes)
-            told = np.isfinite(table[row]) & (nodes != at[each])
+        table = made.departure_deltas(bound_pods)[:, None] + made.arrival_deltas(bound_pods, nodes)
+        for row, pod in enumerate(bound_pods.tolist()):
+            deltas = term.deltas(pod, nodes)
+            told = np.isfinite(table[row]) & (nodes != at[pod])
             np.testing.assert_allclose(table[row][told], deltas[told], rtol=1e-9, atol=1e-9)
         if mover >= 0:
             shift = Shift(mover, int(at[mover]), destination)

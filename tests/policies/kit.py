@@ -36,11 +36,11 @@ def check_deltas(case: Case, term: Term) -> None:
         if isinstance(term, Bounding) and len(others):
             most = float(term.bounds(np.array([mover], dtype=np.int32))[0])
             assert -others.min() <= most + 1e-9 * max(1.0, before)
-        for each in nodes:
-            shift = Shift(mover, at[mover], int(each))
+        for node in nodes:
+            shift = Shift(mover, at[mover], int(node))
             term.commit(shift)
-            assert near(_cost(term) - before, predicted[each]), (shift, predicted)
-            term.commit(shift.reversed())
+            assert near(_cost(term) - before, predicted[node]), (shift, predicted)
+            term.commit(shift.shift_back())
             assert near(_cost(term), before)
         term.commit(Shift(mover, at[mover], destination))
         at[mover] = destination
@@ -82,7 +82,7 @@ def check_partners(case: Case, term: Term) -> None:
 def _best_gains(case: Case, term: Term) -> FloatArray:
     nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
     pods = range(len(case.blueprint.pods))
-    return np.array([-term.deltas(each, nodes).min() for each in pods])
+    return np.array([-term.deltas(pod, nodes).min() for pod in pods])
 
 
 def check_undo(case: Case, term: Term) -> None:
@@ -95,7 +95,7 @@ def check_undo(case: Case, term: Term) -> None:
         term.commit(done[-1])
         at[mover] = destination
     for shift in reversed(done):
-        term.commit(shift.reversed())
+        term.commit(shift.shift_back())
     for old, new in zip(start, _state(case, term), strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-9, atol=1e-9)
 
@@ -120,11 +120,13 @@ def check_findings(case: Case, term: Term) -> None:
 
 def _check_findings_now(term: Term) -> None:
     cost, findings = _cost(term), list(term.findings())
-    assert near(sum(each.cost for each in findings), cost)
-    assert all(each.cost > 0 and each.code in CATALOG and each.message for each in findings)
+    assert near(sum(finding.cost for finding in findings), cost)
+    assert all(
+        finding.cost > 0 and finding.code in CATALOG and finding.message for finding in findings
+    )
     # What is remembered of one finding (`stableFor`) must not make another one old.
-    known = {(each.code, each.aspect, each.subject, each.pods) for each in findings}
-    assert len({each[:3] for each in known}) == len(known), sorted(known)
+    known = {(finding.code, finding.aspect, finding.subject, finding.pods) for finding in findings}
+    assert len({finding[:3] for finding in known}) == len(known), sorted(known)
     pods = term.candidates()
     assert (np.diff(pods) > 0).all()
     assert len(pods) == 0 or cost > 0
@@ -151,8 +153,8 @@ def check_kept(case: Case, term: Term) -> None:
     assert near(_cost(term), free + 0.625)
     there = nodes != destination
     assert near_all(_numbers(term.deltas(pod, nodes))[there], (unchanged - 0.375)[there])
-    assert near(sum(each.cost for each in term.findings()), free + 0.625)
-    term.commit(shift.reversed())
+    assert near(sum(finding.cost for finding in term.findings()), free + 0.625)
+    term.commit(shift.shift_back())
     assert near(_cost(term), alone)
 
 
@@ -170,7 +172,8 @@ def check_names(case: Case, term: Term) -> None:
     for old, new in zip(_state(case, term), _state(case, other), strict=True):
         np.testing.assert_allclose(new, old, rtol=1e-12)
     assert near_all(
-        [each.cost for each in term.findings()], [each.cost for each in other.findings()]
+        [finding.cost for finding in term.findings()],
+        [finding.cost for finding in other.findings()],
     )
 
 
@@ -191,7 +194,7 @@ def near_all(left: list[float], right: list[float]) -> bool:
 
 def _state(case: Case, term: Term) -> list[FloatArray]:
     nodes = np.arange(len(case.blueprint.nodes), dtype=np.int32)
-    deltas = [term.deltas(each, nodes) for each in range(len(case.blueprint.pods))]
+    deltas = [term.deltas(pod, nodes) for pod in range(len(case.blueprint.pods))]
     return [np.array([_cost(term), term.worst()]), term.candidates().astype(float), *deltas]
 
 

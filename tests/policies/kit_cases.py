@@ -58,7 +58,7 @@ class Blueprint:
     def built(self, name: Callable[[str], str] = str) -> Snapshot:
         """The snapshot, with every name put through `name`."""
         owners: dict[str, tuple[Controller, ...]] = {
-            each: deployment(name(each))[::-1] for each in WORKLOADS[:2]
+            workload: deployment(name(workload))[::-1] for workload in WORKLOADS[:2]
         }
         owners["logs"] = (controller("DaemonSet", name("logs")),)
         nodes = []
@@ -95,7 +95,7 @@ class Blueprint:
         made_snapshot = snapshot(
             nodes,
             pods,
-            controllers=[each for group in owners.values() for each in group],
+            controllers=[controller for group in owners.values() for controller in group],
             readings=[*map(self._reading, self.readings), *drawn.readings(name)],
         )
         return made_snapshot if self.addition is None else self.addition.added(made_snapshot)
@@ -195,7 +195,7 @@ def blueprints(draw: st.DrawFn, kind: str) -> Blueprint:
         ages,
         problem,
         taints=draw(_many(_EFFECT, len(nodes))),
-        traits={each: draw(_TRAIT) for each in WORKLOADS},
+        traits={workload: draw(_TRAIT) for workload in WORKLOADS},
         restarts=draw(_many(_RESTARTS, aged)),
         days=draw(_many(_DAYS, aged)),
     )

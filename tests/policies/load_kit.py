@@ -45,13 +45,13 @@ class Stirred:
         young = np.array(self.seconds, dtype=np.int64) < 300
         entries = [
             replace(
-                each,
-                values=np.where(young, np.nan, each.values),
-                expected=each.expected & ~young,
+                reading,
+                values=np.where(young, np.nan, reading.values),
+                expected=reading.expected & ~young,
             )
-            if each.name == "pod.cpu"
-            else each
-            for each in given
+            if reading.name == "pod.cpu"
+            else reading
+            for reading in given
         ]
         entries.append(reading("node.cpu.pressure", self.pressure, min_coverage=0.0))
         entries += [
@@ -100,13 +100,13 @@ class Stirred:
         bound = before.pod_node[before.pod_node >= 0]
         loads = (0.5 * np.bincount(bound, minlength=len(before.nodes)) + 0.1) / 8
 
-        def honest(each: Reading) -> Reading:
-            if not self.honest or each.request.subject == "pair":
-                return each
-            of_nodes = each.request.subject == "node"
+        def honest(reading: Reading) -> Reading:
+            if not self.honest or reading.request.subject == "pair":
+                return reading
+            of_nodes = reading.request.subject == "node"
             values = loads if of_nodes else np.full(len(before.pods), 0.5)
             return replace(
-                each,
+                reading,
                 values=values,
                 ages=np.full(len(values), 5.0),
                 capacity=np.full(len(values), 8.0) if of_nodes else None,

@@ -76,7 +76,7 @@ class Zoned:
             for kind, zones in zip(("gpu", "nic"), kinds, strict=True):
                 devices = on_zones(kind, *zones)
                 slices.append(offered(name, f"{kind}.test", *devices))
-                free[node, kind] = [each["name"] for each in devices]
+                free[node, kind] = [device["name"] for device in devices]
         claims = []
         for number, (sort, last) in enumerate(self.claims):
             made, on = before.pods[number], int(before.pod_node[number])
@@ -90,11 +90,11 @@ class Zoned:
             had = [left[kind].pop(-last) for kind, count in wanted.items() for _ in range(count)]
             name = made.metadata.name
             claim = held(name, before.nodes[on].metadata.name, *had)
-            for each in (
+            for reference in (
                 *(claim.metadata.ownerReferences or ()),
                 *(claim.status.reservedFor or ()),
             ):
-                each.uid = made.metadata.uid
+                reference.uid = made.metadata.uid
             claims.append(claim)
         return {
             "device_classes": classes(),

@@ -128,7 +128,7 @@ def test_partners_of_another_namespace_are_followed_where_they_go(
         assert not isinstance(after, Problem)
         assert term.cost() == after.cost()
         assert term.deltas(3, nodes).tolist() == after.deltas(3, nodes).tolist()
-        term.commit(shift.reversed())
+        term.commit(shift.shift_back())
         assert term.cost() == policy.compile(before).cost()  # type: ignore[union-attr]
 
 
@@ -149,7 +149,7 @@ def test_two_that_must_be_apart_are_parted_once() -> None:
             )
             made.metadata.namespace = namespace
             pods.append(made)
-    nodes = [node(each) for each in ("a", "b", "n1", "n2", "n3")]
+    nodes = [node(name) for name in ("a", "b", "n1", "n2", "n3")]
     assert len(moved(CONFORMITY, snapshot(nodes, pods, controllers=owners), **WIDE)) == 1
 
 
@@ -167,7 +167,7 @@ def test_a_finding_of_terms_that_come_to_the_same_is_known_by_all_of_them() -> N
         made = snapshot([node(f"n{n}") for n in range(1, 6)], [*pods, *holders])
         term = LOCALITY.compile(made)
         assert not isinstance(term, Problem)
-        return [each.aspect for each in term.findings()]
+        return [finding.aspect for finding in term.findings()]
 
     (one,) = aspects(*holders)
     assert aspects(*reversed(holders)) == [one]

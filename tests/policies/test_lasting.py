@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.model.cluster.readings import DeviceValue, instants, lasted
+from rescheduler.model.cluster.readings import DeviceValue, instants, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.planning.binding import bind
@@ -50,7 +50,7 @@ def held(policy: Utilization, use: float = 3.2, **readings: Mapping[str, Any]) -
     pods = {"pod.cpu": {"web": use, "api": use}}
     made = policy.compile(picture(THREE, readings={**pods, **given}, policies=[policy]))
     assert isinstance(made, UtilizationTerm), made
-    return list(made.lasted().tolist())
+    return list(made.finding_ages().tolist())
 
 
 NAN = pytest.approx(float("nan"), nan_ok=True)
@@ -86,16 +86,16 @@ def test_without_a_past_nothing_is_known() -> None:
         },
         policies=[policy],
     )
-    bare = tuple(replace(each, range_samples=None) for each in before.readings.entries)
+    bare = tuple(replace(reading, range_samples=None) for reading in before.readings.entries)
     made = policy.compile(replace(before, readings=replace(before.readings, entries=bare)))
     assert isinstance(made, UtilizationTerm)
     assert made.cost() > 0
-    assert np.isnan(made.lasted()).all()
+    assert np.isnan(made.finding_ages()).all()
 
 
 def test_who_does_not_wait_asks_for_no_past() -> None:
-    assert {each.span for each in utilization(stableFor=None).requests()} == {0.0}
-    asked = {each.name: each.span for each in utilization().requests()}
+    assert {request.span for request in utilization(stableFor=None).requests()} == {0.0}
+    asked = {request.name: request.span for request in utilization().requests()}
     assert asked == {"node.cpu": 600.0, "pod.cpu": 0.0}
 
 
@@ -163,7 +163,7 @@ def sick(policy: Health, xid: Mapping[str, Any], devices: tuple[DeviceValue, ...
     before: Snapshot = picture(
         drawn, requests=gpus, readings={"node.gpu.xid": xid}, policies=[policy]
     )
-    entries = tuple(replace(each, devices=devices) for each in before.readings.entries)
+    entries = tuple(replace(reading, devices=devices) for reading in before.readings.entries)
     made = policy.compile(replace(before, readings=replace(before.readings, entries=entries)))
     assert isinstance(made, HealthTerm), made
     return made
@@ -184,8 +184,8 @@ def health(**spec: Any) -> Health:
 def test_a_sign_of_a_node_must_have_been_there() -> None:
     made = sick(health(), {"n1": "0x10 79x2", "n3": "0x15"})
     assert made.candidates().tolist() == [0, 1]
-    assert made.lasted().tolist() == [120, 120, NAN]
-    assert sick(health(), {"n1": "79x9", "n3": "0x9"}).lasted().tolist()[0] == 300
+    assert made.finding_ages().tolist() == [120, 120, NAN]
+    assert sick(health(), {"n1": "79x9", "n3": "0x9"}).finding_ages().tolist()[0] == 300
 
 
 def test_of_devices_each_has_its_own_past() -> None:
@@ -193,7 +193,7 @@ def test_of_devices_each_has_its_own_past() -> None:
     old = DeviceValue(0, "GPU-a", 79.0, "0", (0,), (0.0, 0.0, 79.0, 79.0, 79.0, 79.0))
     new = DeviceValue(0, "GPU-b", 48.0, "1", (1,), (48.0, 48.0, 48.0, 0.0, 48.0, 48.0))
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (old, new))
-    assert made.lasted().tolist() == [180, 60, NAN]
+    assert made.finding_ages().tolist() == [180, 60, NAN]
 
 
 def test_a_broken_device_of_others_makes_the_finding_of_the_node_no_older() -> None:
@@ -214,27 +214,27 @@ def test_a_broken_device_of_others_makes_the_finding_of_the_node_no_older() -> N
         DeviceValue(0, "GPU-b", 0.0, "1", (1,), (0.0,) * 6),
     )
     entries = tuple(
-        replace(each, devices=devices) if each.name == "node.gpu.xid" else each
-        for each in before.readings.entries
+        replace(reading, devices=devices) if reading.name == "node.gpu.xid" else reading
+        for reading in before.readings.entries
     )
     made = policy.compile(replace(before, readings=replace(before.readings, entries=entries)))
     assert isinstance(made, HealthTerm), made
     assert made.candidates().tolist() == [0, 1]
-    assert made.lasted().tolist() == [300, 120, NAN]
+    assert made.finding_ages().tolist() == [300, 120, NAN]
 
 
 def test_a_device_without_a_past_is_not_known_to_have_been_broken() -> None:
     only = DeviceValue(0, "GPU-a", 79.0, "0", (0,))
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, (only,))
     assert made.candidates().tolist()[0] == 0
-    assert np.isnan(made.lasted()[0])
+    assert np.isnan(made.finding_ages()[0])
     parts = (
         DeviceValue(0, "GPU-a/1/1g.10gb", 79.0, "0", (0,), (79.0,) * 6),
         DeviceValue(0, "GPU-a/2/1g.10gb", 79.0, "0", (1,)),
     )
     made = sick(health(), {"n1": "79x9", "n3": "0x9"}, parts)
     assert made.candidates().tolist() == [0, 1]
-    assert np.isnan(made.lasted()).all()
+    assert np.isnan(made.finding_ages()).all()
 
 
 def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
@@ -249,14 +249,14 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
     ]
     before = cluster(two_zones("n1", 4, 4), two_zones("n2", 3, 3), pods=pods, readings=[values])
     made = bound(before, policy)
-    assert {each.code for each in made.findings()} == {"NUM001", "NUM002"}
-    assert made.lasted().tolist() == [120, NAN]
+    assert {finding.code for finding in made.findings()} == {"NUM001", "NUM002"}
+    assert made.finding_ages().tolist() == [120, NAN]
 
     [binding] = bind([policy], before)
     stability = Stability([binding], before, FindingHistory())
     [observation] = stability.observations
     assert len(observation.findings) == 1
-    waited = FindingHistory().after([observation], before.taken - timedelta(minutes=4))
+    waited = FindingHistory().remember([observation], before.taken - timedelta(minutes=4))
     later = Stability([binding], before, waited)
     both = np.arange(2, dtype=np.int32)
     assert later.ready(binding, both).tolist() == [1]
@@ -266,7 +266,7 @@ def test_of_numa_a_crowd_is_measured_and_where_pods_lie_is_remembered() -> None:
 @given(st.lists(st.booleans(), min_size=6, max_size=6), st.integers(0, 5))
 def test_less_that_held_never_lasts_longer(row: list[bool], gone: int) -> None:
     """Monotone: an instant more at which it did not hold makes nothing last longer."""
-    less = [each and index != gone for index, each in enumerate(row)]
-    one, other = (float(lasted(np.array([r]).T, 300.0)[0]) for r in (row, less))
+    less = [flag and index != gone for index, flag in enumerate(row)]
+    one, other = (float(seconds_held(np.array([r]).T, 300.0)[0]) for r in (row, less))
     assert np.isnan(other) or other <= one
     assert len(instants(300.0)) == len(row)

@@ -13,7 +13,7 @@ from rescheduler.documents.label_selector import Selector
 from rescheduler.policies.base import Policy
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.required_pod_affinity import RequiredPodAffinity
-from rescheduler.policies.conformity.rules import NodeTaints, Restarts
+from rescheduler.policies.conformity.rules import NodeTaintsRule, Restarts
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.health.policy import Health, Signs
 from rescheduler.policies.health.term import HealthTerm
@@ -21,7 +21,7 @@ from rescheduler.policies.match import Match
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.spread.domain_counts import DomainCounts
-from rescheduler.policies.spread.follow import Following
+from rescheduler.policies.spread.follower_counts import Following
 from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.policies import kit, kit_cases
@@ -76,7 +76,7 @@ DRAIN = Health(
     name="h", nodes=ALL, match=ALL, signs=Signs(xid=True), action="Drain", minCoverage=0.0
 )
 BESIDE = Conformity(name="c", match=ALL, podAntiAffinity=True, podAffinity=True)
-ALONE = Conformity(name="c", match=ALL, nodeTaints=NodeTaints(), restarts=Restarts(atLeast=10))
+ALONE = Conformity(name="c", match=ALL, nodeTaints=NodeTaintsRule(), restarts=Restarts(atLeast=10))
 
 Mistake = tuple[type, str, Callable[[Method], Method]]
 """In which class, in which method of it, and what is done to that."""
@@ -85,19 +85,19 @@ MISTAKES: dict[str, tuple[Policy, list[Mistake]]] = {
     "even": (
         EVEN,
         [
-            (DomainCounts, "departed", nothing),
+            (DomainCounts, "departed_pods", nothing),
             (DomainCounts, "changes", negated),
             (DomainCounts, "move", half_done),
             (SpreadTerm, "bounds", nothing),
         ],
     ),
-    "tiers": (TIERS, [(DomainCounts, "_leaving", one_more)]),
+    "tiers": (TIERS, [(DomainCounts, "_departure_change", one_more)]),
     "follow": (FOLLOW, [(Following, "led", negated)]),
     "numa": (
         NUMA,
         [
-            (DeviceUse, "after", shifted),
-            (DeviceUse, "without", one_more),
+            (DeviceUse, "arrival_charges", shifted),
+            (DeviceUse, "departure_change", one_more),
             (DeviceUse, "commit", forgotten),
         ],
     ),
@@ -113,7 +113,7 @@ MISTAKES: dict[str, tuple[Policy, list[Mistake]]] = {
         BESIDE,
         [
             (RequiredPodAffinity, "change", negated),
-            (RequiredPodAffinity, "own", shifted),
+            (RequiredPodAffinity, "would_break", shifted),
             (RequiredPodAffinity, "_by_domain", shifted),
             (RequiredPodAffinity, "commit", forgotten),
         ],
@@ -146,7 +146,7 @@ def test_the_kit_finds_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(kit_cases.POLICIES, policy.kind, st.just(policy))
 
     @settings(
-        max_examples=500,
+        max_examples=2000,
         database=None,
         derandomize=True,
         phases=[Phase.generate],
@@ -155,7 +155,7 @@ def test_the_kit_finds_each(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     @given(case=kit_cases.cases(policy.kind))
     def tried(case: kit_cases.Case) -> None:
-        left[:] = [each for each in left if not found(each, case)]
+        left[:] = [mistake for mistake in left if not found(mistake, case)]
         if not left:
             raise AllFoundError
 

@@ -7,7 +7,7 @@ import pytest
 from rescheduler.documents.text_files import TextFile
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.files.policy_set import PolicySet, read_policies
-from rescheduler.sources.policy_files import beside, load_policies, read_file
+from rescheduler.sources.policy_files import load_policies, read_beside, read_file
 
 POLICY = """\
 apiVersion: rescheduler.io/v1alpha1
@@ -42,8 +42,8 @@ def read(files: dict[str, str], *only: str) -> PolicySet:
 
 def test_policies_are_read_from_texts_alone() -> None:
     found = read({"p.yaml": POLICY, "s.yaml": SCHEDULER, "kube.yaml": KUBE}, "p.yaml", "s.yaml")
-    assert [each.name for each in found.policies] == ["zones"]
-    assert [each.names for each in found.schedulers] == [["a"]]
+    assert [policy.name for policy in found.policies] == ["zones"]
+    assert [scheduler.names for scheduler in found.schedulers] == [["a"]]
     assert found.files == {"zones": "p.yaml", "mine": "s.yaml"}
 
 
@@ -76,7 +76,7 @@ def test_a_file_has_its_text_and_one_identity(tmp_path: Path) -> None:
     made, link = read_file(path), read_file(tmp_path / "link.yaml")
     assert (made.text, made.problem, made.name) == (POLICY, "", str(path))
     assert link.identity == made.identity
-    assert beside(made, "link.yaml").identity == made.identity
+    assert read_beside(made, "link.yaml").identity == made.identity
 
 
 def test_what_is_no_readable_text_has_a_reason(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policytest.measured import with_devices
+from rescheduler.policytest.series_readings import with_devices
 from rescheduler.reporting.headline import headline
 from tests.picture import picture
 from tests.policies.utilization.shared_gpus import POOL, SHARES
@@ -85,4 +85,4 @@ def test_a_gpu_that_is_hot_in_load_and_memory_is_one() -> None:
     before = picture(POOL, requests=SHARES, readings=readings, policies=[both])
     before = with_devices(before, dict.fromkeys(names, loads))
     made = plan(before, policy_set([both]), History(), mode="Enforce")
-    assert {(each.many, each.before) for each in made.found} == {("hot GPUs", 1)}
+    assert {(count.many, count.before) for count in made.found} == {("hot GPUs", 1)}

@@ -34,7 +34,7 @@ def test_what_policies_do_to_these_clusters() -> None:
 
 
 def test_every_refused_file_is_known() -> None:
-    assert {each.stem for each in (FOLDER / "refused").iterdir()} == set(REFUSED)
+    assert {path.stem for path in (FOLDER / "refused").iterdir()} == set(REFUSED)
 
 
 @pytest.mark.parametrize("name", REFUSED)

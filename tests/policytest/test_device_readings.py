@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rescheduler.policytest.measured import with_devices
+from rescheduler.policytest.series_readings import with_devices
 from tests.picture import picture
 
 ONE = "zone a | n1 gpu 2 | train train"
@@ -17,7 +17,7 @@ def test_a_node_reads_what_the_worst_of_its_devices_reads() -> None:
     }
     [reading] = with_devices(picture(ONE, readings=XID), reported).readings.entries
     assert reading.values.tolist() == [79]
-    assert [(each.device, each.index, each.pods) for each in reading.devices] == [
+    assert [(device.device, device.index, device.pods) for device in reading.devices] == [
         ("GPU-a", "0", (1,)),
         ("GPU-b", "1", (0, 1)),
     ]

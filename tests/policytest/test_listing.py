@@ -6,7 +6,7 @@ import pytest
 
 from rescheduler.kube.objects import PodAffinityTerm
 from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
-from rescheduler.policytest.listing import listed
+from rescheduler.policytest.listing import cluster_of_objects
 from rescheduler.scheduler.model import SchedulerModel
 
 
@@ -29,7 +29,9 @@ def nodes() -> list[dict[str, Any]]:
 
 
 def feasible(*pods: dict[str, Any]) -> list[bool]:
-    answer: list[bool] = SchedulerModel(listed([*nodes(), *pods], {})).feasible(0).tolist()
+    answer: list[bool] = (
+        SchedulerModel(cluster_of_objects([*nodes(), *pods], {})).feasible(0).tolist()
+    )
     return answer
 
 
@@ -52,13 +54,15 @@ def test_label_keys_of_a_listed_pod_are_merged_into_its_terms(
 
 @pytest.mark.parametrize("kind", ["CronJob", "JobSet", "LeaderWorkerSet"])
 def test_what_is_above_a_controller_can_be_listed_too(kind: str) -> None:
-    made = listed([*nodes(), {"kind": kind, "metadata": {"name": "top"}, "spec": {"odd": 1}}], {})
+    made = cluster_of_objects(
+        [*nodes(), {"kind": kind, "metadata": {"name": "top"}, "spec": {"odd": 1}}], {}
+    )
     (owner,) = made.owners
     assert (owner.kind, owner.metadata.uid) == (kind, f"{kind}-default-top")
 
 
 def test_a_term_that_is_merged_already_stays_as_it_is() -> None:
-    made = listed([*nodes(), listed_pod("p", "a", "1", "matchLabelKeys")], {}).pods[0]
+    made = cluster_of_objects([*nodes(), listed_pod("p", "a", "1", "matchLabelKeys")], {}).pods[0]
     (term,) = every_term(made.spec.affinity)
     merge_label_keys(term, made.metadata.labels or {})
     assert term.labelSelector is not None

@@ -50,7 +50,10 @@ def file(folder: Path, test: str, policy: str = POLICY) -> Path:
 
 def reported(folder: Path, test: str, policy: str = POLICY) -> list[tuple[str, object, object]]:
     (result,) = run([file(folder, test, policy)])
-    return [(each.what, each.expected, each.found) for each in result.differences]
+    return [
+        (difference.what, difference.expected, difference.actual)
+        for difference in result.differences
+    ]
 
 
 def complaint(folder: Path, test: str) -> str:
@@ -201,7 +204,7 @@ def test_what_is_broken_does_not_hide_the_rest(tmp_path: Path) -> None:
     path = file(tmp_path, late + "    expect: {cost: {zones: 1}}\n")
     (tmp_path / "gone_test.yaml").write_text("policy: gone.yaml\ntests: []\n")
     results = list(run(find([tmp_path])))
-    assert [(each.name, each.holds) for each in results] == [
+    assert [(result.name, result.holds) for result in results] == [
         ("", False),
         ("it", False),
         ("fine", True),

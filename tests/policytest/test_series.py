@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rescheduler.policytest.measured import samples
+from rescheduler.policytest.series_readings import samples
 
 NAN = float("nan")
 

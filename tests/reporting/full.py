@@ -2,19 +2,19 @@
 
 from msgspec import structs
 
-from rescheduler.model.found import Found
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.finding_count import FindingCount
+from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.plan import Outcome, Plan
-from rescheduler.model.moves.restarting import StopRef
-from rescheduler.model.moves.room import GangRoom
+from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.steering_entry import Steered
 from rescheduler.model.problem import Problem
 from tests.reporting import brought
 from tests.reporting.samples import TAKEN, became, outcome_of, plan
 from tests.reporting.trust import calibrated, schedulers
 
-FOUND = Found(one="hot GPU", many="hot GPUs", before=5, after=1)
+FOUND = FindingCount(one="hot GPU", many="hot GPUs", before=5, after=1)
 ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
 
@@ -38,34 +38,34 @@ def rich() -> Plan:
         calibration=calibrated(trusted=False),
         schedulers=schedulers(Problem(code="FEA005", message="odd")),
         measuredMoves=[
-            structs.replace(each, problem=Problem(code="MSR003", message="odd"))
-            for each in brought.measured(TAKEN)[2:3]
+            structs.replace(move, problem=Problem(code="MSR003", message="odd"))
+            for move in brought.measured(TAKEN)[2:3]
         ],
     )
     told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
     stops = StopRef(name="w", uid="u")
     moves = [
-        structs.replace(each, steered=steered, unsteered=each.landing[:1], after=["u"], stops=stops)
-        for each, steered in zip(full.moves[2:4], (told, None), strict=True)
+        structs.replace(move, steered=steered, unsteered=move.landing[:1], after=["u"], stops=stops)
+        for move, steered in zip(full.moves[2:4], (told, None), strict=True)
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
     short["totals"] = structs.replace(full.totals, unsteered={"ELG031": 1})
     policies = [
         structs.replace(
-            each,
-            findings=each.findings[:1],
+            policy,
+            findings=policy.findings[:1],
             brought=brought.demoted(TAKEN),
             selection=brought.changed(TAKEN),
             idle=[IDLE],
             found=[FOUND],
             room=[ROOM],
         )
-        for each in full.policies
+        for policy in full.policies
     ]
-    readings = [structs.replace(each, notes=["odd"]) for each in full.readings[:1]]
+    readings = [structs.replace(reading, notes=["odd"]) for reading in full.readings[:1]]
     values = structs.asdict(full) | short
     values |= {"policies": policies, "readings": readings, "found": [FOUND]}
-    return plan(**{name: each for name, each in values.items() if name not in ("id", "digest")})
+    return plan(**{name: value for name, value in values.items() if name not in ("id", "digest")})
 
 
 def acted_on() -> Outcome:

@@ -63,7 +63,7 @@ def poisoned(name: str, payload: str) -> Report:
         if isinstance(value, str):
             return value if key in kept else value + payload
         if isinstance(value, list | tuple):
-            return [poison(each, key) for each in value]
+            return [poison(element, key) for element in value]
         if isinstance(value, dict):
             free = key in (
                 "gains",
@@ -78,7 +78,7 @@ def poisoned(name: str, payload: str) -> Report:
                 "spec",
                 "targets",
             )
-            return {(k + payload if free else k): poison(each, k) for k, each in value.items()}
+            return {(k + payload if free else k): poison(child, k) for k, child in value.items()}
         return value
 
     report: Report = msgspec.convert(poison(msgspec.to_builtins(SAMPLES[name]())), Report)

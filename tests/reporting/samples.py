@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from rescheduler.model.found import Found
+from rescheduler.model.finding_count import FindingCount
 from rescheduler.model.moves.plan import (
     BudgetUse,
     Change,
@@ -27,8 +27,8 @@ from rescheduler.model.moves.plan import (
     Result,
     Totals,
 )
-from rescheduler.model.moves.plan_digest import sealed
-from rescheduler.model.moves.restarting import RestartCost
+from rescheduler.model.moves.plan_digest import seal_plan
+from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.problem import Problem
 from tests.reporting import brought
@@ -70,10 +70,10 @@ def readings() -> list[ReadingResult]:
     ]
 
 
-def found(*, moved: bool) -> list[Found]:
+def found(*, moved: bool) -> list[FindingCount]:
     """What is hot, before the sample's moves and after them."""
     hot = len(HOT)
-    return [Found(one="hot node", many="hot nodes", before=hot, after=1 if moved else hot)]
+    return [FindingCount(one="hot node", many="hot nodes", before=hot, after=1 if moved else hot)]
 
 
 def policies(*, moved: bool) -> list[PolicyResult]:
@@ -229,7 +229,7 @@ def plan(**fields: Any) -> Plan:
         },
         **fields,
     }
-    return sealed(Plan(**values))
+    return seal_plan(Plan(**values))
 
 
 def empty() -> Plan:
@@ -242,7 +242,7 @@ def empty() -> Plan:
         disruption=0.0,
         refused={"MRG001": 9, "ELG010": 5},
     )
-    kept = [each for each in refused() if each.code in totals.refused]
+    kept = [refusal for refusal in refused() if refusal.code in totals.refused]
     return plan(
         moves=[], totals=totals, refused=kept, policies=policies(moved=False),
         found=found(moved=False),
@@ -279,8 +279,8 @@ def no_data() -> Plan:
         problem=Problem(code="RDG004", message="pod.gpu: oldest value 67 min, limit 120 s"),
     )  # fmt: skip
     views = node_views(moved=False)
-    for each in views:
-        each.load["node.gpu"] = Change(before=None, after=None)
+    for view in views:
+        view.load["node.gpu"] = Change(before=None, after=None)
     odd = Problem(code="FEA005", message="its plugin Coscheduling is not modelled")
     return plan(
         schedulers=schedulers(odd),
@@ -303,7 +303,7 @@ def became(
     ready: float | None = None,
 ) -> MoveResult:
     """What became of the move with this number."""
-    told = MoveResult.of(move(number), result, Problem(code=code, message=message))
+    told = MoveResult.from_move(move(number), result, Problem(code=code, message=message))
     return structs.replace(told, landedOn=landed, predicted=predicted, readySeconds=ready)
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rescheduler.reporting.formats.machine import to_json
 from rescheduler.reporting.formats.markdown import render_markdown
 from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.plan_json import to_json
 from rescheduler.reporting.formats.terminal import render_table
 from tests.reporting.samples import SAMPLES
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.model.found import Found
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.finding_count import FindingCount
+from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.plan import Cost, GainsResult, Outcome, Plan, PolicyResult, Result
-from rescheduler.model.moves.room import GangRoom
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.view import view
 from tests.reporting.samples import became, outcome_of, plan
@@ -22,8 +22,8 @@ def room(gang: str = "ml/llama-70b", gpus: float = 16.0, **more: Any) -> GangRoo
     )
 
 
-def hot(before: int, after: int) -> Found:
-    return Found(one="hot GPU", many="hot GPUs", before=before, after=after)
+def hot(before: int, after: int) -> FindingCount:
+    return FindingCount(one="hot GPU", many="hot GPUs", before=before, after=after)
 
 
 def policy(name: str = "p", before: float = 0.0, after: float = 0.0, **more: Any) -> PolicyResult:
@@ -33,7 +33,7 @@ def policy(name: str = "p", before: float = 0.0, after: float = 0.0, **more: Any
 
 def of(*policies: PolicyResult, moves: int = 2) -> Plan:
     made = plan()
-    found = [each for one in policies for each in one.found]
+    found = [count for one in policies for count in one.found]
     return structs.replace(made, policies=list(policies), found=found, moves=made.moves[:moves])
 
 
@@ -47,7 +47,7 @@ HOT = policy(found=[hot(5, 0)])
         ([policy(found=[hot(1, 0)])], "1 hot GPU becomes 0"),
         ([policy("u", 4, 3, found=[hot(2, 2)])], "policy u is 25 % better (still 2 hot GPUs)"),
         ([policy("u", 4, 3, found=[hot(2, 3)])], "policy u is 25 % better (still 3 hot GPUs)"),
-        ([policy(found=[Found(one="pod apart", many="pods apart", before=2, after=1)])],
+        ([policy(found=[FindingCount(one="pod apart", many="pods apart", before=2, after=1)])],
          "2 pods apart become 1"),
         ([policy(room=[room()])], "gang ml/llama-70b gets its 16 GPUs"),
         ([policy(room=[room(gpus=1.0)])], "gang ml/llama-70b gets its 1 GPU"),
@@ -89,7 +89,7 @@ def test_without_moves_it_says_what_waits_and_what_idles() -> None:
 
 def test_moves_that_only_audit_policies_want_are_not_made() -> None:
     made = of(HOT)
-    audit = [structs.replace(each, mode="Audit") for each in made.moves]
+    audit = [structs.replace(move, mode="Audit") for move in made.moves]
     assert headline(structs.replace(made, moves=audit)) == (
         "Would move 2 pods: 5 hot GPUs become 0."
     )
@@ -102,7 +102,7 @@ Became = tuple[int, Result, str, str | None, float | None]
 def outcome(*results: Became) -> Outcome:
     """Of a plan that cools five GPUs."""
     made = of(HOT, moves=len(results))
-    moves = [structs.replace(each, mode="Enforce") for each in made.moves]
+    moves = [structs.replace(move, mode="Enforce") for move in made.moves]
     made = structs.replace(made, moves=moves)
     return outcome_of(
         made,

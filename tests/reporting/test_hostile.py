@@ -106,7 +106,9 @@ def test_with_color_only_our_own_styles_are_sent(payload: str) -> None:
 def unseen(text: str) -> set[str]:
     """The characters in it that draw nothing or draw elsewhere, but for the ends of lines."""
     hidden = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return {each for each in set(text) - {"\n"} if unicodedata.category(each) in hidden}
+    return {
+        character for character in set(text) - {"\n"} if unicodedata.category(character) in hidden
+    }
 
 
 @settings(max_examples=300)

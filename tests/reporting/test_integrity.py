@@ -12,7 +12,7 @@ from msgspec import structs
 from rescheduler.model.errors import PlanEdited, PlanError, PlanUnreadable
 from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
-from rescheduler.reporting.formats.machine import from_json, to_json
+from rescheduler.reporting.formats.plan_json import from_json, to_json
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from tests.draws import tries
 from tests.planning.random_worlds import worlds
@@ -49,13 +49,13 @@ NOT_COVERED = {
     "nodes[].pods.after",
     "nodes[].pods.before",
     *(
-        f"nodes[].load.node.{each}.{side}"
-        for each in ("gpu", "network.receive", "network.transmit")
+        f"nodes[].load.node.{reading}.{side}"
+        for reading in ("gpu", "network.receive", "network.transmit")
         for side in ("before", "after")
     ),
     *(
-        f"readings[].{each}"
-        for each in (
+        f"readings[].{field}"
+        for field in (
             *("ageSeconds", "coverage", "maxAgeSeconds", "minCoverage", "name", "notes[]"),
             *("problem", "query", "unit", "windowSeconds"),
         )
@@ -67,41 +67,41 @@ NOT_COVERED = {
     "calibration.problem.message",
     "calibration.scheduler",
     *(
-        f"calibration.{part}.{each}"
+        f"calibration.{part}.{field}"
         for part in ("overall", "kinds[]")
-        for each in (
+        for field in (
             *("brier", "compared", "expectedBrier", "hitRate", "kind", "likeliestRate"),
             "version",
         )
     ),
     # Likewise: what policies select, what moves have brought, and with that which are demoted.
     *(
-        f"policies[].selection.{each}"
-        for each in (
+        f"policies[].selection.{field}"
+        for field in (
             *("demotedAt", "demotedUntil", "knownNodes", "knownPods", "nodes", "pods"),
             *("inert[]", "problem.code", "problem.message"),
         )
     ),
     *(
-        f"policies[].idle[].{each}"
-        for each in ("namespace", "owner", "pods", "gpus", "use", "hours")
+        f"policies[].idle[].{field}"
+        for field in ("namespace", "owner", "pods", "gpus", "use", "hours")
     ),
     *(
-        f"{at}found[].{each}"
+        f"{at}found[].{field}"
         for at in ("", "policies[].")
-        for each in ("one", "many", "before", "after")
+        for field in ("one", "many", "before", "after")
     ),
-    *(f"policies[].room[].{each}" for each in ("gang", "pods", "gpus", "before", "after")),
+    *(f"policies[].room[].{field}" for field in ("gang", "pods", "gpus", "before", "after")),
     *(
-        f"policies[].brought.{each}"
-        for each in (
+        f"policies[].brought.{field}"
+        for field in (
             *("demotedAt", "demotedUntil", "measured", "moves", "problem.code"),
             *("problem.message", "promised"),
         )
     ),
     *(
-        f"measuredMoves[].{each}"
-        for each in (
+        f"measuredMoves[].{field}"
+        for field in (
             *("at", "evicted", "landedOn", "neutral[]", "node", "plan", "pod.name"),
             *("pod.namespace", "pod.resourceVersion", "pod.uid", "problem.code"),
             *("problem.message", "predicted.gpu-utilization", "promised.gpu-utilization"),
@@ -110,12 +110,15 @@ NOT_COVERED = {
     ),
     # How the moves were found; they are covered themselves.
     *(
-        f"search.{each}"
-        for each in ("alone", "bound", "chained", "gain", "resumed", "singly", "steps", "stopped")
+        f"search.{field}"
+        for field in ("alone", "bound", "chained", "gain", "resumed", "singly", "steps", "stopped")
     ),
     # What a policy says of the placement; the policy itself is covered as a whole.
-    *(f"policies[].{each}" for each in ("cost.after", "cost.before", "problem", "scope", "source")),
-    *(f"policies[].findings[].{each}" for each in ("code", "cost", "message", "subject")),
+    *(
+        f"policies[].{field}"
+        for field in ("cost.after", "cost.before", "problem", "scope", "source")
+    ),
+    *(f"policies[].findings[].{field}" for field in ("code", "cost", "message", "subject")),
     "policies[].worst",
     # Where a scheduler's profile was read; the profile is covered.
     "schedulers[].source",
@@ -164,8 +167,8 @@ def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
     if not isinstance(value, dict | list) or not value:
         yield path
         return
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value):
-        yield from leaves(each, (*path, key))
+    for key, child in value.items() if isinstance(value, dict) else enumerate(value):
+        yield from leaves(child, (*path, key))
 
 
 def named(path: Path) -> str:
@@ -206,8 +209,8 @@ def answers(
     """
     found: list[Report | PlanError] = []
     fitting = 0
-    for each in edits(document, path):
-        found.append(read(made(each)))
+    for edit in edits(document, path):
+        found.append(read(made(edit)))
         fitting += not isinstance(found[-1], PlanUnreadable)
         if fitting == ENOUGH:
             break
@@ -228,10 +231,10 @@ def forged(document: Json, known: Json | None = None) -> Json:
     """
     if known is None:
         return {**document, CHECKSUMS: checksums(document)}
-    new = {key: each for key, each in document.items() if each is not known[key]}
+    new = {key: part for key, part in document.items() if part is not known[key]}
     if "plan" in new:
         plan = new["plan"].items()
-        new["plan"] = {key: each for key, each in plan if each is not known["plan"][key]}
+        new["plan"] = {key: part for key, part in plan if part is not known["plan"][key]}
     return {**document, CHECKSUMS: {**known[CHECKSUMS], **checksums(new)}}
 
 
@@ -245,16 +248,16 @@ def test_whatever_is_edited_the_file_is_refused_and_the_part_named(
         if path in (("kind",), ("schemaVersion",), ("plan", "kind")):
             continue  # then it is no plan of this version at all
         told = answers(document, path)
-        assert all(isinstance(each, PlanError) for each in told), named(path)
-        refused = [str(each) for each in told if isinstance(each, PlanEdited)]
+        assert all(isinstance(report, PlanError) for report in told), named(path)
+        refused = [str(report) for report in told if isinstance(report, PlanEdited)]
         if isinstance(document.get("plan"), dict) and named(path).endswith("moves[].pod.uid"):
             continue  # then the results are not those of the plan's moves, which is told first
         assert refused, f"no other value fits {named(path)}"
         part = ".".join(map(str, path[: 2 if path[0] in ("plan", CHECKSUMS) else 1]))
         part = part.removeprefix(f"{CHECKSUMS}.")
-        assert all(f"`{part}`" in each for each in refused), (named(path), refused[0])
-        assert all(each.startswith("p.json was changed") for each in refused)
-        assert all("\n  Maybe " in each for each in refused)
+        assert all(f"`{part}`" in message for message in refused), (named(path), refused[0])
+        assert all(message.startswith("p.json was changed") for message in refused)
+        assert all("\n  Maybe " in message for message in refused)
 
 
 def test_the_digest_covers_all_that_decides_despite_new_checksums() -> None:
@@ -263,7 +266,7 @@ def test_the_digest_covers_all_that_decides_despite_new_checksums() -> None:
     for path in leaves(document):
         if path[0] in (CHECKSUMS, "kind", "schemaVersion"):
             continue
-        for answer in answers(document, path, lambda each: forged(each, document)):
+        for answer in answers(document, path, lambda json: forged(json, document)):
             if isinstance(answer, PlanEdited):
                 refused.add(named(path))
             elif isinstance(answer, Plan):
@@ -271,8 +274,8 @@ def test_the_digest_covers_all_that_decides_despite_new_checksums() -> None:
     assert missed == NOT_COVERED
     assert not missed & refused
     decides = {"expires", "recorded", "cluster.uid", "cluster.name", "seed", "limits.movesPerCycle"}
-    decides |= {f"moves[].{each}" for each in ("mode", "batch", "crashLooping", "budget.name")}
-    decides |= {f"moves[].pod.{each}" for each in ("namespace", "name", "uid")}
+    decides |= {f"moves[].{field}" for field in ("mode", "batch", "crashLooping", "budget.name")}
+    decides |= {f"moves[].pod.{field}" for field in ("namespace", "name", "uid")}
     assert decides <= refused
 
 
@@ -300,9 +303,9 @@ def test_a_plan_in_an_outcome_is_covered_by_its_own_digest() -> None:
         if named(path) in NOT_COVERED or path[0] in ("kind", "schemaVersion"):
             continue
         told = answers(
-            document["plan"], path, lambda each: forged({**document, "plan": each}, document)
+            document["plan"], path, lambda json: forged({**document, "plan": json}, document)
         )
-        assert all(isinstance(each, PlanError) for each in told), named(path)
+        assert all(isinstance(report, PlanError) for report in told), named(path)
 
 
 def test_a_field_that_nobody_knows_is_an_edit_too() -> None:
@@ -341,7 +344,7 @@ def test_another_layout_of_the_same_file_is_no_edit() -> None:
         if isinstance(value, dict):
             return {key: whole(value[key]) for key in sorted(value)}
         if isinstance(value, list):
-            return [whole(each) for each in value]
+            return [whole(element) for element in value]
         return int(value) if isinstance(value, float) and value.is_integer() else value
 
     for made in (rich(), acted_on()):

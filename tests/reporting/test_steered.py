@@ -6,8 +6,8 @@ import pytest
 from msgspec import structs
 
 from rescheduler.model.moves.plan import LandingShare, Plan
-from rescheduler.model.moves.search_summary import SearchSummary, together
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.search_summary import SearchSummary, merge_summaries
+from rescheduler.model.moves.steering_entry import Steered
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.formats.terminal import render_table
 from tests.reporting.samples import plan
@@ -81,13 +81,13 @@ def test_nothing_is_said_of_a_search_that_was_not_made() -> None:
 
 def test_the_passes_of_a_plan_are_one_search() -> None:
     other = SearchSummary(stopped="complete", steps=6, gain=1.0, bound=5.0)
-    both = together([other, SUMMARY])
+    both = merge_summaries([other, SUMMARY])
     assert both == SearchSummary(stopped="full", steps=1240, gain=25.0, bound=30.0, chained=2)
     chains = structs.replace(SUMMARY, alone=20.0)
-    assert together([other, chains]) == structs.replace(both, alone=21.0)
+    assert merge_summaries([other, chains]) == structs.replace(both, alone=21.0)
     improved = structs.replace(SUMMARY, singly=22.5)
-    assert together([other, improved]) == structs.replace(both, singly=23.5)
+    assert merge_summaries([other, improved]) == structs.replace(both, singly=23.5)
     resumed = structs.replace(SUMMARY, resumed=20.0)
-    assert together([other, resumed]) == structs.replace(both, resumed=20.0)
-    assert together([]) is None
+    assert merge_summaries([other, resumed]) == structs.replace(both, resumed=20.0)
+    assert merge_summaries([]) is None
     assert both.within == pytest.approx(1 / 6)

@@ -19,7 +19,7 @@ from tests.picture import picture
         (Fragmentation(name="f", match=Match(all=True)), "evaluates 2 nodes"),
         (Spread(name="s", match=Match(all=True)), "evaluates 3 pods"),
     ],
-    ids=lambda each: each.kind if isinstance(each, Policy) else "",
+    ids=lambda value: value.kind if isinstance(value, Policy) else "",
 )
 def test_the_page_says_of_what_a_policy_looks_at_so_many(policy: Policy, text: str) -> None:
     before = picture(

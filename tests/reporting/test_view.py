@@ -46,13 +46,13 @@ def test_left_alone_counts_all_and_shows_some() -> None:
 
 def test_moves_that_steering_leaves_out_are_counted_by_reason() -> None:
     made = plan()
-    bare = structs.replace(made, moves=[structs.replace(each, steered=None) for each in made.moves])
+    bare = structs.replace(made, moves=[structs.replace(move, steered=None) for move in made.moves])
     counts = {"": 2, "ELG031": 5}
     said = structs.replace(bare, totals=structs.replace(bare.totals, unsteered=counts))
-    (fact,) = [each for each in view(said).facts if each.label == "Moves"]
+    (fact,) = [candidate for candidate in view(said).facts if candidate.label == "Moves"]
     count = len(made.moves)
     assert f"0 of {count} moves steered (5 ELG031, 2 would gain nothing by it)" in fact.detail
-    (fact,) = [each for each in view(bare).facts if each.label == "Moves"]
+    (fact,) = [candidate for candidate in view(bare).facts if candidate.label == "Moves"]
     assert "steered" not in fact.detail
 
 
@@ -151,7 +151,7 @@ def test_a_score_that_hardly_changes_is_not_shown_as_unchanged() -> None:
 def test_no_score_stands_above_a_policy_that_was_not_evaluated(score: Change) -> None:
     shown = structs.replace(no_data(), score=score)  # as in a plan of an older version
     assert facts(shown)["Score"] == ("—", "not known: gpu-utilization was not evaluated")
-    idle = [structs.replace(each, weight=0.0) for each in shown.policies]
+    idle = [structs.replace(policy, weight=0.0) for policy in shown.policies]
     shown = structs.replace(shown, policies=idle)
     assert facts(plan(score=Change(before=None, after=None)))["Score"][0] == "—"
     assert facts(shown)["Score"][0] == ("—" if score.before is None else "95 → 95")
@@ -276,7 +276,7 @@ def test_a_demotion_that_only_a_run_makes_is_a_note_to_who_may_apply_the_plan() 
         found = found if demoted else structs.replace(found, demotedAt=None, demotedUntil=None)
         one = structs.replace(made.policies[0], selection=found)
         seen = view(structs.replace(made, policies=[one, *made.policies[1:]]))
-        (alert,) = [each for each in seen.alerts if each.code == "SEL001"]
+        (alert,) = [candidate for candidate in seen.alerts if candidate.code == "SEL001"]
         assert alert.level == level
         assert "demoted" in alert.title if demoted else "people apply" in alert.title
 
@@ -295,7 +295,9 @@ def test_what_policies_select_is_counted_and_left_open_where_a_plan_does_not_say
 def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news() -> None:
     def said(selection: SelectionResult) -> list[str]:
         one = structs.replace(plan().policies[0], selection=selection, problem=None)
-        return [each.title for each in view(plan(policies=[one])).alerts if each.code == "SEL003"]
+        return [
+            alert.title for alert in view(plan(policies=[one])).alerts if alert.code == "SEL003"
+        ]
 
     name = plan().policies[0].name
     assert said(SelectionResult(pods=0, nodes=60)) == [f"Policy {name} selects no pod"]
@@ -306,14 +308,16 @@ def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news(
 def test_each_rule_that_can_never_act_is_a_note_with_its_reason() -> None:
     why = "resources.0.resource: no node offers nvidia.com/gpus"
     one = structs.replace(plan().policies[0], selection=SelectionResult(pods=9, inert=(why,)))
-    [told] = [each for each in view(plan(policies=[one])).alerts if each.code == "SEL004"]
+    [told] = [alert for alert in view(plan(policies=[one])).alerts if alert.code == "SEL004"]
     assert (told.level, told.message) == ("note", why)
 
 
 def test_the_number_of_moves_says_how_likely_a_pod_comes_back_at_most() -> None:
     def said(*returns: float) -> str:
-        moves = [structs.replace(plan().moves[0], returns=each) for each in returns]
-        (fact,) = [each for each in view(plan(moves=moves)).facts if each.label == "Moves"]
+        moves = [structs.replace(plan().moves[0], returns=chance) for chance in returns]
+        (fact,) = [
+            candidate for candidate in view(plan(moves=moves)).facts if candidate.label == "Moves"
+        ]
         return fact.detail.rpartition("; ")[2]
 
     assert said(0.02, 0.25) == "each at most 25 % likely to come back"

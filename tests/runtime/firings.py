@@ -31,4 +31,4 @@ def on(cron: Cron, day: date, days: int = 1) -> list[str]:
     begin = datetime(day.year, day.month, day.day, tzinfo=cron.zone) - timedelta(seconds=1)
     last = day + timedelta(days=days)
     end = datetime(last.year, last.month, last.day, tzinfo=cron.zone)
-    return [each.strftime("%a %H:%M") for each in firings(cron, begin, end)]
+    return [instant.strftime("%a %H:%M") for instant in firings(cron, begin, end)]

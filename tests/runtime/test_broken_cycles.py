@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.trails.trail import CycleEnd, CycleStart
-from rescheduler.runtime.trailing import audited
+from rescheduler.runtime.cycle_audit import run_audited
 
 
 def test_an_error_in_the_cycle_ends_it_in_the_trail_and_goes_on() -> None:
@@ -17,7 +17,7 @@ def test_an_error_in_the_cycle_ends_it_in_the_trail_and_goes_on() -> None:
 
     policies: Any = SimpleNamespace(digests={})
     with pytest.raises(ZeroDivisionError):
-        audited(records.append, "Enforce", lambda: policies, fail, lambda _: 0)
+        run_audited(records.append, "Enforce", lambda: policies, fail, lambda _: 0)
     start, end = records
     assert isinstance(start, CycleStart)
     assert isinstance(end, CycleEnd)

@@ -38,8 +38,8 @@ class Chained:
     def observe(self, *_: Any) -> Snapshot:
         base, world = full(room="3"), self.stage.world.objects
         pods = []
-        for each in base.pods:
-            app = (each.metadata.labels or {})["app"]
+        for pod in base.pods:
+            app = (pod.metadata.labels or {})["app"]
             live = [
                 body
                 for (kind, *_), body in world.items()
@@ -48,16 +48,16 @@ class Chained:
                 and not body["metadata"].get("deletionTimestamp")
             ]
             name, uid = (live[-1]["metadata"][key] for key in ("name", "uid"))
-            metadata = msgspec.structs.replace(each.metadata, name=name, uid=uid)
+            metadata = msgspec.structs.replace(pod.metadata, name=name, uid=uid)
             node = live[-1]["spec"]["nodeName"]
-            pods.append(msgspec.structs.replace(each, metadata=metadata, node=node))
+            pods.append(msgspec.structs.replace(pod, metadata=metadata, node=node))
         return replace(base, pods=pods, taken=self.stage.now())
 
     def run(self) -> Outcome:
         return enforced(self.stage, policies, self.observe)
 
     def places(self) -> dict[str, str]:
-        return {(each.metadata.labels or {})["app"]: each.node for each in self.observe().pods}
+        return {(pod.metadata.labels or {})["app"]: pod.node for pod in self.observe().pods}
 
 
 def test_room_is_made_before_it_is_taken() -> None:
@@ -81,7 +81,7 @@ def test_what_room_was_to_be_made_for_stays_when_the_room_is_not_made() -> None:
 def _opted_out(chained: Chained) -> None:
     """The chain was planned; then its owner says no."""
     pods = [b for (kind, *_), b in chained.stage.world.objects.items() if kind == "pods"]
-    (gains,) = [each for each in pods if each["metadata"]["labels"]["app"] == "ssd"]
+    (gains,) = [pod for pod in pods if pod["metadata"]["labels"]["app"] == "ssd"]
     gains["metadata"]["annotations"] = {OPT_OUT: "true"}
 
 

@@ -73,9 +73,9 @@ def test_a_replacement_that_is_ready_only_for_a_moment_is_no_success(stage: Stag
 
     def relapse(_number: int, method: str, path: str) -> None:
         if method == "GET" and "/pods?" in path and stage.seconds > 60:
-            for (kind, _, _), each in stage.world.objects.items():
-                if kind == "pods" and each["metadata"]["uid"] != pod["metadata"]["uid"]:
-                    stage.world.crash(each)
+            for (kind, _, _), manifest in stage.world.objects.items():
+                if kind == "pods" and manifest["metadata"]["uid"] != pod["metadata"]["uid"]:
+                    stage.world.crash(manifest)
 
     process.before = relapse
     outcome = act(plan_of(stage.world, [leaving(pod)]), process.actor())

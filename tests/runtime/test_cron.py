@@ -93,12 +93,12 @@ def test_a_daily_slot_runs_once_each_day_also_when_the_clock_changes(
     for night in NIGHTS[zone]:
         before = datetime(night.year, night.month, night.day, 12, tzinfo=cron.zone)
         found = firings(cron, before - timedelta(days=2), before + timedelta(days=1))
-        assert [each.date() for each in found] == [
+        assert [instant.date() for instant in found] == [
             night - timedelta(days=1),
             night,
             night + timedelta(days=1),
         ]
-        assert all(each.fold == 0 for each in found)
+        assert all(instant.fold == 0 for instant in found)
 
 
 @pytest.mark.parametrize("zone", NIGHTS)

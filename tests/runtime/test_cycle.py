@@ -13,7 +13,7 @@ from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result, plan_in
-from rescheduler.model.moves.soft_taints import Mark, written
+from rescheduler.model.moves.taint_value import TaintValue, taint_value
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
@@ -69,7 +69,7 @@ def test_the_time_of_a_plan_begins_with_its_cycle(monkeypatch: pytest.MonkeyPatc
 def tainted() -> Snapshot:
     """The skewed cluster, where a taint of ours has stayed on a node as a state was lost."""
     made = skewed()
-    value = written(Mark(3, START))
+    value = taint_value(TaintValue(3, START))
     made.nodes[0].spec.taints = [Taint(key=SOFT_TAINT.key, value=value, effect=SOFT_TAINT.effect)]
     return made
 
@@ -212,8 +212,10 @@ def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
     assert isinstance(plan, Plan)
     kinds: dict[str, Result] = {"ACT004": "refused", "ACT009": "unknown"}
     moves = [
-        MoveResult.of(plan.moves[0], kinds.get(each, "evicted"), Problem(code=each, message=""))
-        for each in results
+        MoveResult.from_move(
+            plan.moves[0], kinds.get(result, "evicted"), Problem(code=result, message="")
+        )
+        for result in results
     ]
     outcome = Outcome(
         started=plan.taken,
@@ -227,9 +229,9 @@ def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
 
 def test_a_deadline_is_a_reason_to_stop() -> None:
     stop = Stop()
-    assert stop.within(timedelta(hours=1))() == ""
-    assert "deadline" in stop.within(timedelta(0))()
+    assert stop.reason_within(timedelta(hours=1))() == ""
+    assert "deadline" in stop.reason_within(timedelta(0))()
     stop.request("SIGTERM was received")
     stop.request("later")
-    assert stop.within(timedelta(hours=1))() == "SIGTERM was received"
+    assert stop.reason_within(timedelta(hours=1))() == "SIGTERM was received"
     assert stop.wait(60)

@@ -262,4 +262,4 @@ class Whole(World):
 
 
 def asked_for(server: FakeServer, path: str) -> Callable[[subprocess.Popen[str]], bool]:
-    return lambda _process: any(path in each[1] for each in server.requests)
+    return lambda _process: any(path in request[1] for request in server.requests)

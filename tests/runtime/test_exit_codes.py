@@ -29,7 +29,7 @@ def ended(verdict: str, *moves: tuple[Result, str]) -> Outcome:
     """An outcome with this verdict, and these results of its moves."""
     plan = planned()
     results = [
-        MoveResult.of(plan.moves[0], result, Problem(code=code, message=""))
+        MoveResult.from_move(plan.moves[0], result, Problem(code=code, message=""))
         for result, code in moves
     ]
     return Outcome(
@@ -147,7 +147,7 @@ def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
 def test_only_a_good_cycle_refreshes_the_last_success(outcome: Outcome, verdict: str) -> None:
     telemetry = Telemetry()
     assert _verdict(outcome) == verdict
-    telemetry.ended(_verdict(outcome))
+    telemetry.count_cycle(_verdict(outcome))
     assert (lines(telemetry)[SUCCESS] > 0) == (verdict == "good")
 
 

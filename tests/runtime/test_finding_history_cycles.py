@@ -13,7 +13,7 @@ from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet, policy_from_document, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.runtime.cycle import Parts, recalled, run_cycle
+from rescheduler.runtime.cycle import Parts, recall_findings, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import MAPS, Process, Stage, warm
 from tests.runtime.cycles import populate
@@ -101,7 +101,7 @@ def test_what_may_not_be_read_counts_as_new_and_is_reported() -> None:
     plan = run_cycle(of(Process(stage, "blind", before=forbid({"GET"})), remembers=False))
     assert isinstance(plan, Plan)
     assert (plan.moves, refused(plan)) == ([], {"STB001": 4})
-    assert [each.code for each in plan.notes] == ["STB003"]
+    assert [note.code for note in plan.notes] == ["STB003"]
     assert "every finding counts as new" in plan.notes[0].message
     assert exit_code(plan) == 1, "it would wait without end"
 
@@ -111,7 +111,7 @@ def test_what_may_not_be_written_is_reported_and_harms_nothing() -> None:
     plan = run_cycle(of(Process(stage, "mute", before=forbid({"PUT", "POST"}))))
     assert isinstance(plan, Plan)
     assert refused(plan) == {"STB001": 4}
-    assert [each.code for each in plan.notes] == ["STB003"]
+    assert [note.code for note in plan.notes] == ["STB003"]
     assert "could not be remembered" in plan.notes[0].message
     assert exit_code(plan) == 1, "it would wait without end"
 
@@ -122,7 +122,7 @@ def test_a_run_that_never_acts_as_it_remembers_nothing_is_no_success() -> None:
     for name in ("first", "later"):
         made = of(Process(stage, name, before=forbid_memory), acts=True)
         report = run_cycle(made)
-        assert [each.code for each in plan_in(report).notes] == ["STB003"]
+        assert [note.code for note in plan_in(report).notes] == ["STB003"]
         assert exit_code(report) == 1
         later(stage, STABLE)
     assert stage.world.accepted == []
@@ -158,4 +158,4 @@ def test_nobody_asks_where_no_policy_waits() -> None:
     process = Process(warm(Stage()), "one")
     run_cycle(replace(of(process), policies=lambda: policy_set([hot()])))
     assert process.sent == []
-    assert recalled(of(process), policy_set([hot()]))[0].watches == ()
+    assert recall_findings(of(process), policy_set([hot()]))[0].watches == ()

@@ -20,7 +20,7 @@ from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan_and_observations
 from rescheduler.planning.plan.result import Outline
 from rescheduler.sources.kubernetes.cluster import read_cluster
-from rescheduler.sources.kubernetes.transport import Answer
+from rescheduler.sources.kubernetes.transport import GetResponse
 from rescheduler.sources.policy_files import load_policies
 from tests.draws import tries
 from tests.sources.objects import Api, named, node, pod
@@ -104,9 +104,9 @@ class Lists:
 
     def fetch(
         self, path: str, query: dict[str, str] | None = None, *_: object, **__: object
-    ) -> Answer:
+    ) -> GetResponse:
         found = self._api(Request("GET", path, query or {}, {}))
-        return Answer(found.status, found.body, NOW, NOW, NOW)
+        return GetResponse(found.status, found.body, NOW, NOW, NOW)
 
 
 def altered(made: dict[str, Any], changes: list[tuple[tuple[str, str], Any]]) -> dict[str, Any]:
@@ -193,9 +193,9 @@ def test_any_pod_and_node_are_read_and_planned_for(
     lists["/api/v1/pods"].append(bad)
     lists["/api/v1/nodes"].append(odd_node)
     snapshot = read(lists)
-    left_out = {(each.kind, each.name) for each in snapshot.undecodable}
-    names = [each.metadata.name for each in snapshot.pods] + [
-        each.metadata.name for each in snapshot.nodes
+    left_out = {(undecodable.kind, undecodable.name) for undecodable in snapshot.undecodable}
+    names = [pod.metadata.name for pod in snapshot.pods] + [
+        node.metadata.name for node in snapshot.nodes
     ]
     assert {"web-0", "web-1", "n1", "n2"} <= set(names)
     assert "bad" in names or ("Pod", "bad") in left_out

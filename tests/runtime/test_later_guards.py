@@ -128,7 +128,7 @@ def test_apply_twenty_minutes_later_asks_every_guard(
 
 # A replacement that is missed is asked about with what the ledger holds: see test_slots.py.
 @pytest.mark.parametrize(
-    ("code", "exit_", "change"), [each for each in HELD if each[0] != "GRD003"]
+    ("code", "exit_", "change"), [case for case in HELD if case[0] != "GRD003"]
 )
 def test_a_later_batch_of_one_run_asks_every_guard(
     code: str, exit_: int, change: Callable[[World], None]

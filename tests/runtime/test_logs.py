@@ -71,4 +71,4 @@ def test_no_log_line_draws_on_the_terminal(stream: io.StringIO) -> None:
     logger().warning("not evaluated\x1b[2J", message="a\x1b[31mb\x9b1m\r\nFORGED\u202e")
     shown = stream.getvalue()
     assert shown.count("\n") == 1
-    assert all(each.isprintable() for each in shown.rstrip("\n"))
+    assert all(character.isprintable() for character in shown.rstrip("\n"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.errors import LockLost
-from rescheduler.model.moves.gains import Baseline, GainRecord, Pair
+from rescheduler.model.moves.gains import Baseline, GainRecord, MeasuredGain
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
@@ -55,7 +55,7 @@ def failing(pairs: int = 9) -> History:
     return History(
         moves=[returned()],
         baselines=[Baseline(plan="p", batch=1, at=LONG_AGO)],
-        gains=[GainRecord(policy="zones", pairs=[Pair(1.0, 0.0)] * pairs)],
+        gains=[GainRecord(policy="zones", pairs=[MeasuredGain(1.0, 0.0)] * pairs)],
     )
 
 
@@ -88,7 +88,7 @@ def test_the_cycle_that_finds_it_demotes_evicts_nothing_and_says_so(stage: Stage
     assert isinstance(outcome, Outcome)
     assert stage.world.accepted == []
     assert exit_code(outcome) == 3
-    assert [each.code for each in warned] == ["MSR001"]
+    assert [problem.code for problem in warned] == ["MSR001"]
     assert brought(outcome).problem == warned[0]
     assert [move.mode for move in outcome.plan.moves] == ["Audit"]
     stored = stored_state(stage.world).history

@@ -17,7 +17,7 @@ from rescheduler.runtime.reading_sources import (
     ReadingSource,
     read_all,
     reading_sources,
-    unanswered,
+    unanswered_requests,
 )
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.transport import Connection
@@ -49,7 +49,7 @@ class Shelf:
         return [ReadingRequest(name) for name in self.names]
 
     def read(self, requests: Sequence[ReadingRequest], snapshot: Snapshot) -> Iterator[Reading]:
-        self.asked.append([each.name for each in requests])
+        self.asked.append([request.name for request in requests])
         for request in requests:
             size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
             values = np.full(size, self.number)
@@ -65,7 +65,7 @@ def test_the_first_source_that_answers_is_asked_once_for_all_that_it_has() -> No
     found = read_all((first, second), [POD_CPU, CPU, MEMORY, CPU], cluster())
     assert first.asked == [["node.cpu"]]
     assert second.asked == [["node.memory", "pod.cpu"]]
-    reported = {each.request: each.values.tolist() for each in found.entries}
+    reported = {reading.request: reading.values.tolist() for reading in found.entries}
     assert reported == {CPU: [1.0, 1.0], MEMORY: [2.0, 2.0], POD_CPU: [2.0]}
 
 
@@ -78,7 +78,7 @@ def test_what_no_source_answers_has_a_problem_and_no_value() -> None:
     assert lacking.problem.code == "RDG001"
     assert np.isnan(lacking.values).all()
     assert lacking.expected.all()
-    assert unanswered((source,), [CPU, POD_CPU]) == [CPU]
+    assert unanswered_requests((source,), [CPU, POD_CPU]) == [CPU]
     assert source.asked == [["pod.cpu"]]
 
 
@@ -92,10 +92,10 @@ def test_without_a_metric_source_only_catalogs_of_datasets_answer() -> None:
     [sources] = [reading_sources(Settings())]
     given = {"name": "l", "match": ALL, "datasets": {"catalog": "lake"}}
     [dataset] = Locality.model_validate(given).requests()
-    assert unanswered(sources, [dataset, CPU]) == [CPU]
+    assert unanswered_requests(sources, [dataset, CPU]) == [CPU]
     both: tuple[ReadingSource, ...] = reading_sources(Settings(prometheus_url="http://127.0.0.1:9"))
-    assert unanswered(both, [dataset, CPU]) == []
-    assert {each.name for source in both for each in source.catalog()} == set(CATALOG)
+    assert unanswered_requests(both, [dataset, CPU]) == []
+    assert {request.name for source in both for request in source.catalog()} == set(CATALOG)
 
 
 def recorded(
@@ -128,10 +128,10 @@ def hot() -> Utilization:
 
 def test_a_recording_has_what_the_sources_answer(tmp_path: Path) -> None:
     said, made = recorded(tmp_path, hot(), stub=Stub())
-    assert {each.name for each in made.readings.entries} == {"node.cpu", "pod.cpu"}
-    assert not any("no --prometheus-url" in each for each in said)
+    assert {reading.name for reading in made.readings.entries} == {"node.cpu", "pod.cpu"}
+    assert not any("no --prometheus-url" in message for message in said)
     said, made = recorded(tmp_path, stub=Stub(), everything=True)
-    assert {each.name for each in made.readings.entries} == set(CATALOG)
+    assert {reading.name for reading in made.readings.entries} == set(CATALOG)
 
 
 @pytest.mark.parametrize("everything", [True, False])
@@ -146,5 +146,5 @@ def test_a_recording_has_the_datasets_that_a_catalog_reports(tmp_path: Path) -> 
         data = {"name": "l", "match": ALL, "datasets": {"catalog": "lake"}}
         near = Locality.model_validate(data)
         said, made = recorded(tmp_path, hot(), near, catalogs=f"lake={served.url}")
-    assert [each.name for each in made.readings.entries] == ["pair.dataset"]
+    assert [reading.name for reading in made.readings.entries] == ["pair.dataset"]
     assert "warning: no --prometheus-url was given, so only 1 reading was recorded" in said

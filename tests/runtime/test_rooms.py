@@ -11,7 +11,7 @@ from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from tests.fakes.stage import Stage, warm
-from tests.planning.search.rooms import FREE, ROOM, world
+from tests.planning.search.gang_placements import FREE, ROOM, world
 from tests.runtime.skewed import enforced
 
 HELD = [1, 2, 1]
@@ -30,7 +30,7 @@ class Gathered:
     def __init__(self, *, starts: bool) -> None:
         self.stage = warm(Stage())
         self.base = world(HELD, [7], gang=3)
-        running = [each for each in self.base.pods if each.node]
+        running = [pod for pod in self.base.pods if pod.node]
         self.stage.world.load(replace(self.base, pods=running))
         self.stage.world.place = lambda _: "s0"
         self.starts = starts
@@ -42,22 +42,22 @@ class Gathered:
             for (kind, *_), body in self.stage.world.objects.items()
             if kind == "pods" and not body["metadata"].get("deletionTimestamp")
         }
-        for each in self.base.pods:
-            if each.node:
-                body = live[(each.metadata.labels or {})["app"]]
+        for pod in self.base.pods:
+            if pod.node:
+                body = live[(pod.metadata.labels or {})["app"]]
                 name, uid = (body["metadata"][key] for key in ("name", "uid"))
-                metadata = msgspec.structs.replace(each.metadata, name=name, uid=uid)
+                metadata = msgspec.structs.replace(pod.metadata, name=name, uid=uid)
                 node = body["spec"]["nodeName"]
                 held[node] = held.get(node, 0) + 1
-                pods.append(msgspec.structs.replace(each, metadata=metadata, node=node))
+                pods.append(msgspec.structs.replace(pod, metadata=metadata, node=node))
         free = [name for name in ("n0", "n1", "n2") if not held[name]] if self.starts else []
-        for each in self.base.pods:
-            if not each.node:
-                status = each.status
+        for pod in self.base.pods:
+            if not pod.node:
+                status = pod.status
                 node = free.pop() if free else ""
                 if node:
                     status = msgspec.structs.replace(status, phase="Running")
-                pods.append(msgspec.structs.replace(each, node=node, status=status))
+                pods.append(msgspec.structs.replace(pod, node=node, status=status))
         return replace(self.base, pods=pods, taken=self.stage.now())
 
     def run(self) -> Outcome:
@@ -94,15 +94,15 @@ def test_where_another_pod_takes_the_room_meanwhile_the_rest_stays(starts: bool)
         if not gathered.stage.world.accepted:
             return seen
         nodes = [
-            each
-            if each.metadata.name != "n1"
+            node
+            if node.metadata.name != "n1"
             else msgspec.structs.replace(
-                each,
+                node,
                 status=msgspec.structs.replace(
-                    each.status, allocatable={**(each.status.allocatable or {}), "cpu": "0"}
+                    node.status, allocatable={**(node.status.allocatable or {}), "cpu": "0"}
                 ),
             )
-            for each in seen.nodes
+            for node in seen.nodes
         ]
         return replace(seen, nodes=nodes)
 

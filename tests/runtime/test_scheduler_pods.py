@@ -48,4 +48,4 @@ def test_its_name_is_known_from_the_plan(declared: tuple[Scheduler, ...], code: 
         replace(parts(policies=lambda: policies, observe=lambda *_: seen()), actor=actor)
     )
     assert isinstance(outcome, Outcome)
-    assert [each.code for each in outcome.moves] == [code]
+    assert [move.code for move in outcome.moves] == [code]

@@ -56,7 +56,7 @@ class Runs:
 
 
 def selection(report: Report, name: str = "zones") -> SelectionResult:
-    (policy,) = [each for each in plan_in(report).policies if each.name == name]
+    (policy,) = [result for result in plan_in(report).policies if result.name == name]
     assert policy.selection is not None
     return policy.selection
 
@@ -82,7 +82,7 @@ def test_a_policy_that_was_edited_is_shown_first_and_says_so(stage: Stage) -> No
     assert stage.world.accepted == []
     assert modes(outcome) == ["Audit"]
     assert exit_code(outcome) == 3
-    assert [each.code for each in runs.warned] == ["SEL001"]
+    assert [problem.code for problem in runs.warned] == ["SEL001"]
     found = selection(outcome)
     assert found.problem == runs.warned[0]
     assert " was changed: seen at " in found.problem.message
@@ -155,7 +155,7 @@ def test_a_person_lets_it_act(stage: Stage) -> None:
     assert exit_code(runs(spread(), minutes=10)) == 0
     assert len(stage.world.accepted) == 1
     assert "selections" not in stage.world.objects[STATE]["data"]
-    assert [each.meaning for each in stored_state(stage.world).history.selections] == [
+    assert [selection.meaning for selection in stored_state(stage.world).history.selections] == [
         spread().meaning
     ]
 
@@ -209,7 +209,7 @@ def test_a_dry_run_shows_the_same_and_stores_nothing(stage: Stage) -> None:
     assert modes(shown) == ["Audit"]
     assert exit_code(shown) == 0
     stored = stored_state(stage.world).history.selections
-    assert [each.meaning for each in stored] == [SETTLED.meaning]
+    assert [record.meaning for record in stored] == [SETTLED.meaning]
     acted = runs(spread(), minutes=5)
     assert plan_in(acted).digest == plan_in(shown).digest
     assert selection(acted) == selection(shown)

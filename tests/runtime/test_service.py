@@ -16,10 +16,10 @@ import structlog
 from apscheduler.triggers.interval import IntervalTrigger
 from structlog.testing import CapturingLogger
 
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.lease import Durations, Lease
 from rescheduler.actions.ledger import Ledger
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import ServerClock
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.moves.history import History
@@ -30,7 +30,7 @@ from rescheduler.planning.evaluation.effort import Effort
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.runtime import stopping
 from rescheduler.runtime.cycle import Parts, run_cycle, withheld
-from rescheduler.runtime.live_actor import State
+from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service import cycles as service_cycles
 from rescheduler.runtime.service.service import Service, trigger_of
@@ -54,7 +54,7 @@ def service(
     stop: Stop,
     made: Parts,
     report: Callable[[Report], None] = lambda _: None,
-    state: State | None = None,
+    state: LockAndLedger | None = None,
 ) -> Service:
     settings = Settings(every=timedelta(seconds=1))
     trigger = IntervalTrigger(seconds=0.05, timezone=UTC)
@@ -93,7 +93,7 @@ def test_it_runs_three_cycles_and_stops_on_sigterm(stop: Stop) -> None:
     running = service(stop, parts(), report)
     assert running.run() == 0
     assert stop.reason() == "SIGTERM was received"
-    plans = [each for each in reports if isinstance(each, Plan)]
+    plans = [cycle_report for cycle_report in reports if isinstance(cycle_report, Plan)]
     assert len(plans) == len(reports) >= 3
     assert {plan.digest for plan in plans} == {plans[0].digest}
     assert count(running, "good") == len(plans)
@@ -132,7 +132,7 @@ def test_a_cluster_that_was_made_anew_is_planned_for_from_nothing(stop: Stop) ->
 
     running = service(stop, replace(parts(observe=observe), effort=lambda: Effort(1)), report)
     assert running.run() == 0
-    assert [each and each.resumed for each in searches[:2]] == [None, None]
+    assert [search and search.resumed for search in searches[:2]] == [None, None]
     assert count(running, "failed") == 0
 
 
@@ -180,7 +180,7 @@ def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
     # Another cycle may begin before the scheduler has stopped, and says the same.
     warnings = [call.kwargs for call in lines.calls if call.method_name == "warning"]
     assert warnings
-    assert all(each == {"event": "not ready", "reason": note.message} for each in warnings)
+    assert all(warning == {"event": "not ready", "reason": note.message} for warning in warnings)
 
 
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:
@@ -236,7 +236,7 @@ def test_a_cron_schedule_does_not_begin_at_once() -> None:
     assert running.health.ready() == ""
 
 
-def state_on(server: FakeServer, name: str, stop: Stop) -> State:
+def state_on(server: FakeServer, name: str, stop: Stop) -> LockAndLedger:
     """The real lock and ledger over HTTP, as fast as a Lease's whole seconds allow."""
     clock = ServerClock()
     base = "namespaces/rescheduler"
@@ -250,7 +250,9 @@ def state_on(server: FakeServer, name: str, stop: Stop) -> State:
         wait=stop.wait,
     )
     store = StoredObject(client, f"/api/v1/{base}/configmaps", "s", clock=clock)
-    return State(lease, Ledger(store, where="rescheduler/s", marker=lease, clock=clock), clock)
+    return LockAndLedger(
+        lease, Ledger(store, where="rescheduler/s", marker=lease, clock=clock), clock
+    )
 
 
 def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> None:

@@ -56,6 +56,6 @@ def test_audit_is_the_default_and_a_tls_address_is_fine() -> None:
 
 
 def test_every_option_has_a_variable_and_a_sentence() -> None:
-    for each in fields(Settings):
-        assert env_names(each.name)[0] == "RESCHEDULER_" + each.name.upper()
-        assert each.metadata["help"].endswith(".")
+    for field in fields(Settings):
+        assert env_names(field.name)[0] == "RESCHEDULER_" + field.name.upper()
+        assert field.metadata["help"].endswith(".")

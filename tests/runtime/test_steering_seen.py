@@ -9,7 +9,7 @@ import pytest
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.runtime.steering_seen import not_set_up
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.sources.kubernetes.client import Connection
@@ -25,7 +25,9 @@ Change = Callable[[FakeServer], object]
 
 
 def asking(by: str) -> PolicySet:
-    return policy_set([spread()], Limits(steering=Steering.model_validate({"by": by})), (), ())
+    return policy_set(
+        [spread()], Limits(steering=SteeringFields.model_validate({"by": by})), (), ()
+    )
 
 
 @pytest.fixture
@@ -51,9 +53,9 @@ def showing(server: FakeServer, renewed: timedelta, asked: timedelta) -> None:
 
 def told(server: FakeServer, by: str) -> list[str]:
     notes = not_set_up(Connection(server.client(), "test"), asking(by))
-    assert {each.code for each in notes} <= {"STR001"}
-    assert all(f"steering.by {by}:" in each.message for each in notes)
-    return [each.message for each in notes]
+    assert {note.code for note in notes} <= {"STR001"}
+    assert all(f"steering.by {by}:" in note.message for note in notes)
+    return [note.message for note in notes]
 
 
 @pytest.mark.parametrize("by", ["SoftTaint", "Extender", "Webhook", "AdmissionPolicy", "None"])
@@ -140,7 +142,7 @@ def test_what_may_not_be_seen_is_neither_told_nor_tried(
         gone(*TABLE_KEY)(server)
     server.world.unseen.add(unseen)
     assert told(server, by) == []
-    assert not [each for each in server.requests if path in each[1]]
+    assert not [request for request in server.requests if path in request[1]]
 
 
 @pytest.mark.parametrize("by", ["SoftTaint", "Extender"])

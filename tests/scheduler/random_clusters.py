@@ -166,5 +166,5 @@ def pods(draw: Any, places: list[str]) -> list[Pod]:
 def snapshots(draw: Any) -> Snapshot:
     """A whole cluster."""
     made = draw(nodes())
-    places = [each.metadata.name for each in made]
+    places = [node.metadata.name for node in made]
     return snapshot(made, draw(pods(places)), controllers=OWNERS.values())

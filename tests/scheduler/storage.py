@@ -83,8 +83,8 @@ def driver(name: str, **spec: Any) -> CSIDriver:
 def csi_node(name: str, **limits: int | None) -> CSINode:
     """A node with these drivers and their limits."""
     drivers = [
-        {"name": each, "allocatable": None if count is None else {"count": count}}
-        for each, count in limits.items()
+        {"name": driver, "allocatable": None if count is None else {"count": count}}
+        for driver, count in limits.items()
     ]
     return msgspec.convert({"metadata": {"name": name}, "spec": {"drivers": drivers}}, CSINode)
 

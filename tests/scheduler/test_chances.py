@@ -97,15 +97,15 @@ def test_windows_answer_as_slices_do(data: Any) -> None:
     flags = ints(data, count, 0, 1).astype(np.bool_)
     windows = Windows(count, width)
     slices = [(start + np.arange(width)) % count for start in range(count)]
-    assert windows.maximum(values).tolist() == [values[each].max() for each in slices]
-    assert windows.minimum(values).tolist() == [values[each].min() for each in slices]
+    assert windows.maximum(values).tolist() == [values[window].max() for window in slices]
+    assert windows.minimum(values).tolist() == [values[window].min() for window in slices]
     around = [[start for start in range(count) if node in slices[start]] for node in range(count)]
-    assert windows.least_around(values).tolist() == [values[each].min() for each in around]
-    assert windows.total(flags).tolist() == [flags[each].sum() for each in slices]
+    assert windows.least_around(values).tolist() == [values[window].min() for window in around]
+    assert windows.total(flags).tolist() == [flags[window].sum() for window in slices]
     seen = set(codes[flags].tolist())
-    whole = all(set(codes[each][flags[each]].tolist()) == seen for each in slices)
-    assert windows.everywhere(codes, flags) is whole
-    distinct = [len(np.unique(codes[each][flags[each]])) for each in slices]
+    whole = all(set(codes[window][flags[window]].tolist()) == seen for window in slices)
+    assert windows.have_all_codes(codes, flags) is whole
+    distinct = [len(np.unique(codes[window][flags[window]])) for window in slices]
     assert windows.distinct(codes, flags).tolist() == distinct
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.moves.move import Landing
-from rescheduler.scheduler.landings import mixed
+from rescheduler.scheduler.landings import mix_landings
 from rescheduler.scheduler.model import LATE, SchedulerModel
 from tests.cluster import controller, node, pod, snapshot
 
@@ -86,14 +86,14 @@ def test_a_terminating_pod_is_not_counted_when_it_is_gone_and_that_is_not_heard(
 
 def test_where_it_finds_no_node_it_tries_again_when_it_has_heard() -> None:
     made = old_and_sibling("DoNotSchedule")
-    others = [replace_unschedulable(each) for each in made.nodes[1:]]
+    others = [replace_unschedulable(node) for node in made.nodes[1:]]
     made = replace(made, nodes=[made.nodes[0], *others])
     assert shares(landing(made, "v1.34.4")) == shares(landing(made, "v1.35.4")) == {0: 1.0}
 
 
-def replace_unschedulable(each: Any) -> Any:
-    each.spec.unschedulable = True
-    return each
+def replace_unschedulable(node: Any) -> Any:
+    node.spec.unschedulable = True
+    return node
 
 
 def test_what_it_hears_late_is_forgotten_when_the_next_pod_is_asked_about() -> None:
@@ -108,8 +108,8 @@ def test_what_it_hears_late_is_forgotten_when_the_next_pod_is_asked_about() -> N
 def test_a_mixture_sums_to_one_over_the_nodes_of_both() -> None:
     usual = Landing(np.array([4, 1], dtype=np.int32), np.array([0.7, 0.3]), returns=0.3)
     rare = Landing(np.array([1, 2], dtype=np.int32), np.array([0.5, 0.5]), returns=0.5)
-    found = mixed(usual, rare, 0.1)
+    found = mix_landings(usual, rare, 0.1)
     assert shares(found) == pytest.approx({4: 0.63, 1: 0.32, 2: 0.05})
     assert found.nodes.tolist() == [4, 1, 2]
     assert found.returns == pytest.approx(0.32)
-    assert mixed(usual, usual, 0.1) is usual
+    assert mix_landings(usual, usual, 0.1) is usual

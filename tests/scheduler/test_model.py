@@ -188,7 +188,7 @@ def test_nodes_that_a_pod_does_not_name_are_rejected_before_any_filter_is_asked(
     made = snapshot(nodes, [pod("new", "", affinity={"nodeAffinity": required})])
     model = SchedulerModel(made)
     assert model.landing(0).rejections == {"NodeAffinity": 3, "TaintToleration": 1}
-    filters = {each.name: each.first.tolist() for each in model.verdicts(0).filters}
+    filters = {verdict.name: verdict.first.tolist() for verdict in model.verdicts(0).filters}
     assert filters["NodeAffinity"] == [True, False, True, True]
     assert filters["TaintToleration"] == [False, True, False, False]
 

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.config.default_profile import default_profiles
@@ -59,7 +59,7 @@ def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does(
         snapshot(NODES, [member()], gang_objects=[pod_group(served)]),
         cluster=cluster,
     )
-    expected, landing = (SchedulerModel(each).landing(0) for each in (plain, grouped))
+    expected, landing = (SchedulerModel(snapshot).landing(0) for snapshot in (plain, grouped))
     assert landing.refusal is None
     assert landing.nodes.tolist() == expected.nodes.tolist()
     assert landing.probabilities.tolist() == expected.probabilities.tolist()

@@ -130,7 +130,7 @@ def test_added_affinity_holds_for_every_pod() -> None:
     made = snapshot(nodes, pods)
     profile = replace(USUAL, added_affinity=affinity("required"))
     reported = SchedulerModel(made, {USUAL.name: profile}).rejections(1)
-    assert {each.reason: each.nodes.tolist() for each in reported} == {
+    assert {rejection.reason: rejection.nodes.tolist() for rejection in reported} == {
         "node(s) didn't match scheduler-enforced node affinity": [False, True],
         "node(s) didn't match Pod's node affinity/selector": [True, False],
     }

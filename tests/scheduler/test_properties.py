@@ -93,7 +93,7 @@ def test_reversed_moves_restore_everything(made: Any, data: Any) -> None:
     for shift in shifts:
         model.commit(shift)
     for shift in reversed(shifts):
-        model.commit(shift.reversed())
+        model.commit(shift.shift_back())
     assert everything(made, model) == before
 
 
@@ -118,7 +118,7 @@ def test_the_order_of_the_nodes_does_not_matter(made: Any, random: Any) -> None:
 
 @given(snapshots())
 def test_equal_content_needs_no_shared_structs(made: Any) -> None:
-    copies = [msgspec.convert(msgspec.to_builtins(each), Pod) for each in made.pods]
+    copies = [msgspec.convert(msgspec.to_builtins(pod), Pod) for pod in made.pods]
     assert everything(made, SchedulerModel(made)) == everything(
         made, SchedulerModel(replace(made, pods=copies))
     )
@@ -140,20 +140,22 @@ def test_more_room_on_a_node_never_makes_it_infeasible(made: Any, data: Any) -> 
 
 def renamed(made: Snapshot) -> Snapshot:
     """The same cluster under other names of nodes, which sort the other way round."""
-    names = {each.metadata.name: f"z{9 - number}" for number, each in enumerate(made.nodes)}
+    names = {
+        node_object.metadata.name: f"z{9 - number}" for number, node_object in enumerate(made.nodes)
+    }
 
-    def node(each: Node) -> Node:
+    def node(node_object: Node) -> Node:
         labels = {
-            **(each.metadata.labels or {}),
-            "kubernetes.io/hostname": names[each.metadata.name],
+            **(node_object.metadata.labels or {}),
+            "kubernetes.io/hostname": names[node_object.metadata.name],
         }
         metadata = msgspec.structs.replace(
-            each.metadata, name=names[each.metadata.name], labels=labels
+            node_object.metadata, name=names[node_object.metadata.name], labels=labels
         )
-        return msgspec.structs.replace(each, metadata=metadata)
+        return msgspec.structs.replace(node_object, metadata=metadata)
 
-    pods = [moved(each, names[each.node]) if each.node else each for each in made.pods]
-    return replace(made, nodes=[node(each) for each in made.nodes], pods=pods)
+    pods = [moved(pod, names[pod.node]) if pod.node else pod for pod in made.pods]
+    return replace(made, nodes=[node(node_object) for node_object in made.nodes], pods=pods)
 
 
 @given(snapshots())

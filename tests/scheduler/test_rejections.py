@@ -103,9 +103,9 @@ def test_rejected_nodes_have_reasons_and_no_others_have(made: Any) -> None:
     model = SchedulerModel(made)
     for number in range(len(made.pods)):
         reported = np.zeros(len(made.nodes), dtype=np.bool_)
-        for each in model.rejections(number):
-            assert "were rejected by" not in each.reason
-            reported |= each.nodes
+        for rejection in model.rejections(number):
+            assert "were rejected by" not in rejection.reason
+            reported |= rejection.nodes
         verdicts = model.verdicts(number)
         if verdicts.landing.refusal is None:
             assert (reported == ~verdicts.feasible).all()

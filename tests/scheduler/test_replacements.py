@@ -60,8 +60,8 @@ def test_a_pod_that_comes_to_a_node_takes_what_its_replacement_asks_for() -> Non
     top = controller("Deployment", "top")
     by = controller("ReplicaSet", "o", owner=top, template=owner("1").spec.template)
     pods = [changed(f"p{n}", "a", by, str(n), generation=1) for n in (1, 2, 3)]
-    for number, each in enumerate(pods):
-        each.metadata.creationTimestamp = NOW - timedelta(days=9 - number)
+    for number, pod_object in enumerate(pods):
+        pod_object.metadata.creationTimestamp = NOW - timedelta(days=9 - number)
     made = snapshot(two(), pods, controllers=[by])
     model = SchedulerModel(made)
     assert model.feasible(0).tolist() == [False, True]

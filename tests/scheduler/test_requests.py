@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from rescheduler.kube.objects import Pod, PodSpec
-from rescheduler.kube.pods.pod_requests import resized
+from rescheduler.kube.pods.pod_requests import is_resized
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.requests import incoming, running
+from rescheduler.scheduler.requests import incoming_requests, running_requests
 from tests.cluster import node
 from tests.scheduler.containers import container, two
 
@@ -20,7 +20,9 @@ def spec(*containers: dict[str, Any], **more: Any) -> PodSpec:
 
 
 def test_containers_are_added_up() -> None:
-    asked = incoming(spec(container("a", cpu="100m"), container("b", cpu="1", memory="1Mi")))
+    asked = incoming_requests(
+        spec(container("a", cpu="100m"), container("b", cpu="1", memory="1Mi"))
+    )
     assert asked.plain == {"cpu": 1100, "memory": MI}
 
 
@@ -36,18 +38,22 @@ def test_containers_are_added_up() -> None:
     ],
 )
 def test_init_containers_and_sidecars(init: Any, cpu: Any) -> None:
-    assert incoming(spec(container("a", cpu="2"), initContainers=init)).plain == {"cpu": cpu}
+    assert incoming_requests(spec(container("a", cpu="2"), initContainers=init)).plain == {
+        "cpu": cpu
+    }
 
 
 def test_overhead_comes_on_top() -> None:
-    asked = incoming(spec(container("a", cpu="1"), overhead={"cpu": "250m", "memory": "1Mi"}))
+    asked = incoming_requests(
+        spec(container("a", cpu="1"), overhead={"cpu": "250m", "memory": "1Mi"})
+    )
     assert asked.plain == {"cpu": 1250, "memory": MI}
     assert asked.cpu == 1250
     assert asked.memory == 201 * MI
 
 
 def test_containers_without_requests_count_a_little_when_nodes_are_scored() -> None:
-    asked = incoming(
+    asked = incoming_requests(
         spec(container("a"), container("b", cpu="0"), initContainers=[container("i", cpu="250m")])
     )
     assert asked.plain == {"cpu": 250}
@@ -56,16 +62,16 @@ def test_containers_without_requests_count_a_little_when_nodes_are_scored() -> N
 
 def test_pod_level_requests_replace_the_sum_but_least_allocated_does_not_see_them() -> None:
     pods = spec(container("a", cpu="1"), resources={"requests": {"cpu": "4", "memory": "2Mi"}})
-    asked = incoming(pods)
+    asked = incoming_requests(pods)
     assert asked.plain == {"cpu": 4000, "memory": 2 * MI}
     assert (asked.cpu, asked.memory) == (1000, 200 * MI)
-    bound = running(Pod(spec=pods))
+    bound = running_requests(Pod(spec=pods))
     assert (bound.cpu, bound.memory) == (4000, 2 * MI)
-    assert incoming(pods, pod_level=False).plain == {"cpu": 1000}
+    assert incoming_requests(pods, pod_level=False).plain == {"cpu": 1000}
 
 
 def test_pod_level_requests_leave_a_default_for_what_neither_level_names() -> None:
-    bound = running(Pod(spec=spec(container("a"), resources={"requests": {"cpu": "4"}})))
+    bound = running_requests(Pod(spec=spec(container("a"), resources={"requests": {"cpu": "4"}})))
     assert (bound.cpu, bound.memory) == (4000, 200 * MI)
 
 
@@ -76,7 +82,7 @@ def test_only_resources_that_the_scheduler_counts_are_kept() -> None:
         "nvidia.com/gpu": "1",
         "storage": "1",
     }
-    asked = incoming(spec({"name": "a", "resources": {"requests": names}}))
+    asked = incoming_requests(spec({"name": "a", "resources": {"requests": names}}))
     assert asked.plain == {"ephemeral-storage": 1, "hugepages-2Mi": 2 * MI, "nvidia.com/gpu": 1}
 
 
@@ -112,8 +118,8 @@ def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Po
     ],
 )
 def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) -> None:
-    assert running(pod).plain == {"cpu": cpu}
-    assert incoming(pod.spec).plain == {"cpu": 1000}
+    assert running_requests(pod).plain == {"cpu": cpu}
+    assert incoming_requests(pod.spec).plain == {"cpu": 1000}
 
 
 @pytest.mark.parametrize(
@@ -155,8 +161,8 @@ def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) ->
 def test_since_1_37_a_resized_pod_counts_the_most_of_the_sums(
     pod: Pod, before: int, since: int
 ) -> None:
-    assert running(pod).plain == {"cpu": before}
-    assert running(pod, by_sum=True).plain == {"cpu": since}
+    assert running_requests(pod).plain == {"cpu": before}
+    assert running_requests(pod, by_sum=True).plain == {"cpu": since}
 
 
 @pytest.mark.parametrize(("version", "cpu"), [("v1.36.3", 4000), ("v1.37.2", 3000)])
@@ -173,6 +179,6 @@ def test_what_a_resized_pod_takes_goes_by_the_version(version: str, cpu: int) ->
 
 
 def test_a_pod_whose_status_repeats_its_spec_is_not_resized() -> None:
-    assert not resized(bound("1", "1"))
-    assert resized(bound("2", "1"))
-    assert not resized(Pod(spec=spec(container("a", cpu="1"))))
+    assert not is_resized(bound("1", "1"))
+    assert is_resized(bound("2", "1"))
+    assert not is_resized(Pod(spec=spec(container("a", cpu="1"))))

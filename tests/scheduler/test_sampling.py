@@ -48,12 +48,12 @@ def enumerated(scores: list[int], ranks: list[int], nodes: int, found: int) -> l
     """The same by trying every start."""
     answer = [0.0] * len(scores)
     for start in range(nodes):
-        window = sorted(range(len(scores)), key=lambda each: (ranks[each] - start) % nodes)
+        window = sorted(range(len(scores)), key=lambda node: (ranks[node] - start) % nodes)
         window = window[:found]
-        best = max(scores[each] for each in window)
-        tied = [each for each in window if scores[each] == best]
-        for each in tied:
-            answer[each] += 1 / nodes / len(tied)
+        best = max(scores[node] for node in window)
+        tied = [node for node in window if scores[node] == best]
+        for node_object in tied:
+            answer[node_object] += 1 / nodes / len(tied)
     return answer
 
 
@@ -65,7 +65,7 @@ def test_the_shares_are_those_of_trying_every_start(data: Any) -> None:
     found = data.draw(st.integers(1, nodes))
     answer = shares(np.array(scores), np.array(ranks, dtype=np.int32), nodes, found)
     assert np.allclose(answer, enumerated(scores, ranks, nodes, found))
-    assert (answer > 0).tolist() == [each > 0 for each in enumerated(scores, ranks, nodes, found)]
+    assert (answer > 0).tolist() == [share > 0 for share in enumerated(scores, ranks, nodes, found)]
 
 
 def test_races_let_what_is_next_best_win_now_and_then() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.steered import HOSTNAME, steered
+from rescheduler.kube.pods.steered_affinity import HOSTNAME, steer_spec
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
@@ -22,25 +22,25 @@ from tests.scheduler.random_clusters import snapshots
 
 
 def named(made: Snapshot, chosen: list[int]) -> list[str]:
-    return [(made.nodes[each].metadata.labels or {}).get(HOSTNAME, "") for each in chosen]
+    return [(made.nodes[node].metadata.labels or {}).get(HOSTNAME, "") for node in chosen]
 
 
 def with_affinity(made: Snapshot, index: int, chosen: list[int], *, require: bool) -> Snapshot:
     """The snapshot in which the pod itself has the term that its replacement is given."""
     pods = list(made.pods)
     old = pods[index]
-    spec = steered(old.spec, named(made, chosen), require=require)
+    spec = steer_spec(old.spec, named(made, chosen), require=require)
     pods[index] = Pod(metadata=old.metadata, spec=spec, status=old.status, node=old.node)
     return replace(made, pods=pods)
 
 
 def with_taints(made: Snapshot, chosen: list[int]) -> Snapshot:
     nodes = list(made.nodes)
-    for each in chosen:
-        spec = nodes[each].spec
+    for node_object in chosen:
+        spec = nodes[node_object].spec
         taints = [*(spec.taints or ()), SOFT_TAINT]
-        nodes[each] = msgspec.structs.replace(
-            nodes[each], spec=msgspec.structs.replace(spec, taints=taints)
+        nodes[node_object] = msgspec.structs.replace(
+            nodes[node_object], spec=msgspec.structs.replace(spec, taints=taints)
         )
     return replace(made, nodes=nodes)
 
@@ -63,7 +63,7 @@ def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any
     numbers = st.integers(0, len(made.nodes) - 1)
     chosen = data.draw(st.lists(numbers, min_size=1, max_size=3, unique=True))
     model = SchedulerModel(made)
-    bound = [each for each in range(len(made.pods)) if made.pod_node[each] >= 0]
+    bound = [pod for pod in range(len(made.pods)) if made.pod_node[pod] >= 0]
     if bound and data.draw(st.booleans()):
         moved = data.draw(st.sampled_from(bound))
         model.commit(Shift(moved, int(made.pod_node[moved]), data.draw(numbers)))
@@ -76,7 +76,7 @@ def test_a_steered_pod_lands_as_if_its_own_affinity_said_so(made: Any, data: Any
                 told.commit(
                     Shift(moved, int(made.pod_node[moved]), int(model.occupancy.where[moved]))
                 )
-            steer = Steer.to(chosen, len(made.nodes), require=require)
+            steer = Steer.to_nodes(chosen, len(made.nodes), require=require)
             assert shares(model, index, steer) == shares(told, index)
         assert shares(model, index) == shares(model, index, Steer())
 
@@ -121,15 +121,15 @@ def test_where_the_scheduler_samples_its_windows_are_the_same(count: int, requir
         chosen = [5, 6, count - 1]
         told = SchedulerModel(with_affinity(made, 0, chosen, require=require))
         model = SchedulerModel(made)
-        steer = Steer.to(chosen, len(made.nodes), require=require)
+        steer = Steer.to_nodes(chosen, len(made.nodes), require=require)
         assert shares(model, 0, steer) == shares(told, 0)
 
 
 def test_a_preferred_node_is_missed_where_it_is_not_sampled_and_a_required_one_is_not() -> None:
     made = many(240)
     model = SchedulerModel(made)
-    preferred = model.landing(0, Steer.to([7, 8], 240, require=False))
-    required = model.landing(0, Steer.to([7, 8], 240, require=True))
+    preferred = model.landing(0, Steer.to_nodes([7, 8], 240, require=False))
+    required = model.landing(0, Steer.to_nodes([7, 8], 240, require=True))
     on_it = float(preferred.probabilities[np.isin(preferred.nodes, [7, 8])].sum())
     assert 0.4 < on_it < 0.6, "115 of 240 nodes are sampled"
     assert set(required.nodes.tolist()) <= {7, 8}

@@ -17,7 +17,7 @@ def test_each_filter_says_what_it_rejects_alone_and_first() -> None:
         node("good"),
     ]
     reported = SchedulerModel(snapshot(nodes, [pod("p")])).verdicts(0)
-    by_name = {each.name: each for each in reported.filters}
+    by_name = {verdict.name: verdict for verdict in reported.filters}
     assert list(by_name) == ["TaintToleration", "NodeResourcesFit"]
     assert by_name["NodeResourcesFit"].rejects.tolist() == [True, True, False]
     assert by_name["NodeResourcesFit"].first.tolist() == [False, True, False]
@@ -49,15 +49,17 @@ def test_points_explain_the_landing(made: Any) -> None:
         reported = model.verdicts(number)
         landing = reported.landing
         rejected = {
-            each.name: int(each.first.sum()) for each in reported.filters if each.first.any()
+            verdict.name: int(verdict.first.sum())
+            for verdict in reported.filters
+            if verdict.first.any()
         }
         assert rejected == landing.rejections
         assert sum(rejected.values()) == np.count_nonzero(~reported.feasible)
-        for each in reported.scores:
-            assert each.weight == WEIGHTS[each.name]
-            assert (each.points >= 0).all()
-            assert (each.points <= 100 * each.weight).all()
-            assert not each.points[~reported.feasible].any()
+        for score in reported.scores:
+            assert score.weight == WEIGHTS[score.name]
+            assert (score.points >= 0).all()
+            assert (score.points <= 100 * score.weight).all()
+            assert not score.points[~reported.feasible].any()
         if reported.feasible.any():
             best = reported.total[reported.feasible].max()
             winners = np.flatnonzero(reported.feasible & (reported.total == best))

@@ -57,14 +57,14 @@ class Autoscaler:
 
     def _shrink(self) -> None:
         now = self.run.cluster.timeline.seconds
-        idle = [each for each in self._staying() if self._unneeded(each)]
+        idle = [node for node in self._staying() if self._unneeded(node)]
         self._idle = {name: self._idle.get(name, now) for name in map(_name, idle)}
         if (
             len(self._staying()) <= self.fewest
             or now - max(self.added.values(), default=-QUIET) < QUIET
         ):
             return
-        ripe = [each for each in idle if now - self._idle[_name(each)] >= UNNEEDED]
+        ripe = [node for node in idle if now - self._idle[_name(node)] >= UNNEEDED]
         if ripe:
             self._drain(ripe[0])
 
@@ -83,8 +83,8 @@ class Autoscaler:
         self.run.metrics.nodes.pop(name, None)
 
     def _staying(self) -> list[Object]:
-        nodes = [each for each in self.run.cluster.of("nodes") if is_ready(each)]
-        return [each for each in nodes if not each["spec"].get("taints")]
+        nodes = [node for node in self.run.cluster.of("nodes") if is_ready(node)]
+        return [node for node in nodes if not node["spec"].get("taints")]
 
     def _pods(self, node: Object) -> list[Object]:
         return [p for p in self.run.cluster.of("pods") if p["spec"].get("nodeName") == _name(node)]
@@ -94,8 +94,11 @@ class Autoscaler:
         cluster = self.run.cluster
         if cluster.requested(_name(node)) >= UTILIZATION * _cpu(node):
             return False
-        others = [each for each in self._staying() if each is not node]
-        room = {_name(each): _cpu(each) - cluster.requested(_name(each)) for each in others}
+        others = [other_node for other_node in self._staying() if other_node is not node]
+        room = {
+            _name(other_node): _cpu(other_node) - cluster.requested(_name(other_node))
+            for other_node in others
+        }
         for pod in sorted(self._pods(node), key=cpu_of, reverse=True):
             best = max(room, key=lambda name: room[name], default="")
             if not best or room[best] < cpu_of(pod):

@@ -99,7 +99,7 @@ def play(number: int, fault: str, calm: int = 0) -> tuple[Run, At]:
 def placed(run: Run, app: str) -> list[str]:
     """The nodes of an app's Ready pods."""
     pods = [p for p in run.cluster.of("pods") if p["metadata"]["labels"]["app"] == app]
-    return sorted(str(each["spec"].get("nodeName")) for each in pods if is_ready(each))
+    return sorted(str(pod["spec"].get("nodeName")) for pod in pods if is_ready(pod))
 
 
 def repaired(run: Run) -> bool:
@@ -110,7 +110,7 @@ def repaired(run: Run) -> bool:
 def wrong(run: Run) -> Iterator[str]:
     """What is not as it should be in the end."""
     yield from run.ground.broken
-    uids = [each.uid for each in run.ground.evicted]
+    uids = [eviction.uid for eviction in run.ground.evicted]
     if len(set(uids)) < len(uids) or len(uids) != NEEDED:
         yield f"evicted {uids}, and {NEEDED}, each once, are right"
     if not repaired(run):
@@ -131,7 +131,10 @@ def calls_of_a_cycle(calm: int) -> int:
     """How many calls the cycle after so many calm ones makes where nothing goes wrong."""
     run, weather = play(-1, "killed", calm)
     assert not list(wrong(run)), list(wrong(run))
-    assert sorted(Counter(each.process.name for each in run.ground.evicted).values()) == [2, 2]
+    assert sorted(Counter(eviction.process.name for eviction in run.ground.evicted).values()) == [
+        2,
+        2,
+    ]
     return weather.calls
 
 
@@ -142,13 +145,13 @@ def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
             for number in range(first, calls_of_a_cycle(calm), step):
                 run, weather = play(number, fault, calm)
                 where = f"{fault} at call {number} of cycle {calm + 1} ({weather.path})"
-                yield from (f"{where}: {each}" for each in wrong(run))
+                yield from (f"{where}: {violation}" for violation in wrong(run))
 
 
 def main() -> int:
     """Every fault at every call; 1 where something is broken."""
-    found = [each for fault in AT_EVERY_CALL for each in broken(fault)]
-    sys.stdout.write("".join(f"{each}\n" for each in found))
+    found = [violation for fault in AT_EVERY_CALL for violation in broken(fault)]
+    sys.stdout.write("".join(f"{violation}\n" for violation in found))
     sys.stdout.write(f"crash points of chains: {len(found)} broken\n")
     return 1 if found else 0
 

@@ -50,8 +50,16 @@ _NOTHING = b'{"metadata":{},"items":[]}'
 def _selector(query: str) -> Callable[[Object], bool]:
     """What a list is narrowed to by labels (`key=value`, and all of them) and by name."""
     given = dict(parse_qsl(query))
-    labels = [each.split("=", 1) for each in given.get("labelSelector", "").split(",") if each]
-    fields = dict(each.split("=", 1) for each in given.get("fieldSelector", "").split(",") if each)
+    labels = [
+        requirement.split("=", 1)
+        for requirement in given.get("labelSelector", "").split(",")
+        if requirement
+    ]
+    fields = dict(
+        requirement.split("=", 1)
+        for requirement in given.get("fieldSelector", "").split(",")
+        if requirement
+    )
     name = fields.get("metadata.name")
 
     def selects(thing: Object) -> bool:
@@ -220,8 +228,8 @@ class SimCluster(Controlled):
             items = list(filter(_selector(query), items))
         if kind in _WORKLOADS:
             pods = self._staying()
-            for each in items:
-                self._refresh(kind, each, pods)
+            for item in items:
+                self._refresh(kind, item, pods)
         return msgspec.json.encode({"metadata": {}, "items": items})
 
     def _staying(self) -> dict[str, list[Object]]:
@@ -237,7 +245,9 @@ class SimCluster(Controlled):
         made = stored
         if kind == "deployments":
             made = next(
-                each for each in self.of("replicasets") if owner_uid(each) == uid_of(stored)
+                replica_set
+                for replica_set in self.of("replicasets")
+                if owner_uid(replica_set) == uid_of(stored)
             )
         pods = staying.get(uid_of(made), [])
         ready = sum(is_ready(pod) for pod in pods)
@@ -287,7 +297,9 @@ class SimCluster(Controlled):
 
     def removed_by_eviction(self, pod: Object) -> None:
         """The pod begins to leave; `World` has told ReplicaSets' pods already."""
-        if all(each["kind"] != "ReplicaSet" for each in pod["metadata"]["ownerReferences"]):
+        if all(
+            reference["kind"] != "ReplicaSet" for reference in pod["metadata"]["ownerReferences"]
+        ):
             self._leave(pod)
         self.bump(pod)
         self.touched()

@@ -81,7 +81,7 @@ class Controlled(World):
 
     def delete(self, pod: Object) -> None:
         """Somebody else deletes a pod."""
-        if leaving(pod) or uid_of(pod) not in {uid_of(each) for each in self.of("pods")}:
+        if leaving(pod) or uid_of(pod) not in {uid_of(other_pod) for other_pod in self.of("pods")}:
             return
         end = self.now() + timedelta(seconds=self.grace)
         pod["metadata"]["deletionTimestamp"] = stamp(end)
@@ -101,8 +101,8 @@ class Controlled(World):
         for key, value in self.objects.of("pods").items():
             if uid_of(value) == uid:
                 del self.objects[key]
-                for each in self.removed:
-                    each(value)
+                for callback in self.removed:
+                    callback(value)
                 break
         self.sync_soon()
         self.touched()
@@ -259,8 +259,8 @@ class Controlled(World):
 
     def touched(self) -> None:
         """Pods have changed; the budgets' statuses follow."""
-        for each in self.changed:
-            each()
+        for callback in self.changed:
+            callback()
         if not self._syncing:
             self._syncing = True
             self.timeline.after(self.disruption, self.sync_budgets)
@@ -288,10 +288,10 @@ class Controlled(World):
         ]
         owners = {owner_uid(pod) for pod in pods}
         expected = sum(
-            each["spec"].get("replicas", each["spec"].get("parallelism", 0))
+            workload["spec"].get("replicas", workload["spec"].get("parallelism", 0))
             for kind in ("replicasets", "statefulsets", "jobs")
-            for each in self.of(kind)
-            if uid_of(each) in owners
+            for workload in self.of(kind)
+            if uid_of(workload) in owners
         )
         return expected, sum(is_ready(pod) and not leaving(pod) for pod in pods)
 

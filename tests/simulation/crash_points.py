@@ -67,8 +67,8 @@ def broken(fault: str, first: int = 0, step: int = 1, *, tainting: bool = False)
         for number in range(first, calls_of_a_calm_cycle(tainting=tainting), step):
             run, weather = play(number, fault, tainting=tainting)
             where = f"{fault} at call {number} ({weather.path}){', tainting' * tainting}"
-            yield from (f"{where}: {each}" for each in run.ground.broken)
-            uids = [each.uid for each in run.ground.evicted]
+            yield from (f"{where}: {violation}" for violation in run.ground.broken)
+            uids = [eviction.uid for eviction in run.ground.evicted]
             if len(set(uids)) < len(uids) or not uids:
                 yield f"{where}: evicted {uids}, each once and at least one is right"
 
@@ -76,12 +76,12 @@ def broken(fault: str, first: int = 0, step: int = 1, *, tainting: bool = False)
 def main() -> int:
     """Every fault at every call; 1 where something is broken."""
     found = [
-        each
+        violation
         for fault in AT_EVERY_CALL
         for tainting in (False, True)
-        for each in broken(fault, tainting=tainting)
+        for violation in broken(fault, tainting=tainting)
     ]
-    sys.stdout.write("".join(f"{each}\n" for each in found))
+    sys.stdout.write("".join(f"{violation}\n" for violation in found))
     sys.stdout.write(f"crash points: {len(found)} broken\n")
     return 1 if found else 0
 

@@ -102,7 +102,7 @@ def _clock(process: Process, phase: str, chance: random.Random) -> str | None:
         case "server":
             universe.servers = [universe.servers[0] + step, universe.servers[0]]
         case _:
-            universe.servers = [each + step for each in universe.servers]
+            universe.servers = [server + step for server in universe.servers]
     universe.reached["clock step"] += 1
     return None
 
@@ -113,7 +113,7 @@ def _drain(process: Process, phase: str, chance: random.Random) -> str | None:
     process.ask_to_stop("SIGTERM was received")
     node = chance.choice(cluster.of("nodes"))
     name = node["metadata"]["name"]
-    soft = [each for each in taints_of(node) if not is_hard(each)]
+    soft = [taint for taint in taints_of(node) if not is_hard(taint)]
     node["spec"] = {**node["spec"], "unschedulable": True, "taints": [*soft, _CORDON]}
     process.universe.forbid(f"node/{name}")
     cluster.bump(node)
@@ -187,8 +187,8 @@ def _replaced(process: Process, phase: str, chance: random.Random) -> str | None
         name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
         owner = pod["metadata"]["ownerReferences"]
         del cluster.objects["pods", pod["metadata"]["namespace"], name]
-        for each in cluster.removed:
-            each(pod)
+        for callback in cluster.removed:
+            callback(pod)
         body = {
             "metadata": {
                 "labels": pod["metadata"]["labels"],

@@ -89,13 +89,13 @@ def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
         for number in range(first, calls_of_a_cycle(), step):
             run, weather = play(number, fault)
             where = f"{fault} at call {number} ({weather.path})"
-            yield from (f"{where}: {each}" for each in wrong(run))
+            yield from (f"{where}: {violation}" for violation in wrong(run))
 
 
 def main() -> int:
     """Every fault at every call; 1 where something is broken."""
-    found = [each for fault in AT_EVERY_CALL for each in broken(fault)]
-    sys.stdout.write("".join(f"{each}\n" for each in found))
+    found = [violation for fault in AT_EVERY_CALL for violation in broken(fault)]
+    sys.stdout.write("".join(f"{violation}\n" for violation in found))
     sys.stdout.write(f"crash points of gangs: {len(found)} broken\n")
     return 1 if found else 0
 

@@ -171,8 +171,8 @@ class Ground:
             process, cycle = before[0].process, before[0].cycle
             unseen += cycle.apart - self.known[process.name].apart
         found = [e for e in before if e.move or self.age(e.pod) > unseen]
-        for each in found:
-            each.stop, each.peers = uid_of(workload), tuple(e.pod for e in found)
+        for eviction in found:
+            eviction.stop, eviction.peers = uid_of(workload), tuple(e.pod for e in found)
         if uid_of(workload) in self.stops:
             self.break_("I03", f"Workload {uid_of(workload)} was stopped before")
         self.stops.append(uid_of(workload))
@@ -190,8 +190,8 @@ class Ground:
             evicted.late = evicted.cycle.apart > self.known[evicted.process.name].apart
             self.reached["late request"] += evicted.late
             for check in ON_EVICTION[:EVEN_IF_LATE] if evicted.late else ON_EVICTION:
-                for each in check(self, evicted):
-                    self.break_(check.__name__[:3].upper(), f"{evicted}: {each}")
+                for violation in check(self, evicted):
+                    self.break_(check.__name__[:3].upper(), f"{evicted}: {violation}")
         self.evicted += found
         self._unsettled += found
 
@@ -262,11 +262,11 @@ class Ground:
         known.see(what, self.seconds - known.apart)
         if kind == "nodes":
             nodes = self.universe.cluster.of("nodes")
-            known.not_ready = (sum(not is_ready(each) for each in nodes), len(nodes))
+            known.not_ready = (sum(not is_ready(node) for node in nodes), len(nodes))
         elif kind == "poddisruptionbudgets":
             known.allowed = {
-                each["metadata"]["name"]: each["status"].get("disruptionsAllowed", 0)
-                for each in self.universe.cluster.of("poddisruptionbudgets")
+                budget["metadata"]["name"]: budget["status"].get("disruptionsAllowed", 0)
+                for budget in self.universe.cluster.of("poddisruptionbudgets")
             }
 
     def on_metrics(self, process: Process) -> None:
@@ -276,13 +276,13 @@ class Ground:
     def on_policies(self, process: Process, policies: PolicySet) -> None:
         """A process has loaded the policies of its cycle."""
         known, state = self.known[process.name], self.universe.state()
-        known.policies = {each.name: each.meaning for each in policies.policies}
+        known.policies = {policy.name: policy.meaning for policy in policies.policies}
         stored = self.universe.cluster.objects.get(STATE, {}).get("data", {})
         first = state is None or not state.history.selections or stored.get("budgets") == "forget"
         if process.mode == "Enforce":
-            for each in known.policies.items():
+            for policy in known.policies.items():
                 at = -1e9 if first else self.seconds
-                self.shown[each] = min(at, self.shown.get(each, at))
+                self.shown[policy] = min(at, self.shown.get(policy, at))
 
     def on_begin(self, process: Process) -> None:
         """A process begins a cycle."""
@@ -316,17 +316,17 @@ class Ground:
 
     def workload_of(self, controller: str) -> str:
         """The UID of the top owner."""
-        for each in self.universe.cluster.of("replicasets"):
-            if uid_of(each) == controller:
-                return owner_uid(each) or controller
+        for replica_set in self.universe.cluster.of("replicasets"):
+            if uid_of(replica_set) == controller:
+                return owner_uid(replica_set) or controller
         return controller
 
     def wanted(self, controller: str) -> int:
         """How many pods the controller is to have."""
         for kind in ("replicasets", "statefulsets", "jobs"):
-            for each in self.universe.cluster.of(kind):
-                if uid_of(each) == controller:
-                    spec = each["spec"]
+            for workload in self.universe.cluster.of(kind):
+                if uid_of(workload) == controller:
+                    spec = workload["spec"]
                     return int(spec.get("replicas", spec.get("parallelism", 0)))
         return 0
 
@@ -339,15 +339,15 @@ class Ground:
 
     def _settle(self) -> None:
         """Which evicted pods go, and are replaced by now: the old one gone, and none missing."""
-        for each in self._unsettled:
-            pod = self.universe.cluster.by_uid(each.uid)
-            if each.left is None and (pod is None or leaving(pod)):
-                each.left = self.seconds
-            if pod is None and self.ready(each.controller) >= min(
-                each.wanted, self.wanted(each.controller)
+        for eviction in self._unsettled:
+            pod = self.universe.cluster.by_uid(eviction.uid)
+            if eviction.left is None and (pod is None or leaving(pod)):
+                eviction.left = self.seconds
+            if pod is None and self.ready(eviction.controller) >= min(
+                eviction.wanted, self.wanted(eviction.controller)
             ):
-                each.replaced = self.seconds
-        self._unsettled = [each for each in self._unsettled if each.replaced is None]
+                eviction.replaced = self.seconds
+        self._unsettled = [eviction for eviction in self._unsettled if eviction.replaced is None]
 
     def ready_for(self, thing: Object) -> float:
         """For how many seconds a pod or a node has been Ready."""

@@ -207,11 +207,11 @@ def storm(seed: int, reached: Counter[str]) -> list[str]:
     for evicted in run.ground.evicted:
         own = evicted.pod["metadata"]["namespace"] == EVIL
         reached["evicted of the tenant" if own else "evicted of others"] += 1
-    others = any(each.pod["metadata"]["namespace"] != EVIL for each in run.ground.evicted)
+    others = any(eviction.pod["metadata"]["namespace"] != EVIL for eviction in run.ground.evicted)
     reached["room for its Pending pods"] += waited
     if not others and not waited:
         broken.append("nobody else was moved")
-    return [f"seed {seed}: {each}" for each in broken]
+    return [f"seed {seed}: {violation}" for violation in broken]
 
 
 def _cluster(seed: int, reached: Counter[str]) -> Run:
@@ -241,7 +241,7 @@ def _cluster(seed: int, reached: Counter[str]) -> Run:
 def _waits(cycle: Cycle) -> bool:
     """Whether others stay as the scheduler could give their room to a Pending pod of the tenant."""
     refused = plan_in(cycle.report).refused if cycle.report is not None else []
-    return any(each.code == "GRD008" and each.pod.namespace in GOOD for each in refused)
+    return any(refusal.code == "GRD008" and refusal.pod.namespace in GOOD for refusal in refused)
 
 
 def _broken(run: Run, cycle: Cycle) -> Iterator[str]:

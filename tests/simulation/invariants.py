@@ -52,7 +52,7 @@ def _only_our_taint(ground: Ground, request: Request) -> Found:
         yield f"PATCH {request.path} with {body}"
     if request.status >= 300 or node is None:
         return
-    ours = [each for each in taints_of(node) if is_ours(each)]
+    ours = [taint for taint in taints_of(node) if is_ours(taint)]
     ground.reached["tainted"] += bool(ours)
     ground.reached["untainted"] += not ours
     if name in ground.maintained and MAINTENANCE not in taints_of(node):
@@ -77,10 +77,10 @@ def i12_told(ground: Ground, process: Process, cycle: Cycle) -> Found:
         return
     late = [e for e in overdue(ground, cycle.began) if e.stop and e.at < cycle.began]
     spaces = {e.pod["metadata"]["namespace"] for e in late}
-    out = {each for each in spaces if ground.lasting(f"namespace/{each}") is not None}
+    out = {space for space in spaces if ground.lasting(f"namespace/{space}") is not None}
     waiting = [e for e in late if e.pod["metadata"]["namespace"] not in out]
     ground.reached["stopped gang waits"] += bool(waiting)
-    said = {cycle.report.verdict.code, *(each.code for each in cycle.report.plan.guards)}
+    said = {cycle.report.verdict.code, *(guard.code for guard in cycle.report.plan.guards)}
     if waiting and ("GRD003" not in said or cycle.code == 0):
         yield f"exit {cycle.code} with {sorted(said)}, and {waiting[0]} has not come back"
 
@@ -196,7 +196,7 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
     """Each accepted eviction is reported as one, nothing else is, and an Event says so."""
     if not isinstance(cycle.report, Outcome):
         return
-    done = {each.uid for each in ground.evicted if each.cycle is cycle}
+    done = {eviction.uid for eviction in ground.evicted if eviction.cycle is cycle}
     for move in cycle.report.moves:
         uid = move.pod.uid
         there = ground.universe.cluster.by_uid(uid)
@@ -208,15 +208,15 @@ def i26_audit(ground: Ground, process: Process, cycle: Cycle) -> Found:
         if move.result in ("refused", "skipped") and uid in done:
             yield f"{move.pod.name} is said to be {move.result} ({move.code})"
     if not any(phase == "report" for phase, _ in cycle.struck):
-        of_it = takewhile(lambda each: each.at >= cycle.began, reversed(ground.universe.log))
+        of_it = takewhile(lambda request: request.at >= cycle.began, reversed(ground.universe.log))
         told = {
             (request.body or {}).get("regarding", {}).get("name")
             for request in of_it
             if "/events" in request.path
         }
-        for each in ground.evicted:
-            if each.cycle is cycle and each.pod["metadata"]["name"] not in told:
-                yield f"no Event about {each}"
+        for eviction in ground.evicted:
+            if eviction.cycle is cycle and eviction.pod["metadata"]["name"] not in told:
+                yield f"no Event about {eviction}"
 
 
 def i26_replacements(ground: Ground, process: Process, cycle: Cycle) -> Found:
@@ -224,7 +224,7 @@ def i26_replacements(ground: Ground, process: Process, cycle: Cycle) -> Found:
     state = ground.universe.state()
     if state is None or not isinstance(cycle.report, Outcome):
         return
-    evicted = {each.uid: each.at for each in ground.evicted if not each.late}
+    evicted = {eviction.uid: eviction.at for eviction in ground.evicted if not eviction.late}
     replacements = [move.replacement for move in state.history.moves if move.replacement]
     if len(set(replacements)) < len(replacements):
         yield f"one of {replacements} stands for two moves"
@@ -242,7 +242,7 @@ def i29_explained(ground: Ground, process: Process, cycle: Cycle) -> Found:
     if cycle.report is None:
         return
     plan = plan_in(cycle.report)
-    codes = {each.code for each in plan.refused} | {each.code for each in plan.guards}
+    codes = {refusal.code for refusal in plan.refused} | {guard.code for guard in plan.guards}
     for move in plan.moves:
         codes |= {reason.code for reason in move.reasons}
         if not move.reasons:
@@ -251,7 +251,7 @@ def i29_explained(ground: Ground, process: Process, cycle: Cycle) -> Found:
         done = [cycle.report.verdict.code, *(move.code for move in cycle.report.moves)]
         codes.update(done)
         ground.reached.update(done)
-    ground.reached.update(each.code for each in plan.guards)
+    ground.reached.update(guard.code for guard in plan.guards)
     if unknown := codes - CATALOG.keys():
         yield f"codes without a meaning: {sorted(unknown)}"
 

@@ -29,7 +29,7 @@ def i02_intent_first(ground: Ground, evicted: Evicted) -> Found:
 
 def i03_once(ground: Ground, evicted: Evicted) -> Found:
     """At most one accepted eviction per UID."""
-    if any(each.uid == evicted.uid for each in ground.evicted):
+    if any(eviction.uid == evicted.uid for eviction in ground.evicted):
         yield "was evicted before"
 
 
@@ -53,9 +53,9 @@ def i05_budget(ground: Ground, evicted: Evicted) -> Found:
         expected, healthy = cluster.health(budget)
         desired = expected - budget["spec"].get("maxUnavailable", 1)
         ours = [
-            each
-            for each in ground.evicted
-            if each.controller == evicted.controller and each.replaced is None
+            eviction
+            for eviction in ground.evicted
+            if eviction.controller == evicted.controller and eviction.replaced is None
         ]
         if healthy - 1 < desired and healthy + len(ours) >= expected:
             yield f"budget {name} has {healthy} healthy, wants {desired}, and we took {len(ours)}"
@@ -65,10 +65,10 @@ def i06_in_flight(ground: Ground, evicted: Evicted) -> Found:
     """Per workload, at most so many are evicted without a replacement that has been Ready long."""
     least = ground.limits.minReadyTime.total_seconds() - ground.slack()
     open_ones = [
-        each
-        for each in ground.evicted
-        if each.workload == evicted.workload
-        and (each.replaced is None or evicted.at - each.replaced < least)
+        eviction
+        for eviction in ground.evicted
+        if eviction.workload == evicted.workload
+        and (eviction.replaced is None or evicted.at - eviction.replaced < least)
     ]
     if len(open_ones) >= ground.limits.inFlightPerWorkload:
         yield f"{len(open_ones)} of its workload are awaited: {', '.join(map(str, open_ones))}"
@@ -86,15 +86,17 @@ def i07_budgets(ground: Ground, evicted: Evicted) -> Found:
         "movesPerDay": day,
         "movesPerHour": hour,
         "movesPerCycle": cycle,
-        "movesPerNode": [each for each in cycle if each.node == evicted.node],
+        "movesPerNode": [eviction for eviction in cycle if eviction.node == evicted.node],
         "movesPerNamespace": [
-            each for each in cycle if each.pod["metadata"]["namespace"] == namespace
+            eviction for eviction in cycle if eviction.pod["metadata"]["namespace"] == namespace
         ],
-        "movesPerWorkload": [each for each in cycle if each.workload == evicted.workload],
+        "movesPerWorkload": [
+            eviction for eviction in cycle if eviction.workload == evicted.workload
+        ],
     }
     # All pods of a gang are one to the limit of their workload.
     beside = dict.fromkeys(spent, max(len(evicted.peers) - 1, 0)) | {"movesPerWorkload": 0}
-    here = sum(each["spec"]["nodeName"] == evicted.node for each in evicted.peers)
+    here = sum(peer["spec"]["nodeName"] == evicted.node for peer in evicted.peers)
     beside["movesPerNode"] = max(here - 1, 0)
     for name, before in spent.items():
         if len(before) + beside[name] >= getattr(limits, name):
@@ -150,8 +152,8 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
     if bad > max(3, limits.maxNotReadyShare * total):
         yield f"{bad} of {total} nodes were not Ready"
     seen = known.read.get("pods", evicted.at)
-    for each in overdue(ground, seen):
-        yield f"{each} has had no Ready replacement for {seen - each.at:.0f} s"
+    for eviction in overdue(ground, seen):
+        yield f"{eviction} has had no Ready replacement for {seen - eviction.at:.0f} s"
     if _by_load(evicted):
         loads = ground.universe.metrics.nodes
         high = hot_target(ground) + 0.03
@@ -159,8 +161,8 @@ def i12_breakers(ground: Ground, evicted: Evicted) -> Found:
         stale = _measured_still(ground, seen)
         hot = [
             name
-            for name, each in loads.items()
-            if min(each.mean(evicted.at, WINDOW) / capacity(name), 1.0)
+            for name, load in loads.items()
+            if min(load.mean(evicted.at, WINDOW) / capacity(name), 1.0)
             - stale[name] / capacity(name)
             > high
             and name not in known.odd
@@ -188,13 +190,13 @@ def overdue(ground: Ground, seen: float) -> list[Evicted]:
         or (now - (move.gone or move.at)).total_seconds() <= late
     }
     return [
-        each
-        for each in ground.evicted
-        if ground.ready(each.controller) < ground.wanted(each.controller)
-        and each.uid not in stand
-        and each.replaced is None
-        and each.left is not None
-        and seen - each.left > late + _grace(each)
+        eviction
+        for eviction in ground.evicted
+        if ground.ready(eviction.controller) < ground.wanted(eviction.controller)
+        and eviction.uid not in stand
+        and eviction.replaced is None
+        and eviction.left is not None
+        and seen - eviction.left > late + _grace(eviction)
     ]
 
 
@@ -210,10 +212,10 @@ def _measured_still(ground: Ground, seen: float) -> dict[str, float]:
     The program knows what each of them used and takes just that off; no more makes a node cool.
     """
     stale: defaultdict[str, float] = defaultdict(float)
-    for each in ground.evicted:
-        ends = ground.universe.cluster.by_uid(each.uid) is not None
-        unseen = 1 - (seen - each.at - SCRAPE) / WINDOW
-        stale[each.node] += each.used * (1.0 if ends else min(max(unseen, 0.0), 1.0))
+    for eviction in ground.evicted:
+        ends = ground.universe.cluster.by_uid(eviction.uid) is not None
+        unseen = 1 - (seen - eviction.at - SCRAPE) / WINDOW
+        stale[eviction.node] += eviction.used * (1.0 if ends else min(max(unseen, 0.0), 1.0))
     return stale
 
 
@@ -262,7 +264,7 @@ def i15_fits(ground: Ground, evicted: Evicted) -> Found:
     if ground.changed_at > known.read.get("nodes", 0.0) - 1:
         return  # since the process looked, the room may have gone
     fitting = set(ground.universe.cluster.feasible(evicted.pod)) - {evicted.node}
-    fitting |= {each["spec"]["nodeName"] for each in evicted.peers} - {evicted.node}
+    fitting |= {peer["spec"]["nodeName"] for peer in evicted.peers} - {evicted.node}
     if not fitting:
         yield "no other node has room for it"
 
@@ -288,7 +290,7 @@ def i17_gangs(ground: Ground, evicted: Evicted) -> Found:
     state = ground.universe.state()
     intents = [] if state is None else [m for m in state.history.moves if m.charged]
     meant = {m.podUid for m in intents if m.stopsUid == evicted.stop}
-    others = {uid_of(each) for each in evicted.peers} - meant
+    others = {uid_of(peer) for peer in evicted.peers} - meant
     if others:
         yield f"of its gang {sorted(meant)} were meant to go, and {sorted(others)} go too"
 
@@ -303,7 +305,7 @@ def i18_read_again(ground: Ground, evicted: Evicted) -> Found:
     if ground.universe.cluster.of("poddisruptionbudgets"):
         wanted["its budget"] = ["poddisruptionbudgets"]
     for what, reads in wanted.items():
-        last = max(known.get(each, -1e9) for each in reads)
+        last = max(known.get(read, -1e9) for read in reads)
         before = evicted.at - evicted.cycle.apart - last
         if before > RE_READ:
             yield f"{what} was read {min(before, 1e6):.0f} s before"

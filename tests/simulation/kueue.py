@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable
 
-from rescheduler.kube.gangs import QUEUE
+from rescheduler.kube.gang_marks import QUEUE
 from tests.fakes import kueue
 from tests.simulation.cluster import SimCluster
 from tests.simulation.objects import Object, leaving, owner_uid, uid_of
@@ -78,11 +78,13 @@ class Kueue:
 
     def _job(self, workload: Object) -> Object | None:
         jobs = self.cluster.of("jobs")
-        return next((each for each in jobs if uid_of(each) == owner_uid(workload)), None)
+        return next((job for job in jobs if uid_of(job) == owner_uid(workload)), None)
 
     def of(self, app: str) -> Object | None:
         """The Workload of this Job, where there is one."""
-        return next((each for each in self.cluster.of("workloads") if _app(each) == app), None)
+        return next(
+            (workload for workload in self.cluster.of("workloads") if _app(workload) == app), None
+        )
 
     def runs(self, app: str) -> bool:
         """Whether it starts and stops the pods of this Job as a gang."""
@@ -129,7 +131,10 @@ class Kueue:
 
     def _anew(self, job_uid: str) -> None:
         """Queue a Job whose Workload is gone, once it is not active any more."""
-        job = next((each for each in self.cluster.of("jobs") if uid_of(each) == job_uid), None)
+        job = next(
+            (job_object for job_object in self.cluster.of("jobs") if uid_of(job_object) == job_uid),
+            None,
+        )
         if job is None or self.of(job["metadata"]["name"]) is not None:
             return
         if self.patient and self.cluster.owned(job):
@@ -173,24 +178,24 @@ class Kueue:
 
     def _held(self, queue: str) -> int:
         return sum(
-            _size(each)
-            for each in self.cluster.of("workloads")
-            if _queue(each) == queue and each["status"].get("admission")
+            _size(workload)
+            for workload in self.cluster.of("workloads")
+            if _queue(workload) == queue and workload["status"].get("admission")
         )
 
     def _account(self) -> None:
         """Write how much of each queue is held, and what it has."""
-        for each in self.cluster.of("clusterqueues"):
-            name = each["metadata"]["name"]
-            (used,) = each["status"]["flavorsReservation"]
+        for cluster_queue in self.cluster.of("clusterqueues"):
+            name = cluster_queue["metadata"]["name"]
+            (used,) = cluster_queue["status"]["flavorsReservation"]
             used["resources"][0]["total"] = str(self._held(name))
-            each["status"]["pendingWorkloads"] = sum(
+            cluster_queue["status"]["pendingWorkloads"] = sum(
                 _queue(w) == name and w["spec"]["active"] and not w["status"].get("admission")
                 for w in self.cluster.of("workloads")
             )
-            (group,) = each["spec"]["resourceGroups"]
+            (group,) = cluster_queue["spec"]["resourceGroups"]
             group["flavors"][0]["resources"][0]["nominalQuota"] = str(self.quota[name])
-            self.cluster.bump(each)
+            self.cluster.bump(cluster_queue)
 
     # --- what others do
 
@@ -260,11 +265,11 @@ class Kueue:
         for job in self.cluster.of("jobs"):
             if job["metadata"]["name"].startswith(_RIVAL):
                 self._end(job)
-        for each in self.cluster.of("workloads"):
-            if not each["spec"]["active"]:
-                each["spec"]["active"] = True
-                self.cluster.bump(each)
-                self._decide_later(each)
+        for workload in self.cluster.of("workloads"):
+            if not workload["spec"]["active"]:
+                workload["spec"]["active"] = True
+                self.cluster.bump(workload)
+                self._decide_later(workload)
 
     def refuse(self) -> None:
         """Nothing is admitted any more, or things are again; or our right is taken away."""
@@ -273,9 +278,9 @@ class Kueue:
 
     def hold(self) -> None:
         """A queue is stopped, or loses quota, or has all of it."""
-        each = self.chance.choice(self.cluster.of("clusterqueues"))
-        name = each["metadata"]["name"]
-        each["spec"]["stopPolicy"] = self.chance.choice(["", "", "Hold"])
+        cluster_queue = self.chance.choice(self.cluster.of("clusterqueues"))
+        name = cluster_queue["metadata"]["name"]
+        cluster_queue["spec"]["stopPolicy"] = self.chance.choice(["", "", "Hold"])
         cut = self.chance.choice([0, 0, 1])
         self.quota[name] = (
             sum(_size(w) for w in self.cluster.of("workloads") if _queue(w) == name) - cut
@@ -287,9 +292,9 @@ class Kueue:
         self.refuses, self.cluster.kueue.may = False, True
         self.sees, self.queues, self.admits = 0.2, 0.2, 0.2
         self.finish()
-        for each in self.cluster.of("clusterqueues"):
-            each["spec"]["stopPolicy"] = ""
-            self.quota[each["metadata"]["name"]] = 100
+        for cluster_queue in self.cluster.of("clusterqueues"):
+            cluster_queue["spec"]["stopPolicy"] = ""
+            self.quota[cluster_queue["metadata"]["name"]] = 100
         self._account()
 
 

@@ -149,7 +149,7 @@ def _once(cell: Cell, seed: int, strike: Strike) -> bool:
         cell.broken.append(f"seed {seed}: ended as {ended}: {said}")
     run.cluster.timeline.advance(60.0)
     recovered(run)
-    cell.broken += [f"seed {seed}: {each}" for each in run.ground.broken]
+    cell.broken += [f"seed {seed}: {violation}" for violation in run.ground.broken]
     return True
 
 
@@ -197,8 +197,8 @@ def main() -> int:
         )
     _say(table(cells))
     for cell in cells:
-        for each in cell.broken[:3]:
-            _say(f"{cell.fault} at {cell.phase}, {each}")
+        for violation in cell.broken[:3]:
+            _say(f"{cell.fault} at {cell.phase}, {violation}")
         if cell.touched < cell.runs:
             _say(f"{cell.fault} at {cell.phase}: came true in {cell.touched} of {cell.runs} runs")
     return 0 if all(cell.green for cell in cells) else 1

@@ -100,8 +100,8 @@ class SimMetrics:
     def begin(self) -> None:
         """As if everything had run as it does for a long time."""
         at = self.timeline.seconds
-        for each in self.cluster.of("nodes"):
-            self.exporters[each["metadata"]["name"]] = Exporter()
+        for node in self.cluster.of("nodes"):
+            self.exporters[node["metadata"]["name"]] = Exporter()
         self._scrape(at - _KEEP)
         self.scrape()
         self.cluster.changed.append(self.scrape)
@@ -173,9 +173,9 @@ class SimMetrics:
 
     def _nodes(self, stamp: float, value: Callable[[str], list[float | str]]) -> list[Object]:
         return [
-            row({"job": "node", "instance": f"{name}:9100", "node": name, **extra}, stamp, each)
+            row({"job": "node", "instance": f"{name}:9100", "node": name, **extra}, stamp, sample)
             for name in self.exporters
-            for each, extra in zip(value(name), ({}, {"replica": "b"}), strict=False)
+            for sample, extra in zip(value(name), ({}, {"replica": "b"}), strict=False)
             if ("nodes", "", name) in self.cluster.objects
         ]
 

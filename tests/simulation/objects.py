@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from rescheduler.kube.pods.steered import REQUIRED
+from rescheduler.kube.pods.steered_affinity import REQUIRED
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
-from rescheduler.model.moves.soft_taints import read
+from rescheduler.model.moves.taint_value import read
 from tests.fakes.manners import stamp
 from tests.simulation.virtual_time import START
 
@@ -80,8 +80,8 @@ def leaving(thing: Object) -> bool:
 def is_ready(thing: Object) -> bool:
     """Whether its condition Ready is True."""
     return any(
-        each["type"] == "Ready" and each["status"] == "True"
-        for each in thing["status"].get("conditions", ())
+        condition["type"] == "Ready" and condition["status"] == "True"
+        for condition in thing["status"].get("conditions", ())
     )
 
 
@@ -123,6 +123,9 @@ def admits(node: Object, pod: Object) -> bool:
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     terms = (affinity.get(REQUIRED) or {}).get("nodeSelectorTerms")
     return terms is None or any(
-        all(labels.get(each["key"]) in each["values"] for each in term["matchExpressions"])
+        all(
+            labels.get(expression["key"]) in expression["values"]
+            for expression in term["matchExpressions"]
+        )
         for term in terms
     )

@@ -17,7 +17,7 @@ from rescheduler.model.moves.plan import Mode, Plan, Report
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import carry_out, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.live_actor import State
+from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.parts import parts_of, policies_in, state_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
@@ -300,7 +300,7 @@ class Process:
         configuration = SimpleNamespace(host=APISERVER, process=self)
         return Connection(SimApi(configuration), "sim")  # type: ignore[arg-type]
 
-    def open_state(self) -> State:
+    def open_state(self) -> LockAndLedger:
         """The lock and the ledger alone."""
         self.stop._event = Event(self)
         return state_of(self._connection(), self.stop)
@@ -308,8 +308,8 @@ class Process:
     def _policies(self) -> PolicySet:
         fault = self.strike("cfg", "")
         policies = self.universe.policies(fault)
-        for each in self.universe.watchers:
-            each.on_policies(self, policies)
+        for watcher in self.universe.watchers:
+            watcher.on_policies(self, policies)
         return policies
 
 

@@ -107,13 +107,13 @@ def watch(story: str, days: float, period: float = 300.0, seed: int = 1) -> Rest
             run.universe.log.clear()
             cycles += 1
         moves = run.ground.evicted
-        days_of = Counter((each.workload, int(each.at // DAY)) for each in moves)
+        days_of = Counter((move.workload, int(move.at // DAY)) for move in moves)
         return Rest(
             story=story,
             days=days,
             cycles=cycles,
-            early=sum(each.at < DAY / 4 for each in moves),
-            late=sum(each.at >= DAY / 4 for each in moves),
+            early=sum(move.at < DAY / 4 for move in moves),
+            late=sum(move.at >= DAY / 4 for move in moves),
             per_workload=max(days_of.values(), default=0),
             peak=max(map(run.metrics.true_load, run.metrics.exporters)),
             broken=tuple(run.ground.broken),

@@ -29,7 +29,7 @@ OFTEN = (
 )
 # A gang that waits does so for many cycles of few runs, so that their number scatters widely.
 _OF_KUEUE = {"gang stopped": 30, "stopped gang waits": 5, "admission refused": 150} | {
-    f"Workload: {each}": 8 for each in ("touch", "preempt", "deactivate", "delete")
+    f"Workload: {action}": 8 for action in ("touch", "preempt", "deactivate", "delete")
 }
 LEAST = (
     dict.fromkeys(FAULTS, 5)
@@ -42,9 +42,9 @@ LEAST = (
 
 def too_seldom(reached: Counter[str]) -> list[str]:
     """What came less often than it must, by more than two standard deviations of a rare event."""
-    least = {each: least * reached["cycles"] / 10_000 for each, least in LEAST.items()}
+    least = {event: least * reached["cycles"] / 10_000 for event, least in LEAST.items()}
     return [
-        f"{each}: {reached[each]} times in {reached['cycles']} cycles"
-        for each, count in least.items()
-        if reached[each] < count - 2 * count**0.5
+        f"{event}: {reached[event]} times in {reached['cycles']} cycles"
+        for event, count in least.items()
+        if reached[event] < count - 2 * count**0.5
     ]

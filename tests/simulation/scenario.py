@@ -147,7 +147,7 @@ class Run:
         """On the hottest node also one pod that may never be moved, and that is busiest."""
         chance = self.chance
         what = chance.choice(kinds)
-        others = [each["metadata"]["name"] for each in self.cluster.of("nodes")][:2]
+        others = [node_object["metadata"]["name"] for node_object in self.cluster.of("nodes")][:2]
         match what:
             case "system":
                 self.cluster.add_workload(
@@ -199,9 +199,9 @@ class Run:
 
     def worst(self, pod: Object, nodes: list[str]) -> str:
         """Where it came from, or else the node with the greatest load."""
-        for each in reversed(self.ground.evicted):
-            if each.controller == owner_uid(pod) and each.node in nodes:
-                return each.node
+        for eviction in reversed(self.ground.evicted):
+            if eviction.controller == owner_uid(pod) and eviction.node in nodes:
+                return eviction.node
         return max(nodes, key=lambda name: (self.metrics.true_load(name), name))
 
     def churn(self) -> None:
@@ -274,7 +274,9 @@ class Run:
 
     def mend(self) -> None:
         """People repair nodes, clocks and the state, and forget how landings compared."""
-        self.universe.servers = [each for each in self.universe.servers if abs(each) < 60] or [0.0]
+        self.universe.servers = [
+            server for server in self.universe.servers if abs(server) < 60
+        ] or [0.0]
         self.put_state_right()
         for node in self.cluster.of("nodes"):
             if not is_ready(node):
@@ -312,8 +314,8 @@ class Run:
 
     def heat_up(self, app: str, most: int, chance: random.Random) -> None:
         """The workload makes the node hot on which it has most pods, and so many."""
-        for each in self.apps:
-            self.metrics.loads[each] = constant(chance.choice([0.1, 0.2]))
+        for other_app in self.apps:
+            self.metrics.loads[other_app] = constant(chance.choice([0.1, 0.2]))
         self.metrics.loads[app] = constant(2.7 / most if most > 1 else 1.5)
 
     def put_state_right(self) -> None:
@@ -328,7 +330,7 @@ class Run:
 
     def _heal_nodes(self) -> None:
         for node in self.cluster.of("nodes"):
-            soft = [each for each in taints_of(node) if not is_hard(each)]
+            soft = [taint for taint in taints_of(node) if not is_hard(taint)]
             node["spec"] = {"taints": soft} if soft else {}
             self.cluster.set_ready(node, ready=True)
 
@@ -350,8 +352,8 @@ class Run:
         for key in [k for k in cluster.objects if k[2].endswith(("-x", "-y"))]:
             del cluster.objects[key]
         for kind in ("deployments", "statefulsets"):
-            for each in cluster.of(kind):
-                each.pop("rolling", None)
+            for workload in cluster.of(kind):
+                workload.pop("rolling", None)
         cluster.objects["namespaces", "", "default"]["metadata"].pop("annotations", None)
         for pod in cluster.of("pods"):
             if pod["status"]["phase"] == "Running" and not is_ready(pod):

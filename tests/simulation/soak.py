@@ -35,7 +35,7 @@ def some(first: int, count: int) -> tuple[Counter[str], Broken]:
     with simulated():
         for seed in range(first, first + count):
             run = storm(seed, reached)
-            broken += [(seed, each) for each in run.ground.broken]
+            broken += [(seed, violation) for violation in run.ground.broken]
     return reached, broken
 
 
@@ -70,8 +70,8 @@ def main() -> int:
             for more, found in pool.map(some, firsts, [CHUNK] * len(firsts)):
                 reached += more
                 broken += found
-                for at, each in found[:20]:
-                    _say(f"seed {at}: {each}")
+                for at, violation in found[:20]:
+                    _say(f"seed {at}: {violation}")
             if reached["cycles"] - told >= 5000:
                 told = reached["cycles"]
                 spent = time.monotonic() - began
@@ -80,15 +80,15 @@ def main() -> int:
         "cycles": reached["cycles"],
         "seeds": [given.first, seed],
         "seconds": round(time.monotonic() - began),
-        "broken": [{"seed": at, "what": each} for at, each in broken],
+        "broken": [{"seed": at, "what": violation} for at, violation in broken],
         "reached": dict(sorted(reached.items())),
     }
     if given.out is not None:
         given.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     _say(f"{reached['cycles']} cycles, {reached['evicted']} evictions, {len(broken)} broken")
     seldom = too_seldom(reached)
-    for each in seldom:
-        _say(f"too seldom: {each}")
+    for message in seldom:
+        _say(f"too seldom: {message}")
     return 1 if broken or seldom else 0
 
 

@@ -11,7 +11,7 @@ def favor_the_first(universe: Universe, ground: Ground) -> None:
     unless it is tainted; the last one bears a soft taint of somebody else.
     """
     cluster = universe.cluster
-    names = [each["metadata"]["name"] for each in cluster.of("nodes")]
+    names = [node["metadata"]["name"] for node in cluster.of("nodes")]
     cluster.add_workload("Deployment", "idle", names[1:], cpu=1.5)
     universe.metrics.loads["idle"] = constant(0.05)
     cluster.objects["nodes", "", names[-1]]["spec"] = {"taints": [MAINTENANCE]}
@@ -21,4 +21,4 @@ def favor_the_first(universe: Universe, ground: Ground) -> None:
 def tainted(universe: Universe) -> list[str]:
     """The nodes that bear a taint of ours."""
     nodes = universe.cluster.of("nodes")
-    return [each["metadata"]["name"] for each in nodes if any(map(is_ours, taints_of(each)))]
+    return [node["metadata"]["name"] for node in nodes if any(map(is_ours, taints_of(node)))]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from rescheduler.acting import reconcile
-from rescheduler.actions.kueue import KueueWorkloads, understood
+from rescheduler.actions.kueue_workloads import KueueWorkloads, deletion_answer
 from rescheduler.model.cluster.gangs import Gangs
 from rescheduler.model.moves.plan import Outcome
-from rescheduler.planning.gates import as_read
+from rescheduler.planning.gates import reread_checks
 from rescheduler.planning.limits import holds
 from tests.simulation.crash_points import AT_EVERY_CALL
 from tests.simulation.gangs import GANG, broken, hot, running
@@ -105,14 +105,14 @@ def none(*_: Any, **__: Any) -> list[Any]:
 def careless(self: KueueWorkloads, workload: Any) -> Any:
     metadata = workload.metadata
     path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads"
-    return understood(self._call("DELETE", f"{path}/{metadata.name}", None))
+    return deletion_answer(self._call("DELETE", f"{path}/{metadata.name}", None))
 
 
 MUTANTS: dict[str, tuple[Callable[[Run, Kueue], None], list[tuple[Any, str, Any]]]] = {
     "I04": (calm, [(KueueWorkloads, "restart", careless)]),
-    "I05": (budgeted, [(as_read, "refuse_changed", never)]),
+    "I05": (budgeted, [(reread_checks, "refuse_changed", never)]),
     "I12": (never_admitted, [(holds, "missing_replacements", none)]),
-    "I17": (calm, [(Gangs, "of", never)]),
+    "I17": (calm, [(Gangs, "gang_of", never)]),
     "I21": (killed, [(reconcile, "was_stopped", unfound)]),
 }
 """By the promise that breaks: a scene, and what is taken out."""
@@ -126,4 +126,4 @@ def test_a_broken_promise_is_named(number: str, monkeypatch: pytest.MonkeyPatch)
     with simulated():
         run, kueue = hot()
         scene(run, kueue)
-    assert {each[:3] for each in run.ground.broken} >= {number}, run.ground.broken
+    assert {violation[:3] for violation in run.ground.broken} >= {number}, run.ground.broken

@@ -44,11 +44,11 @@ def test_one_pod_that_cannot_be_read_holds_no_run(fault: str, odd: bool) -> None
             cycles.append(run.process().run())
         state = run.universe.state()
     assert state is not None
-    first, *_ = [each for each in state.history.moves if each.pod == name]
+    first, *_ = [move for move in state.history.moves if move.pod == name]
     done = fault == "killed after"
     assert first.charged == done, "a list, or its metadata, tells of one that is there"
     assert (first.code == LOST) == (done and not odd)
     # Nor does one that was evicted again, and of which nobody can tell whether it is gone.
-    assert all(map(good, cycles)), [each.error for each in cycles]
+    assert all(map(good, cycles)), [cycle.error for cycle in cycles]
     assert len(run.ground.evicted) > done or odd, "others are moved"
     assert run.ground.broken == []

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.gates import Gates
+from rescheduler.acting.gate_checks import Gates
 from rescheduler.actions import ledger
 from rescheduler.actions.events import EventWriter
 from rescheduler.actions.steering.soft_taints import SoftTaints
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.selection import SelectionRecord
-from rescheduler.planning.eligibility import back_off, eligibility, places
+from rescheduler.planning.eligibility import back_off, eligibility, node_checks
 from rescheduler.planning.limits import guards
 from rescheduler.planning.plan import decision
-from rescheduler.sources.prometheus import measuring
+from rescheduler.sources.prometheus import series_values
 from tests.actions.state import past
 from tests.simulation.crash_points import play
 from tests.simulation.matrix import sure
@@ -156,13 +156,13 @@ def no_hour(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I10", lied_about)
 def any_value(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(measuring.Trust, "_sound", lambda *_: True)
+    patch.setattr(series_values.Trust, "_sound", lambda *_: True)
 
 
 @mutant("I12", dark)
 def no_guards(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(guards, "holding", none)
-    patch.setattr(decision, "holding", none)
+    patch.setattr(guards, "active_guards", none)
+    patch.setattr(decision, "active_guards", none)
 
 
 @mutant("I13", opted_out)
@@ -177,12 +177,12 @@ def no_gangs(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I14", cordoned)
 def any_node(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(places, "refuse_node", never)
+    patch.setattr(node_checks, "refuse_node", never)
 
 
 @mutant("I21")
 def short_memory(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(ledger, "pruned", forgetful)
+    patch.setattr(ledger, "prune_history", forgetful)
 
 
 @mutant("I19", paused)
@@ -192,7 +192,7 @@ def no_gate(patch: pytest.MonkeyPatch) -> None:
 
 @mutant("I36", edited)
 def no_trial(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SelectionRecord, "after", lambda record, *_: record)
+    patch.setattr(SelectionRecord, "next_record", lambda record, *_: record)
 
 
 @mutant("I37", broken_off)
@@ -215,11 +215,11 @@ def test_a_broken_promise_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -
             run = sure(1, Counter(), nodes=5)
             scene(run)
             run.process().run()
-            assert {each[:3] for each in run.ground.broken} >= {number}, run.ground.broken
+            assert {violation[:3] for violation in run.ground.broken} >= {number}, run.ground.broken
             return
         for seed in dict.fromkeys((SEEN.get(name, 0), *range(SEEDS))):
             broken = storm(seed, Counter(), cycles=12, policies=TIGHT).ground.broken
-            seen.update(each[:3] for each in broken)
+            seen.update(violation[:3] for violation in broken)
             if seen[number]:
                 return
     pytest.fail(f"{name} was not seen as {number}, but as {seen}")

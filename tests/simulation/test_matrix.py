@@ -28,6 +28,8 @@ def test_every_cell_is_green(part: int) -> None:
         "\n"
         + table(cells)
         + "".join(
-            f"\n{cell.fault} at {cell.phase}, {each}" for cell in cells for each in cell.broken
+            f"\n{cell.fault} at {cell.phase}, {violation}"
+            for cell in cells
+            for violation in cell.broken
         )
     )

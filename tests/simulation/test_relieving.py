@@ -66,7 +66,7 @@ def test_a_hot_node_is_relieved_to_low_over_several_cycles(hot: dict[str, float]
         # It stops there, and no other node has become hot.
         assert loads[-1] > 0.5 - 0.03
         assert max(map(run.metrics.true_load, run.metrics.exporters)) < 0.55
-        moved = Counter(each.workload for each in run.ground.evicted)
+        moved = Counter(eviction.workload for eviction in run.ground.evicted)
         assert max(moved.values()) == 1
         before = len(run.ground.evicted)
         cycles(run, 12)

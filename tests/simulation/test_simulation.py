@@ -31,7 +31,7 @@ def test_whatever_goes_wrong_no_promise_is_broken(part: int) -> None:
     with simulated():
         while reached["cycles"] < CYCLES / PARTS:
             run = storm(seed, reached)
-            broken += [f"seed {seed}: {each}" for each in run.ground.broken]
+            broken += [f"seed {seed}: {violation}" for violation in run.ground.broken]
             seed += 1
     assert not broken, "\n".join(broken[:40])
     assert too_seldom(reached) == [], reached
@@ -60,5 +60,5 @@ def test_audit_and_enforce_make_the_same_plan() -> None:
 
 
 def test_every_promise_is_checked_or_said_where() -> None:
-    checked = {each.__name__[:3].upper() for each in (*ON_EVICTION, *ON_REQUEST, *ON_END)}
+    checked = {check.__name__[:3].upper() for check in (*ON_EVICTION, *ON_REQUEST, *ON_END)}
     assert checked | set(ELSEWHERE) == {f"I{number:02}" for number in range(1, 38)}

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from rescheduler.actions.lease import NOTE
-from rescheduler.actions.ledger_format import Note, State, note_in
+from rescheduler.actions.ledger_format import Note, StoredState, note_in
 from rescheduler.model.moves.history import History
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.sources.policy_files import load_policies
@@ -176,7 +176,7 @@ class Universe:
         for watcher in self.watchers:
             watcher.break_("I30", f"{process.name} ended by {type(error).__name__}: {error}")
 
-    def state(self) -> State | None:
+    def state(self) -> StoredState | None:
         """What the ledger holds, read past the program."""
         stored = self.cluster.objects.get(STATE)
         return None if stored is None else self.state_in(stored)
@@ -193,11 +193,11 @@ class Universe:
         moves = [] if state is None else state.history.moves
         return {m.podUid for m in moves if m.state == "intended" and m.stops == workload}
 
-    def state_in(self, stored: Object) -> State:
+    def state_in(self, stored: Object) -> StoredState:
         """The state in a ConfigMap."""
         encoded = (stored.get("binaryData") or {}).get("state")
         if not encoded:
-            return State(fence=0, written=datetime.min.replace(tzinfo=UTC), history=History())
+            return StoredState(fence=0, written=datetime.min.replace(tzinfo=UTC), history=History())
         return _decoded(encoded)
 
     def back_up(self, lost: Object | None) -> None:
@@ -211,18 +211,18 @@ class Universe:
     def digest(self) -> str:
         """Stands for the whole run: equal where every request was."""
         said = hashlib.sha256()
-        for each in self.log:
-            path = each.path if "/events" not in each.path else "/events"
-            line = f"{each.at:.3f} {each.process} {each.method} {path} {each.status}\n"
+        for request in self.log:
+            path = request.path if "/events" not in request.path else "/events"
+            line = f"{request.at:.3f} {request.process} {request.method} {path} {request.status}\n"
             said.update(line.encode())
         return said.hexdigest()
 
 
 @lru_cache(maxsize=8)
-def _decoded(encoded: str) -> State:
+def _decoded(encoded: str) -> StoredState:
     """Once for all who look at it, as nobody changes it."""
     plain = gzip.decompress(base64.b64decode(encoded))
-    return msgspec.json.decode(plain, type=State)
+    return msgspec.json.decode(plain, type=StoredState)
 
 
 _PARSED: dict[str, PolicySet] = {}

@@ -20,7 +20,7 @@ Rows = Iterable[tuple[dict[str, str], Any]]
 
 def sources_of(name: str) -> list[Series]:
     """All ways to a reading, exporter by exporter."""
-    return [each for part in CATALOG[name] for each in part.sources]
+    return [source for part in CATALOG[name] for source in part.sources]
 
 
 def beside(name: str) -> Series | str:
@@ -81,7 +81,7 @@ class Stub:
             ]
         self._put(source.value, rows)
         ages = [(labels, age) for labels, _ in rows] if fresh is None else fresh
-        self._put(source.dated, [(labels, AT - each) for labels, each in ages])
+        self._put(source.dated, [(labels, AT - sample_age) for labels, sample_age in ages])
 
     def _put(self, template: str, rows: list[tuple[dict[str, str], Any]]) -> None:
         if template:

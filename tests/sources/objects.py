@@ -113,11 +113,13 @@ class Api:
         if request.path == "/version":
             return reply({"gitVersion": "v1.36.3"})
         if request.path == "/apis":
-            groups = [{"versions": [{"groupVersion": each}]} for each in self.served]
+            groups = [
+                {"versions": [{"groupVersion": served_version}]} for served_version in self.served
+            ]
             return reply({"kind": "APIGroupList", "groups": groups})
         group_version = request.path.removeprefix("/apis/")
         if group_version in self.served:
-            resources = [{"name": each} for each in self.served[group_version]]
+            resources = [{"name": resource} for resource in self.served[group_version]]
             return reply({"kind": "APIResourceList", "resources": resources})
         items = self.lists.get(request.path, [])
         start = int(request.query.get("continue", 0))

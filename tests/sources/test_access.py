@@ -38,10 +38,10 @@ def test_headers_come_from_their_files_as_they_are_now(served: Served, tmp_path:
     assert read(served.url, Access(header_files=files)) == ""
     tenant.write_text("team-a|team-b")
     assert read(served.url, Access(header_files=files)) == ""
-    told = [each.headers["x-scope-orgid"] for each in served.requests]
+    told = [request.headers["x-scope-orgid"] for request in served.requests]
     assert set(told[: len(told) // 2]) == {"team-a"}
     assert set(told[len(told) // 2 :]) == {"team-a|team-b"}
-    assert {each.headers["x-api-key"] for each in served.requests} == {SECRET}
+    assert {request.headers["x-api-key"] for request in served.requests} == {SECRET}
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_a_password_comes_from_its_file(served: Served, tmp_path: Path) -> None:
     login = written(tmp_path, f"me:{SECRET}\n")
     assert read(served.url, Access(basic_auth_file=login)) == ""
     wanted = "Basic " + base64.b64encode(f"me:{SECRET}".encode()).decode()
-    assert {each.headers["authorization"] for each in served.requests} == {wanted}
+    assert {request.headers["authorization"] for request in served.requests} == {wanted}
 
 
 @pytest.mark.parametrize(
@@ -201,8 +201,10 @@ def test_a_proxy_of_the_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> 
         address = proxy.url.removeprefix("http://")
         monkeypatch.setenv("HTTP_PROXY", f"http://me:{SECRET}@{address}")
         assert read(ELSEWHERE, Access()) == ""
-        assert {each.headers["host"] for each in proxy.requests} == {"prometheus.example:9090"}
-        assert {each.path for each in proxy.requests} == {"/prefix/api/v1/query"}
+        assert {request.headers["host"] for request in proxy.requests} == {
+            "prometheus.example:9090"
+        }
+        assert {request.path for request in proxy.requests} == {"/prefix/api/v1/query"}
         monkeypatch.setenv("HTTP_PROXY", address)
         assert read(ELSEWHERE, Access()) == ""
         seen = len(proxy.requests)
@@ -248,8 +250,12 @@ def test_a_proxy_for_https_sees_no_credential_and_no_query(
             monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.server_address[1]}")
             assert read("https://prometheus.example", token) == ""
             proxy.shutdown()
-        assert {each.headers["authorization"] for each in behind.requests} == {f"Bearer {SECRET}"}
-    assert {each.rpartition(" ")[0] for each in Tunnel.asked} == {"CONNECT prometheus.example:443"}
+        assert {request.headers["authorization"] for request in behind.requests} == {
+            f"Bearer {SECRET}"
+        }
+    assert {request.rpartition(" ")[0] for request in Tunnel.asked} == {
+        "CONNECT prometheus.example:443"
+    }
 
 
 def test_no_proxy_is_used_for_this_machine_itself(

@@ -104,10 +104,10 @@ def test_every_query_to_amazon_is_signed_with_the_credentials_of_now(botocore: B
         first = len(served.requests)
         botocore.token = "token-2"
         assert read(served.url, Access(cloud="aws")) == ""
-    tokens = [each.headers["x-amz-security-token"] for each in served.requests]
+    tokens = [request.headers["x-amz-security-token"] for request in served.requests]
     assert tokens == ["token-1"] * first + ["token-2"] * (len(tokens) - first)
-    for each, token in zip(served.requests, tokens, strict=True):
-        assert each.headers["authorization"] == expected(each, token)
+    for request, token in zip(served.requests, tokens, strict=True):
+        assert request.headers["authorization"] == expected(request, token)
 
 
 def test_the_region_is_that_of_the_workspace(botocore: Botocore) -> None:
@@ -190,7 +190,7 @@ def test_googles_tokens_are_renewed_when_they_end(monkeypatch: pytest.MonkeyPatc
             monkeypatch.setenv(name, host)
         monkeypatch.setenv("NO_GCE_CHECK", "false")
         assert read(served.url, Access(cloud="google")) == ""
-    sent = [each.headers["authorization"] for each in served.requests]
+    sent = [request.headers["authorization"] for request in served.requests]
     assert sent[0] == f"Bearer {SECRET}-1"
     assert len(set(sent)) == len(sent) > 2, "the token of before ends at once"
 
@@ -199,6 +199,8 @@ def test_azures_token_is_that_of_the_machine(monkeypatch: pytest.MonkeyPatch) ->
     with serving(Metadata(seconds=86400)) as metadata, serving(stub()) as served:
         monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", metadata.url)
         assert read(served.url, Access(cloud="azure")) == ""
-    assert {each.headers["authorization"] for each in served.requests} == {f"Bearer {SECRET}-1"}
-    (asked,) = [each for each in metadata.requests if "oauth2" in each.path]
+    assert {request.headers["authorization"] for request in served.requests} == {
+        f"Bearer {SECRET}-1"
+    }
+    (asked,) = [request for request in metadata.requests if "oauth2" in request.path]
     assert asked.query["resource"] == "https://prometheus.monitor.azure.com"

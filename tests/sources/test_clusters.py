@@ -23,7 +23,7 @@ COUNTED = re.compile(
 
 def stub(*nodes: dict[str, str], rows: tuple[dict[str, str], ...] = (N1,)) -> Stub:
     """A source that has series of each node under these labels, and the rows of node.memory."""
-    made = Stub().series("node.memory", [(each, 0.5) for each in rows])
+    made = Stub().series("node.memory", [(row, 0.5) for row in rows])
     made.rows[fill(QUESTION, 0, "")] = answered(nodes)
     return made
 
@@ -36,9 +36,9 @@ def answered(series: Sequence[dict[str, str]]) -> list[tuple[dict[str, str], int
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     *counts, last = fill(QUESTION, 0, "").split(" or ")
     assert last == "vector(1)"
-    for each in counts:
-        counted = COUNTED.fullmatch(each)
-        assert counted is not None, each
+    for count in counts:
+        counted = COUNTED.fullmatch(count)
+        assert counted is not None, count
         by, metric, label, value = counted.groups()
         for labels in series:
             if labels["__name__"] == metric:
@@ -95,7 +95,7 @@ def test_one_answer_with_two_clusters_makes_all_readings_doubtful() -> None:
         wanted = [ReadingRequest(name) for name in ("node.memory", "node.memory.peak")]
         found = read_readings(prometheus, wanted, cluster.snapshot([cluster.node("n1")], []))
         prometheus.close()
-    assert [each.problem and each.problem.code for each in found.entries] == ["RDG020"] * 2
+    assert [reading.problem and reading.problem.code for reading in found.entries] == ["RDG020"] * 2
 
 
 def test_pairs_are_refused_as_well() -> None:
@@ -130,7 +130,7 @@ def test_a_selector_narrows_the_question_too_and_must_select_one_cluster() -> No
             cluster.snapshot([cluster.node("n1")], []),
         )
         prometheus.close()
-    (question,) = [each for each in asked if "kube_node_info" in each]
+    (question,) = [query for query in asked if "kube_node_info" in query]
     assert question.count('{cluster="eu-1",}') == question.count("count by") > 0
 
 
@@ -156,10 +156,10 @@ def test_no_reading_is_believed_once_the_clusters_query_has_failed() -> None:
         wanted = [ReadingRequest(name) for name in ("node.memory", "node.memory.peak")]
         found = read_readings(prometheus, wanted, cluster.snapshot([cluster.node("n1")], []))
         prometheus.close()
-    for each in found.entries:
-        assert each.problem is not None
-        assert each.problem.code == "RDG001"
-        assert "answered 422" in each.problem.message
+    for reading in found.entries:
+        assert reading.problem is not None
+        assert reading.problem.code == "RDG001"
+        assert "answered 422" in reading.problem.message
 
 
 def test_too_few_values_are_not_evaluated_where_clusters_are_in_doubt() -> None:

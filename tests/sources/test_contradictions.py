@@ -5,7 +5,7 @@ import math
 import pytest
 
 from rescheduler.model.cluster.readings import Reading
-from rescheduler.sources.prometheus.measuring import Measured, differ
+from rescheduler.sources.prometheus.series_values import SourceValue, differ
 from tests import cluster
 from tests.sources.metrics import Stub, read
 
@@ -15,11 +15,11 @@ PROFILED, RUNNING = 0, 1
 
 def chance_to_differ(share: float, samples: int) -> float:
     """How often the mean of samples contradicts the share of time that they are drawn from."""
-    known = Measured("profiled", share, samples)
+    known = SourceValue("profiled", share, samples)
     return sum(
         math.comb(samples, busy) * share**busy * (1 - share) ** (samples - busy)
         for busy in range(samples + 1)
-        if differ(known, Measured("running", busy / samples, samples), ratio=True)
+        if differ(known, SourceValue("running", busy / samples, samples), ratio=True)
     )
 
 
@@ -29,9 +29,9 @@ def test_a_job_that_alternates_within_a_scrape_hardly_ever_contradicts_itself(sa
 
 
 def test_what_is_no_mean_of_samples_may_differ_by_30_points() -> None:
-    assert differ(Measured("one", 0.5), Measured("other", 0.81), ratio=True)
-    assert not differ(Measured("one", 0.5), Measured("other", 0.79), ratio=True)
-    assert differ(Measured("one", 50, 10), Measured("other", 81, 10), ratio=False)
+    assert differ(SourceValue("one", 0.5), SourceValue("other", 0.81), ratio=True)
+    assert not differ(SourceValue("one", 0.5), SourceValue("other", 0.79), ratio=True)
+    assert differ(SourceValue("one", 50, 10), SourceValue("other", 81, 10), ratio=False)
 
 
 def gpu(name: str, profiled: float, running: float, count: float = 10) -> Reading:

@@ -14,7 +14,7 @@ from rescheduler.documents.promql import selectors
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import readings_from_document
-from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.policies.own_readings.shipped_documents import PRESETS
 from rescheduler.runtime.reading_sources import BUILT_IN
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
@@ -101,8 +101,8 @@ def sent(request: ReadingRequest, backend: str, selector: str = "") -> list[str]
         if ranged:
             start, step = float(asked.query["start"]), float(asked.query["step"])
             times = [start + step * n for n in range(round((AT - start) / step) + 2)]
-            times = [each for each in times if each <= float(asked.query["end"]) + 0.001]
-        pairs = [[each, str(value - (AT - each) * ("timestamp(" in query))] for each in times]
+            times = [time for time in times if time <= float(asked.query["end"]) + 0.001]
+        pairs = [[time, str(value - (AT - time) * ("timestamp(" in query))] for time in times]
         series = {"metric": row, "values": pairs} if ranged else {"metric": row, "value": pairs[0]}
         data = {"resultType": "matrix" if ranged else "vector", "result": [series]}
         made = behave(asked, data)
@@ -114,11 +114,14 @@ def sent(request: ReadingRequest, backend: str, selector: str = "") -> list[str]
             read_readings(source, [request], before())
         finally:
             source.close()
-    assert all(each.path.startswith(f"{prefix}/api/v1/query") for each in served.requests)
+    assert all(
+        sent_request.path.startswith(f"{prefix}/api/v1/query") for sent_request in served.requests
+    )
     found = [
-        f"{each.path.rpartition('/')[2]} {each.query['query']}"
-        for each in served.requests
-        if each.query["query"] != "vector(1)" and not each.query["query"].endswith(" or vector(1)")
+        f"{sent_request.path.rpartition('/')[2]} {sent_request.query['query']}"
+        for sent_request in served.requests
+        if sent_request.query["query"] != "vector(1)"
+        and not sent_request.query["query"].endswith(" or vector(1)")
     ]
     return sorted(set(found))
 
@@ -126,7 +129,7 @@ def sent(request: ReadingRequest, backend: str, selector: str = "") -> list[str]
 def golden(backend: str, selector: str = "") -> str:
     lines = []
     for name, request in requests():
-        lines += [name, *(f"  {each}" for each in sent(request, backend, selector)), ""]
+        lines += [name, *(f"  {query}" for query in sent(request, backend, selector)), ""]
     return "\n".join(lines)
 
 
@@ -141,7 +144,7 @@ def test_the_matchers_of_a_cluster_are_in_every_selector(backend: str) -> None:
     narrowed = golden(backend, match.rstrip(","))
     assert narrowed.replace(match, "").replace(match[:-1], "") == GOLDEN.read_text()
     queries = [line.split(" ", 3)[3] for line in narrowed.splitlines() if line.startswith("  ")]
-    assert all(match[:-1] in each for query in queries for each in selectors(query))
+    assert all(match[:-1] in selector for query in queries for selector in selectors(query))
 
 
 if __name__ == "__main__":

@@ -24,18 +24,18 @@ from tests.sources.server import Reply, Request
 def test_a_cluster_is_read_whole_in_pages_of_one_template(tmp_path: Path) -> None:
     with connected(small(pods=7, page=3), tmp_path) as (connection, served):
         snapshot = read_cluster(connection)
-    assert [each.metadata.name for each in snapshot.pods] == [f"web-{n}" for n in range(7)]
-    assert len({id(each.spec) for each in snapshot.pods}) == 1
-    assert {each.node for each in snapshot.pods} == {"n1"}
+    assert [pod.metadata.name for pod in snapshot.pods] == [f"web-{n}" for n in range(7)]
+    assert len({id(pod.spec) for pod in snapshot.pods}) == 1
+    assert {pod.node for pod in snapshot.pods} == {"n1"}
     assert snapshot.pods[0].spec.nodeName is None
     assert [volume.name for volume in snapshot.pods[0].spec.volumes or ()] == ["scratch"]
     assert snapshot.cluster.uid == "uid-kube-system"
     assert snapshot.cluster.version == "v1.36.3"
     assert snapshot.taken == datetime(2026, 11, 21, 12, tzinfo=UTC)
-    pages = [each for each in served.requests if each.path == PODS]
-    assert [each.query["limit"] for each in pages] == ["500"] * 3
-    assert all("status.phase!=Succeeded" in each.query["fieldSelector"] for each in pages)
-    assert all("resourceVersion" not in each.query for each in served.requests)
+    pages = [request for request in served.requests if request.path == PODS]
+    assert [page.query["limit"] for page in pages] == ["500"] * 3
+    assert all("status.phase!=Succeeded" in page.query["fieldSelector"] for page in pages)
+    assert all("resourceVersion" not in request.query for request in served.requests)
     head = pages[0].headers
     assert head["user-agent"].startswith("rescheduler/")
     assert head["authorization"] == "Bearer t0ken"
@@ -46,7 +46,7 @@ def test_only_annotations_that_are_read_are_kept(tmp_path: Path) -> None:
     with connected(small(), tmp_path) as (connection, _):
         snapshot = read_cluster(connection)
     kept = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-    assert all(each.metadata.annotations == kept for each in snapshot.pods)
+    assert all(pod.metadata.annotations == kept for pod in snapshot.pods)
 
 
 def test_annotations_of_the_operators_own_marks_are_kept_and_those_that_ask_to_stay(
@@ -68,7 +68,7 @@ def test_annotations_of_the_operators_own_marks_are_kept_and_those_that_ask_to_s
     assert plain.pods[0].metadata.annotations == plain.nodes[0].metadata.annotations == asks
     kept = {"acme.test/rack-7": "tonight", **asks}
     assert read.pods[0].metadata.annotations == kept
-    own = limits.avoided_marks.on(read.nodes[0])
+    own = limits.avoided_marks.first_mark(read.nodes[0])
     assert own == "annotation acme.test/rack-7=tonight"
 
 
@@ -141,12 +141,15 @@ def test_a_bad_object_is_set_aside_with_its_name_and_node(tmp_path: Path) -> Non
     api.lists[NODES].append(named("broken", status={"conditions": 7}))
     with connected(api, tmp_path) as (connection, _):
         snapshot = read_cluster(connection)
-    found = {(each.kind, each.name, each.node) for each in snapshot.undecodable}
+    found = {
+        (undecodable.kind, undecodable.name, undecodable.node)
+        for undecodable in snapshot.undecodable
+    }
     pods = {("Pod", "bad", "n1"), ("Pod", "odd", "n2"), ("Pod", "whole", "n2")}
     assert found == pods | {("Node", "broken", "")}
     assert len(snapshot.pods) == 3
     assert len(snapshot.nodes) == 1
-    assert any("'lots'" in each.message for each in snapshot.undecodable)
+    assert any("'lots'" in undecodable.message for undecodable in snapshot.undecodable)
 
 
 def test_failed_pods_are_beside_the_others_and_hold_nothing(tmp_path: Path) -> None:
@@ -166,7 +169,9 @@ def test_failed_pods_are_beside_the_others_and_hold_nothing(tmp_path: Path) -> N
     assert status.state is not None
     assert status.state.terminated == ContainerStateTerminated(exitCode=137, reason="OOMKilled")
     assert broken.spec == PodSpec()
-    selectors = {each.query["fieldSelector"] for each in served.requests if each.path == PODS}
+    selectors = {
+        request.query["fieldSelector"] for request in served.requests if request.path == PODS
+    }
     assert selectors == {"status.phase!=Succeeded"}
 
 
@@ -183,7 +188,7 @@ def test_pods_that_ended_and_old_replica_sets_are_left_out(tmp_path: Path) -> No
     with connected(api, tmp_path) as (connection, _):
         snapshot = read_cluster(connection)
     assert len(snapshot.pods) == 3
-    assert [(each.kind, each.metadata.name) for each in snapshot.controllers] == [
+    assert [(controller.kind, controller.metadata.name) for controller in snapshot.controllers] == [
         ("ReplicaSet", "scaled"),
         ("ReplicaSet", "web"),
     ]
@@ -222,8 +227,8 @@ def test_what_is_above_controllers_is_read_with_what_people_ask_of_us_there(tmp_
         api.lists[path] = [made]
     with connected(api, tmp_path) as (connection, _):
         read = read_cluster(connection)
-    assert [each.kind for each in read.owners] == ["CronJob", "JobSet", "LeaderWorkerSet"]
-    kept = [each.metadata.annotations for each in read.owners]
+    assert [owner.kind for owner in read.owners] == ["CronJob", "JobSet", "LeaderWorkerSet"]
+    kept = [owner.metadata.annotations for owner in read.owners]
     assert kept == [{"rescheduler.io/opt-out": "true"}] * 3
     file = tmp_path / "here.snapshot"
     save(read, file)
@@ -243,7 +248,9 @@ def test_what_the_api_server_calls_is_read(tmp_path: Path) -> None:
     with connected(api, tmp_path) as (connection, _):
         read = read_cluster(connection)
     assert read.validating_webhooks == read.mutating_webhooks
-    ((webhook,),) = [each.webhooks or [] for each in read.validating_webhooks]
+    ((webhook,),) = [
+        validating_webhook.webhooks or [] for validating_webhook in read.validating_webhooks
+    ]
     assert webhook.clientConfig.service == ServiceReference(namespace="policy", name="guard")
     assert read.api_services[0].spec.service is not None
 
@@ -354,7 +361,7 @@ def test_pod_groups_are_read_where_they_are_served(tmp_path: Path) -> None:
     with connected(api, tmp_path) as (connection, _):
         made = read_cluster(connection)
     assert made.unread == []
-    assert [(each.apiVersion, each.minimum) for each in made.gang_objects] == [
+    assert [(gang_object.apiVersion, gang_object.minimum) for gang_object in made.gang_objects] == [
         ("scheduling.x-k8s.io/v1alpha1", 3),
         ("kueue.x-k8s.io/v1beta2", 2),
     ]

@@ -67,7 +67,7 @@ def test_a_scheduler_reports_its_configuration_version_and_gates(tmp_path: Path)
         assert reported.version == "v1.36.3"
         assert reported.gates == {"StorageCapacityScoring": False, "NodeDeclaredFeatures": True}
         assert reported.configuration["profiles"] == [{"schedulerName": "default-scheduler"}]
-        assert {each.headers["authorization"] for each in served.requests} == {"Bearer t0ken"}
+        assert {request.headers["authorization"] for request in served.requests} == {"Bearer t0ken"}
         assert not api.requests
 
 
@@ -165,7 +165,7 @@ def test_a_recording_keeps_what_the_scheduler_told(tmp_path: Path) -> None:
         ({"configz": Reply(hang=threading.Event())}, "/configz cannot be read"),
         ({"configz": Reply(b"", 401)}, "/configz answered 401"),
     ],
-    ids=lambda each: each if isinstance(each, str) else next(iter(each)),
+    ids=lambda value: value if isinstance(value, str) else next(iter(value)),
 )
 def test_anything_else_is_a_problem_with_its_words(
     tmp_path: Path, replies: dict[str, Reply], words: str
@@ -232,7 +232,7 @@ def at_its_node(*pods: Pod) -> Snapshot:
 
 
 def scheduler_pod(on: str = "master-1", namespace: str = "kube-system", *ports: int) -> Pod:
-    found = [{"containerPort": each} for each in ports]
+    found = [{"containerPort": port} for port in ports]
     container = {"name": "kube-scheduler", "image": "kube-scheduler:v1.36.3", "ports": found}
     made = pod("kube-scheduler", on, namespace=namespace, hostNetwork=True)
     made.spec.containers = [msgspec.convert(container, Container)]

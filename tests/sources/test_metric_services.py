@@ -6,8 +6,8 @@ from rescheduler.kube.controllers import Service, ServicePort, ServiceSpec
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import SettingsError
-from rescheduler.runtime.dependencies import dependencies_of
-from rescheduler.runtime.reading_sources import located, reading_sources
+from rescheduler.runtime.process_dependencies import dependencies_of
+from rescheduler.runtime.reading_sources import locate_source, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.metric_services import metric_service
 from tests import cluster
@@ -116,7 +116,7 @@ def test_several_are_an_error_that_lists_them() -> None:
 def test_what_is_found_is_read_and_its_pods_are_protected() -> None:
     settings = Settings(prometheus_url="auto")
     found = cluster.snapshot([cluster.node("n1")], [], services=[OPERATED])
-    there = located(settings, found)
+    there = locate_source(settings, found)
     assert there.prometheus_url == "http://prometheus-operated.monitoring.svc:9090"
     (address,) = dependencies_of(there, {}, "laptop").addresses
     assert address.host == "prometheus-operated.monitoring.svc"

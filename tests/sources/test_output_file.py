@@ -30,7 +30,7 @@ def test_a_new_file_has_what_the_umask_leaves(here: Path) -> None:
     write_output(b"new", here / "plan.json")
     assert (here / "plan.json").read_bytes() == b"new"
     assert mode_of(here / "plan.json") == 0o640
-    assert [each.name for each in here.iterdir()] == ["plan.json"]
+    assert [path.name for path in here.iterdir()] == ["plan.json"]
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o664, 0o755])
@@ -92,7 +92,7 @@ def test_what_cannot_be_written_leaves_the_old_file(
     with pytest.raises(OutputError, match="No space left"):
         write_output(b"new", here / "plan.json")
     assert (here / "plan.json").read_text() == "old"
-    assert [each.name for each in here.iterdir()] == ["plan.json"]
+    assert [path.name for path in here.iterdir()] == ["plan.json"]
 
 
 def test_a_file_that_is_a_mount_of_its_own_is_overwritten(
@@ -108,7 +108,7 @@ def test_a_file_that_is_a_mount_of_its_own_is_overwritten(
     write_output(b"new", here / "log")
     assert (here / "log").read_bytes() == b"new"
     assert (here / "log").stat().st_ino == inode
-    assert [each.name for each in here.iterdir()] == ["log"]
+    assert [path.name for path in here.iterdir()] == ["log"]
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/proc/self/fd/1"])

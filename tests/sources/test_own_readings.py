@@ -9,7 +9,7 @@ import pytest
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.document import preset_of
+from rescheduler.policies.own_readings.readings_document import preset_of
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
@@ -25,12 +25,12 @@ def own(**spec: Any) -> OwnReading:
     return OwnReading.model_validate({"value": QUEUE, "unit": "count", **spec})
 
 
-def put(stub: Stub, each: OwnReading, rows: Rows, ages: Rows | None = None) -> Stub:
+def put(stub: Stub, reading: OwnReading, rows: Rows, ages: Rows | None = None) -> Stub:
     """What a definition's queries answer; all samples are 10 s old unless `ages` says otherwise."""
     rows = list(rows)
-    stub.rows[fill(each.value, WINDOW, "")] = rows
+    stub.rows[fill(reading.value, WINDOW, "")] = rows
     dated = [(labels, 10.0) for labels, _ in rows] if ages is None else ages
-    stub.rows[fill(each.dated, WINDOW, "")] = [(labels, AT - age) for labels, age in dated]
+    stub.rows[fill(reading.dated, WINDOW, "")] = [(labels, AT - age) for labels, age in dated]
     return stub
 
 
@@ -44,9 +44,11 @@ def read(stub: Stub, name: str, owns: tuple[OwnReading, ...], before: Snapshot) 
             prometheus.close()
 
 
-def of_nodes(each: OwnReading, rows: Rows, ages: Rows | None = None, count: int = 2) -> Reading:
+def of_nodes(reading: OwnReading, rows: Rows, ages: Rows | None = None, count: int = 2) -> Reading:
     nodes = [cluster.node(f"n{n}", allocatable=AMD) for n in range(1, count + 1)]
-    return read(put(Stub(), each, rows, ages), "node.queue", (each,), cluster.snapshot(nodes, []))
+    return read(
+        put(Stub(), reading, rows, ages), "node.queue", (reading,), cluster.snapshot(nodes, [])
+    )
 
 
 def at(node: str, **more: str) -> dict[str, str]:
@@ -74,11 +76,11 @@ def test_a_declared_capacity_makes_it_a_share_that_may_pass_it() -> None:
 
 
 def test_a_measured_capacity_may_not_be_passed() -> None:
-    each = own(capacity={"query": CAPACITY})
-    stub = put(Stub(), each, [(at("n1"), 51), (at("n2"), 300), (at("n3"), 1)])
+    own_reading = own(capacity={"query": CAPACITY})
+    stub = put(Stub(), own_reading, [(at("n1"), 51), (at("n2"), 300), (at("n3"), 1)])
     stub.rows[fill(CAPACITY, WINDOW, "")] = [(at("n1"), 50), (at("n2"), 50)]
     nodes = [cluster.node(f"n{n}") for n in (1, 2, 3)]
-    reading = read(stub, "node.queue", (each,), cluster.snapshot(nodes, []))
+    reading = read(stub, "node.queue", (own_reading,), cluster.snapshot(nodes, []))
     assert reading.values[0] == 1.0  # rounding
     assert np.isnan(reading.values[1:]).all()
     assert "RDG006: more than the capacity (1, such as 600% of n2)" in notes(reading)
@@ -128,25 +130,25 @@ def test_series_of_two_clusters_are_refused() -> None:
 
 
 def test_its_labels_may_have_any_names() -> None:
-    each = own(labels={"node": "host", "link": "port"})
+    own_reading = own(labels={"node": "host", "link": "port"})
     rows = [
         ({"host": "n1", "node": "n2", "port": "1"}, 3),
         ({"host": "n1", "node": "n2", "port": "2"}, 5),
         ({"host": "n2"}, 5),
         ({"host": "n9", "port": "1"}, 5),
     ]
-    reading = of_nodes(each, rows)
+    reading = of_nodes(own_reading, rows)
     assert reading.values[0] == 5
     assert math.isnan(reading.values[1])
     assert "series without the link label `port`" in notes(reading)
     assert "series that name no node of this cluster" in notes(reading)
-    assert [each.device for each in reading.devices] == ["1", "2"]
+    assert [device.device for device in reading.devices] == ["1", "2"]
 
 
 def test_a_zone_may_be_in_the_label_that_else_names_the_node() -> None:
-    each = own(labels={"node": "instance", "zone": "node"}, unit="ratio")
+    own_reading = own(labels={"node": "instance", "zone": "node"}, unit="ratio")
     rows = [({"instance": "n1", "node": "0"}, 0.2), ({"instance": "n1", "node": "1"}, 0.9)]
-    reading = of_nodes(each, rows, count=1)
+    reading = of_nodes(own_reading, rows, count=1)
     assert reading.values.tolist() == [0.9]
     assert reading.devices == ()
 
@@ -167,8 +169,8 @@ def test_parts_together_are_their_sum_over_what_they_can_have() -> None:
 
 @pytest.mark.parametrize(("count", "code"), [(1, "RDG003"), (3, "RDG015")])
 def test_each_device_that_the_node_offers_must_be_there_and_no_other(count: int, code: str) -> None:
-    each = own(labels={"device": "gpu"}, resources=["amd.com/gpu"])
-    reading = of_nodes(each, [(at("n1", gpu=str(n)), 1) for n in range(count)], count=1)
+    own_reading = own(labels={"device": "gpu"}, resources=["amd.com/gpu"])
+    reading = of_nodes(own_reading, [(at("n1", gpu=str(n)), 1) for n in range(count)], count=1)
     assert math.isnan(reading.values[0])
     assert code in notes(reading)
 
@@ -188,10 +190,12 @@ SLICED = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.rep
 def test_a_device_that_pods_share_counts_once(
     resource: str, labels: dict[str, str], series: int, told: bool
 ) -> None:
-    each = own(labels={"device": "gpu"}, resources=[resource])
+    own_reading = own(labels={"device": "gpu"}, resources=[resource])
     rows = [(at("n1", gpu=str(n)), 60) for n in range(series)]
     nodes = [cluster.node("n1", allocatable={resource: "8"}, labels=labels)]
-    reading = read(put(Stub(), each, rows), "node.queue", (each,), cluster.snapshot(nodes, []))
+    reading = read(
+        put(Stub(), own_reading, rows), "node.queue", (own_reading,), cluster.snapshot(nodes, [])
+    )
     assert math.isnan(reading.values[0]) is not told
 
 
@@ -229,14 +233,16 @@ def gpu_pod(name: str, node: str, gpus: str = "1") -> Any:
 def test_pods_have_what_their_devices_do() -> None:
     nodes = [cluster.node("a", allocatable=AMD), cluster.node("b", allocatable=AMD)]
     pods = [gpu_pod("one", "a"), gpu_pod("two", "b", "2"), gpu_pod("less", "a", "2")]
-    each = amd("pod.gpu")
+    own_reading = amd("pod.gpu")
     rows = [
         ({"hostname": "a", "gpu_id": "0", "namespace": "default", "pod": "one"}, 0.5),
         ({"hostname": "b", "gpu_id": "0", "namespace": "default", "pod": "two"}, 0.5),
         ({"hostname": "b", "gpu_id": "1", "namespace": "default", "pod": "two"}, 0.75),
         ({"hostname": "a", "gpu_id": "1", "namespace": "default", "pod": "less"}, 0.5),
     ]
-    reading = read(put(Stub(), each, rows), "pod.gpu", (each,), cluster.snapshot(nodes, pods))
+    reading = read(
+        put(Stub(), own_reading, rows), "pod.gpu", (own_reading,), cluster.snapshot(nodes, pods)
+    )
     assert reading.values[:2].tolist() == [0.5, 1.25]
     assert math.isnan(reading.values[2])
     assert "pods with another number of devices than they asked for" in notes(reading)
@@ -245,12 +251,14 @@ def test_pods_have_what_their_devices_do() -> None:
 def test_pods_that_share_a_device_are_absent() -> None:
     nodes = [cluster.node("a", allocatable=AMD)]
     pods = [gpu_pod("one", "a"), gpu_pod("two", "a")]
-    each = amd("pod.gpu")
+    own_reading = amd("pod.gpu")
     rows = [
         ({"hostname": "a", "gpu_id": "0", "namespace": "default", "pod": name}, 0.5)
         for name in ("one", "two")
     ]
-    reading = read(put(Stub(), each, rows), "pod.gpu", (each,), cluster.snapshot(nodes, pods))
+    reading = read(
+        put(Stub(), own_reading, rows), "pod.gpu", (own_reading,), cluster.snapshot(nodes, pods)
+    )
     assert np.isnan(reading.values).all()
 
 
@@ -260,7 +268,7 @@ def test_only_the_pods_that_are_named_ought_to_have_a_value() -> None:
         cluster.pod("b", "n1", labels={"app": "other"}),
     ]
     before = cluster.snapshot([cluster.node("n1")], pods)
-    each = own(
+    own_reading = own(
         pods={"labels": {"matchLabels": {"app": "infer"}}},
         labels={"namespace": "ns", "pod": "name", "node": "host"},
     )
@@ -268,14 +276,14 @@ def test_only_the_pods_that_are_named_ought_to_have_a_value() -> None:
         ({"ns": "default", "name": "a", "host": "n1"}, 4),
         ({"ns": "default", "name": "b", "host": "n1"}, 6),
     ]
-    reading = read(put(Stub(), each, rows), "pod.queue", (each,), before)
+    reading = read(put(Stub(), own_reading, rows), "pod.queue", (own_reading,), before)
     assert reading.expected.tolist() == [True, False]
     assert reading.values[0] == 4
     assert math.isnan(reading.values[1])
     away = [({"ns": "default", "name": "a", "host": "n9"}, 4), *rows[1:]]
-    assert read(put(Stub(), each, away), "pod.queue", (each,), before).values[0] == 4
+    assert read(put(Stub(), own_reading, away), "pod.queue", (own_reading,), before).values[0] == 4
     two = cluster.snapshot([cluster.node("n1"), cluster.node("n9")], pods)
-    moved = read(put(Stub(), each, away), "pod.queue", (each,), two)
+    moved = read(put(Stub(), own_reading, away), "pod.queue", (own_reading,), two)
     assert math.isnan(moved.values[0])
     assert "pods that have left that node" in notes(moved)
 
@@ -283,17 +291,17 @@ def test_only_the_pods_that_are_named_ought_to_have_a_value() -> None:
 def test_the_age_of_pods_may_be_told_by_node() -> None:
     pods = [cluster.pod("a", "n1"), cluster.pod("b", "n2")]
     before = cluster.snapshot([cluster.node("n1"), cluster.node("n2")], pods)
-    each = own(fresh="max by (node) (timestamp(queue{$match}))")
+    own_reading = own(fresh="max by (node) (timestamp(queue{$match}))")
     rows = [({"namespace": "default", "pod": name}, 1) for name in ("a", "b")]
-    stub = put(Stub(), each, rows, [(at("n1"), 15), (at("n2"), 400)])
-    reading = read(stub, "pod.queue", (each,), before)
+    stub = put(Stub(), own_reading, rows, [(at("n1"), 15), (at("n2"), 400)])
+    reading = read(stub, "pod.queue", (own_reading,), before)
     assert reading.ages[0] == 15
     assert math.isnan(reading.values[1])
 
 
 def test_a_reading_whose_source_is_down_has_no_value() -> None:
-    each = own()
-    request = ReadingRequest("node.queue", WINDOW, own=(each,))
+    own_reading = own()
+    request = ReadingRequest("node.queue", WINDOW, own=(own_reading,))
     prometheus = Prometheus("http://127.0.0.1:9")
     nodes = cluster.snapshot([cluster.node("n1")], [])
     [reading] = read_readings(prometheus, [request], nodes).entries

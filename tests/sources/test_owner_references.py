@@ -34,7 +34,7 @@ def of_tenant(made: dict[str, Any]) -> dict[str, Any]:
 def test_a_pod_is_of_no_workload_of_another_namespace(tmp_path: Path) -> None:
     made_up = of_tenant(pod("made-up", "n1"))
     snapshot = read(tmp_path, {PODS: [made_up]})
-    assert [each.namespace for each in snapshot.workloads] == ["team"]
+    assert [workload.namespace for workload in snapshot.workloads] == ["team"]
     assert snapshot.pod_workload.tolist() == [0, 0, -1]
 
 
@@ -42,7 +42,9 @@ def test_other_owners_of_such_a_pod_stay(tmp_path: Path) -> None:
     made_up = of_tenant(pod("made-up", "n1"))
     made_up["metadata"]["ownerReferences"].append({**OWNER, "uid": "own", "controller": False})
     snapshot = read(tmp_path, {PODS: [made_up]})
-    assert [each.uid for each in snapshot.pods[2].metadata.ownerReferences or ()] == ["own"]
+    assert [reference.uid for reference in snapshot.pods[2].metadata.ownerReferences or ()] == [
+        "own"
+    ]
 
 
 def test_a_name_longer_than_any_is_cut_as_messages_repeat_it(tmp_path: Path) -> None:
@@ -53,23 +55,23 @@ def test_a_name_longer_than_any_is_cut_as_messages_repeat_it(tmp_path: Path) -> 
     snapshot = read(tmp_path, {PODS: [odd]})
     (owner,) = snapshot.pods[2].metadata.ownerReferences or []
     names = (owner.kind, owner.apiVersion, owner.name, snapshot.pods[2].spec.schedulerName)
-    assert [len(each) for each in names] == [LONGEST_NAME] * 4
+    assert [len(name) for name in names] == [LONGEST_NAME] * 4
 
 
 @pytest.mark.parametrize("path", [WORKLOADS, CLAIMS])
 def test_an_object_is_for_no_pod_of_another_namespace(path: str, tmp_path: Path) -> None:
     snapshot = read(tmp_path, {path: [of_tenant(named("made-up", "tenant", spec={"podSets": []}))]})
-    assert snapshot.gangs.of(0) is None
-    found = [each.metadata for each in snapshot.gang_objects]
-    found += [each.metadata for each in snapshot.resource_claims]
-    assert [each.ownerReferences for each in found] == [None]
+    assert snapshot.gangs.gang_of(0) is None
+    found = [gang_object.metadata for gang_object in snapshot.gang_objects]
+    found += [claim.metadata for claim in snapshot.resource_claims]
+    assert [meta.ownerReferences for meta in found] == [None]
 
 
 def test_an_object_is_for_a_pod_of_its_own_namespace(tmp_path: Path) -> None:
     workload = of_tenant(named("web", spec={"podSets": [{"name": "main", "count": 2}]}))
     workload["metadata"]["namespace"] = "team"
     snapshot = read(tmp_path, {WORKLOADS: [workload]})
-    assert snapshot.gangs.of(0) is not None
+    assert snapshot.gangs.gang_of(0) is not None
 
 
 def test_an_owner_in_no_namespace_may_own_anything() -> None:
@@ -77,6 +79,6 @@ def test_an_owner_in_no_namespace_may_own_anything() -> None:
         namespace="team", ownerReferences=[OwnerReference(kind="Node", name="n1", uid="node")]
     )
     tidy_owners([mirror], {"node": ""})
-    assert [each.uid for each in mirror.ownerReferences or ()] == ["node"]
+    assert [reference.uid for reference in mirror.ownerReferences or ()] == ["node"]
     tidy_owners([mirror], {"node": "other"})
     assert mirror.ownerReferences is None

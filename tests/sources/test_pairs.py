@@ -10,7 +10,7 @@ import pytest
 from rescheduler.model.cluster.readings import Reading, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.locality.policy import Locality
-from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.locality.traffic_fields import TrafficFields
 from rescheduler.policies.match import Match
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.pairs import queries
@@ -28,7 +28,7 @@ def wanted(**more: Any) -> ReadingRequest:
     traffic = {"series": "sent_total", "source": END, "destination": OTHER, "window": "5m", **more}
     if "destinationDomain" in traffic:
         del traffic["destination"]
-    asked = Traffic.model_validate(traffic)
+    asked = TrafficFields.model_validate(traffic)
     [request] = Locality(name="l", match=Match(all=True), traffic=asked).requests()
     return request
 
@@ -36,7 +36,7 @@ def wanted(**more: Any) -> ReadingRequest:
 def talkers() -> Snapshot:
     owners = {name: deployment(name) for name in ("web", "db")}
     pods = [pod(f"{name}-0", "n1", owner=pair[1]) for name, pair in owners.items()]
-    controllers = [each for pair in owners.values() for each in pair]
+    controllers = [controller for pair in owners.values() for controller in pair]
     return snapshot([node("n1")], pods, controllers=controllers)
 
 
@@ -53,7 +53,7 @@ def read(
     request = request or wanted()
     stub = Stub()
     stub.extra = extra
-    value, fresh = (fill(each, request.window, "") for each in queries(request))
+    value, fresh = (fill(query, request.window, "") for query in queries(request))
     stub.rows[value] = rows
     dated = [10.0] * len(rows) if ages is None else ages
     stub.rows[fresh] = [(r[0], AT - age) for r, age in zip(rows, dated, strict=False)]

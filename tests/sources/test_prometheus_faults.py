@@ -41,11 +41,11 @@ def test_queries_travel_in_the_body_and_share_one_instant() -> None:
         prometheus.close()
     first, *rest = served.requests
     assert "time" not in first.query
-    assert {each.query["time"] for each in rest} == {repr(AT)}
-    assert all(each.method == "POST" for each in served.requests)
-    assert {each.path for each in served.requests} == {"/prefix/api/v1/query"}
-    assert all('cluster="a"' in each.query["query"] for each in rest)
-    assert len({each.query["query"] for each in rest}) == len(rest)
+    assert {request.query["time"] for request in rest} == {repr(AT)}
+    assert all(request.method == "POST" for request in served.requests)
+    assert {request.path for request in served.requests} == {"/prefix/api/v1/query"}
+    assert all('cluster="a"' in request.query["query"] for request in rest)
+    assert len({request.query["query"] for request in rest}) == len(rest)
 
 
 def error(status: int, kind: str, message: str) -> Reply:
@@ -91,7 +91,7 @@ def test_a_source_that_is_not_there() -> None:
     prometheus = Prometheus("http://127.0.0.1:9")
     wanted = [ReadingRequest("node.memory"), ReadingRequest("pod.cpu"), ReadingRequest("node.what")]
     readings = read_readings(prometheus, wanted, two_nodes())
-    codes = {each.name: each.problem.code for each in readings.entries if each.problem}
+    codes = {reading.name: reading.problem.code for reading in readings.entries if reading.problem}
     assert codes == {"node.memory": "RDG001", "pod.cpu": "RDG001", "node.what": "RDG008"}
 
 
@@ -104,8 +104,10 @@ def test_a_source_that_says_nothing_is_asked_once() -> None:
         readings = read_readings(prometheus, wanted, two_nodes())
         end.set()
         prometheus.close()
-    assert [each.problem and each.problem.code for each in readings.entries] == ["RDG001"] * 2
-    assert all("did not answer in time" in str(each.problem) for each in readings.entries)
+    assert [reading.problem and reading.problem.code for reading in readings.entries] == [
+        "RDG001"
+    ] * 2
+    assert all("did not answer in time" in str(reading.problem) for reading in readings.entries)
     assert len(served.requests) == 1
 
 
@@ -152,7 +154,7 @@ def test_a_source_that_knows_no_post_is_asked_by_get() -> None:
         readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
         prometheus.close()
     assert readings.entries[0].problem is None
-    assert [each.method for each in served.requests].count("POST") == 1
+    assert [request.method for request in served.requests].count("POST") == 1
 
 
 @pytest.mark.parametrize(
@@ -204,8 +206,8 @@ def test_no_answer_may_come_from_a_cache_of_the_source() -> None:
         prometheus = Prometheus(served.url)
         read_readings(prometheus, [ReadingRequest("node.memory", span=60.0)], two_nodes())
         prometheus.close()
-    assert {each.path[-6:] for each in served.requests} == {"/query", "_range"}
-    assert {each.query.get("nocache") for each in served.requests} == {"1"}
+    assert {request.path[-6:] for request in served.requests} == {"/query", "_range"}
+    assert {request.query.get("nocache") for request in served.requests} == {"1"}
 
 
 def test_what_is_not_a_prometheus_is_reported_by_its_first_answer() -> None:
@@ -228,7 +230,7 @@ def test_a_token_is_read_again_for_each_request(tmp_path: Path) -> None:
         token.unlink()
         readings = read_readings(prometheus, [ReadingRequest("node.memory")], two_nodes())
         prometheus.close()
-    sent = [each.headers["authorization"] for each in served.requests]
+    sent = [request.headers["authorization"] for request in served.requests]
     count = len(sent) // 2
     assert sent == ["Bearer first"] * count + ["Bearer second"] * count
     assert readings.entries[0].problem is not None

@@ -14,7 +14,7 @@ from rescheduler.kube.objects import Node, NodeAddress
 from rescheduler.model.cluster.readings import LinkSpeed
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
-from rescheduler.sources.prometheus.measuring import ReadingProblems, Row, Trust
+from rescheduler.sources.prometheus.series_values import ReadingProblems, Row, Trust
 from tests import cluster
 from tests.draws import tries
 from tests.sources.metrics import Rows, Stub, read
@@ -78,8 +78,8 @@ def test_duplicates_that_agree_are_one_and_those_that_differ_are_none() -> None:
     twice = {"instance": "n1", "job": "other"}
     same = read(memory([*by_name(0.5), (twice, 0.52)]), "node.memory", nodes(1))
     assert same.values.tolist() == [0.52]
-    assert any("agree" in each for each in same.notes)
-    assert any('job="" 1, job="other" 1' in each for each in same.notes)
+    assert any("agree" in note for note in same.notes)
+    assert any('job="" 1, job="other" 1' in note for note in same.notes)
     differ = read(memory([*by_name(0.5), (twice, 0.9)]), "node.memory", nodes(1))
     assert np.isnan(differ.values).all()
     assert differ.problem is not None
@@ -358,7 +358,7 @@ def test_two_sources_that_differ_are_no_value_and_both_are_named() -> None:
     kubelet = [({"node": "n1"}, 0.8), ({"node": "n2"}, 1.2), ({"node": "n3"}, 5.2)]
     reading = read(stub.series("node.cpu", kubelet, source=1), "node.cpu", nodes(3))
     assert np.isnan(reading.values).tolist() == [True, False, False]
-    assert [(each.code, each.subjects) for each in reading.missing] == [("RDG005", (0,))]
+    assert [(value.code, value.subjects) for value in reading.missing] == [("RDG005", (0,))]
     [detail] = reading.missing[0].details
     assert detail == (
         "sources that differ: n1: 90% by node_cpu_seconds_total, "

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rescheduler.model.cluster.readings import Reading, ReadingRequest, instants, lasted
+from rescheduler.model.cluster.readings import Reading, ReadingRequest, instants, seconds_held
 from rescheduler.sources.prometheus import range_samples
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
@@ -81,15 +81,15 @@ def read(
 
 def samples_of(reading: Reading) -> list[list[float]]:
     assert reading.range_samples is not None
-    return [[round(float(each), 3) for each in row] for row in reading.range_samples.T]
+    return [[round(float(sample), 3) for sample in row] for row in reading.range_samples.T]
 
 
 def test_a_range_of_minutes_is_one_query_for_each_template() -> None:
     reading, served = read(history({"n1": lambda ago: 0.9 - ago / 1000}), span=180.0)
     assert samples_of(reading) == [[0.72, 0.78, 0.84, 0.9]]
     assert reading.values.tolist() == [0.9]
-    asked = [each.query for each in served.requests if each.path.endswith("/query_range")]
-    assert {each["query"] for each in asked} == {
+    asked = [request.query for request in served.requests if request.path.endswith("/query_range")]
+    assert {query["query"] for query in asked} == {
         fill(CPU[0].value, WINDOW, ""),
         fill(CPU[0].dated, WINDOW, ""),
     }
@@ -102,7 +102,7 @@ def test_a_range_of_minutes_is_one_query_for_each_template() -> None:
 def test_nothing_is_asked_where_no_policy_waits() -> None:
     reading, served = read(history({"n1": lambda _: 0.9}), span=0.0)
     assert reading.range_samples is None
-    assert not [each for each in served.requests if each.path.endswith("/query_range")]
+    assert not [request for request in served.requests if request.path.endswith("/query_range")]
 
 
 def test_a_series_that_is_younger_than_the_span_is_absent_before() -> None:
@@ -110,7 +110,7 @@ def test_a_series_that_is_younger_than_the_span_is_absent_before() -> None:
     (row,) = samples_of(reading)
     assert np.isnan(row[:6]).all()
     assert row[6:] == [0.9] * 5
-    assert lasted(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
+    assert seconds_held(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
 
 
 def test_a_gap_in_the_middle_is_absent_and_not_passed_over() -> None:
@@ -119,7 +119,7 @@ def test_a_gap_in_the_middle_is_absent_and_not_passed_over() -> None:
     reading, _ = read(gap, span=600.0)
     (row,) = samples_of(reading)
     assert [index for index, value in enumerate(row) if np.isnan(value)] == [5]
-    assert lasted(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
+    assert seconds_held(np.array([row]).T > 0.8, 600.0).tolist() == [240.0]
 
 
 def test_a_value_that_was_stale_then_is_absent_then() -> None:
@@ -183,7 +183,7 @@ def test_pods_have_a_past_too() -> None:
 
 
 def refuse_range(status: int) -> Callable[[Request], Reply | None]:
-    return lambda each: Reply(b"{}", status) if each.path.endswith("range") else None
+    return lambda request: Reply(b"{}", status) if request.path.endswith("range") else None
 
 
 def test_without_a_past_the_reading_stands_and_says_so() -> None:
@@ -208,7 +208,7 @@ def test_a_past_that_is_partial_is_not_known() -> None:
 def aligned(request: Request) -> dict[str, str]:
     """The query as Thanos' query frontend passes it on: at multiples of the step."""
     step = float(request.query["step"])
-    times = {each: float(request.query[each]) for each in ("start", "end")}
+    times = {parameter: float(request.query[parameter]) for parameter in ("start", "end")}
     return {**request.query, **{name: str(at - at % step) for name, at in times.items()}}
 
 
@@ -225,9 +225,11 @@ def test_a_source_that_moves_instants_to_multiples_of_the_step_has_a_past(span: 
     reading, served = read(then, span=span, fail=align)
     assert samples_of(reading)[0][:-1] == [0.9] * (len(instants(span)) - 1)
     plain, direct = read(then, span=span)
-    past = [each.query for each in (*served.requests, *direct.requests) if "step" in each.query]
+    past = [
+        request.query for request in (*served.requests, *direct.requests) if "step" in request.query
+    ]
     step = instants(span)[-2]
-    assert {float(each["start"]) % step for each in past} == {0.0}
+    assert {float(query["start"]) % step for query in past} == {0.0}
     # None is nearer than it counts for, and none further away than one step more.
     assert plain.range_samples is not None
     seconds = plain.range_samples[:, 0] * 1e4 - instants(span)
@@ -239,7 +241,9 @@ def test_evaluations_at_other_times_than_were_asked_for_are_no_past() -> None:
     def shift(request: Request) -> Reply | None:
         if not request.path.endswith("range"):
             return None
-        times = {each: str(float(request.query[each]) - 13) for each in ("start", "end")}
+        times = {
+            parameter: str(float(request.query[parameter]) - 13) for parameter in ("start", "end")
+        }
         return matrix(history({"n1": lambda _: 0.9}), {**request.query, **times})
 
     reading, _ = read(history({"n1": lambda _: 0.9}), span=180.0, fail=shift)
@@ -277,7 +281,7 @@ def test_many_rows_are_asked_for_piece_by_piece(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(range_samples, "MOST_ROWS", 3)
     pieces, served = read(history({"n1": lambda ago: ago / 1000}), span=600.0)
     assert samples_of(pieces) == samples_of(whole)
-    asked = [each for each in served.requests if each.path.endswith("/query_range")]
+    asked = [request for request in served.requests if request.path.endswith("/query_range")]
     assert len(asked) == 8, "two templates for each of 3, 3, 3 and 1 instants"
 
 
@@ -309,6 +313,6 @@ def test_the_past_is_asked_for_after_all_readings() -> None:
         wanted = [ReadingRequest(name, WINDOW, span=60.0) for name in ("node.cpu", "node.memory")]
         read_readings(prometheus, wanted, snapshot([node("n1")], []))
         prometheus.close()
-        ranged = [each.path.endswith("/query_range") for each in served.requests]
+        ranged = [request.path.endswith("/query_range") for request in served.requests]
     assert True in ranged
     assert ranged == sorted(ranged)

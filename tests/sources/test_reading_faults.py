@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rescheduler.actions.transport import call
+from rescheduler.actions.api_call import call
 from rescheduler.model.errors import ClusterUnavailable, MetricsUnavailable
 from rescheduler.sources.kubernetes import transport
 from rescheduler.sources.kubernetes.client import connect
@@ -122,7 +122,7 @@ def test_a_fault_is_an_error_and_soon(
         assert time.monotonic() - began < SOON
         _NEVER.set()
     assert message
-    assert all(each.path != "/" for each in served.requests), "a redirect was followed"
+    assert all(request.path != "/" for request in served.requests), "a redirect was followed"
 
 
 @pytest.mark.parametrize("read", [_snapshot, _namespace, _own_state, _query])

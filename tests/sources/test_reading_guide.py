@@ -4,15 +4,19 @@ import re
 
 import pytest
 
-from rescheduler.policies.own_readings.document import Readings, built_in, preset_of
-from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.policies.own_readings.readings_document import (
+    ReadingsDocument,
+    built_in,
+    preset_of,
+)
+from rescheduler.policies.own_readings.shipped_documents import PRESETS
 from rescheduler.sources.reading_guide import reading_guide, series_of
 
 DOCUMENTS = (*built_in(), *map(preset_of, PRESETS))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda each: each.name)
-def test_every_document_says_what_it_reads(document: Readings) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_every_document_says_what_it_reads(document: ReadingsDocument) -> None:
     assert document.about.endswith(".")
     for own in document.readings.values():
         assert series_of(own)
@@ -22,10 +26,10 @@ def test_readings_are_in_the_table() -> None:
     text = reading_guide()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE) == [
-        name for each in DOCUMENTS for name in each.readings
+        name for document in DOCUMENTS for name in document.readings
     ]
     assert {line.count("|") for line in rows} == {5}
     assert not re.findall(r"\$[a-z]+", text)
     assert re.findall(r"^### Readings of (.+)$", text, re.MULTILINE) == [
-        each.name for each in DOCUMENTS
+        document.name for document in DOCUMENTS
     ]

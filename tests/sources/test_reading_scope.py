@@ -48,19 +48,19 @@ def health(pool: str | None = None, sign: str = "ecc") -> Health:
 
 def holding(before: Snapshot, policy: Health | Utilization, *found: Reading) -> Snapshot:
     """The snapshot with these readings, as the policy asks for them."""
-    wanted = {each.name: each for each in policy.requests()}
+    wanted = {request.name: request for request in policy.requests()}
     entries = tuple(
         Reading(
-            request=wanted[each.name],
-            unit=each.unit,
-            values=each.values,
-            ages=each.ages,
-            expected=each.expected,
-            capacity=each.capacity,
-            problem=each.problem,
-            low_coverage=each.low_coverage,
+            request=wanted[reading.name],
+            unit=reading.unit,
+            values=reading.values,
+            ages=reading.ages,
+            expected=reading.expected,
+            capacity=reading.capacity,
+            problem=reading.problem,
+            low_coverage=reading.low_coverage,
         )
-        for each in found
+        for reading in found
     )
     return cluster.snapshot(before.nodes, before.pods, readings=entries)
 
@@ -95,8 +95,8 @@ def test_some_devices_that_nothing_measures_are_noted() -> None:
     before = nodes(a1={"nvidia.com/gpu": "1"}, b1={"gpu.intel.com/xe": "8"})
     reading = ecc(before, [(device("a1", 0), 0)])
     assert reading.problem is None
-    assert any("devices of which nothing is measured (1, such as gpu.intel.com/xe of b1)" in each
-               for each in reading.notes)  # fmt: skip
+    assert any("devices of which nothing is measured (1, such as gpu.intel.com/xe of b1)" in note
+               for note in reading.notes)  # fmt: skip
 
 
 def test_a_pool_without_values_silences_only_the_policies_that_select_it() -> None:

@@ -75,7 +75,7 @@ def test_a_whole_cluster_keeps_what_its_pods_share(tmp_path: Path) -> None:
     save(snapshot, tmp_path / "a")
     loaded = load(tmp_path / "a")
     assert same(snapshot, loaded)
-    assert len({id(each.spec) for each in loaded.pods}) == len({id(p.spec) for p in snapshot.pods})
+    assert len({id(pod.spec) for pod in loaded.pods}) == len({id(p.spec) for p in snapshot.pods})
     assert (tmp_path / "a").stat().st_size < 60_000
 
 
@@ -100,19 +100,22 @@ def test_what_pods_and_nodes_have_alike_is_kept_once_and_nothing_is_lost(tmp_pat
         "containerStatuses": [{}],
         "initContainerStatuses": [],
     }
-    pods = [Pod(status=each) for each in (made, status(), status(**alike), PodStatus())]
+    pods = [Pod(status=pod_status) for pod_status in (made, status(), status(**alike), PodStatus())]
     nodes = [cluster.node(f"n{n}") for n in range(2)]
-    for each in nodes:
-        each.status.images = [ContainerImage(names=["web:1"], sizeBytes=7), ContainerImage()]
-        each.status.declaredFeatures, each.spec.unschedulable = ["GuaranteedQoS"], True
+    for node_object in nodes:
+        node_object.status.images = [ContainerImage(names=["web:1"], sizeBytes=7), ContainerImage()]
+        node_object.status.declaredFeatures, node_object.spec.unschedulable = (
+            ["GuaranteedQoS"],
+            True,
+        )
     save(cluster.snapshot(nodes, pods), tmp_path / "a")
     loaded = load(tmp_path / "a")
-    assert [each.status for each in loaded.pods] == [each.status for each in pods]
+    assert [pod.status for pod in loaded.pods] == [pod.status for pod in pods]
     assert loaded.nodes == nodes
-    one, two = (each.status for each in loaded.pods[:2])
+    one, two = (pod.status for pod in loaded.pods[:2])
     for name in ("phase", "startTime", "conditions", "containerStatuses", "initContainerStatuses"):
         assert getattr(one, name) is getattr(two, name), name
-    images = [each.status.images or [] for each in loaded.nodes]
+    images = [node.status.images or [] for node in loaded.nodes]
     assert images[0][0] is images[1][0]
 
 
@@ -200,4 +203,4 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     with pytest.raises(OutputError, match="cannot be written"):
         save(full(), tmp_path / "a")
-    assert [each.name for each in tmp_path.iterdir()] == ["a"]
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]

@@ -7,11 +7,11 @@ import pytest
 
 from rescheduler.kube.objects import Pod
 from rescheduler.model.errors import ClusterUnavailable, ObjectLate, ObjectUnreadable
-from rescheduler.sources.kubernetes.decode import Sharing
-from rescheduler.sources.kubernetes.surroundings import read_surroundings
-from rescheduler.sources.kubernetes.transport import Answer, Connection
+from rescheduler.sources.kubernetes.page_decoding import Sharing
+from rescheduler.sources.kubernetes.pod_reread import read_surroundings
+from rescheduler.sources.kubernetes.transport import Connection, GetResponse
 from tests.fakes.apiserver import FakeServer, Fault
-from tests.sources.surroundings import names, read, server
+from tests.sources.pod_rereads import names, read, server
 
 __all__ = ["server"]
 
@@ -81,7 +81,7 @@ def test_all_lists_together_have_so_many_bytes_at_most(
         large = server.world.objects["poddisruptionbudgets", "default", f"large-{number}"]
         large["metadata"]["annotations"] = {"note": "x" * 2_000}
     monkeypatch.setattr("rescheduler.sources.kubernetes.pages.PAGE", 2)
-    monkeypatch.setattr("rescheduler.sources.kubernetes.surroundings.MOST", most)
+    monkeypatch.setattr("rescheduler.sources.kubernetes.pod_reread.MOST", most)
     if most == 20_000:
         assert len(read(server).budgets) == 6
         return
@@ -117,7 +117,7 @@ def test_what_tells_nothing_of_the_request_is_an_outage(
 def test_what_is_late_once_others_were_answered_holds_this_pod_alone(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch, path: str, late: bool
 ) -> None:
-    monkeypatch.setattr("rescheduler.sources.kubernetes.surroundings.SECONDS", 0.4)
+    monkeypatch.setattr("rescheduler.sources.kubernetes.pod_reread.SECONDS", 0.4)
     server.faults.append(Fault("GET", path, "hang", times=9))
     with pytest.raises(ClusterUnavailable) as told:
         read(server)
@@ -143,7 +143,7 @@ def test_the_page_of_a_proxy_is_an_outage(server: FakeServer, path: str) -> None
 class Repeating(Connection):
     """One page again and again."""
 
-    def fetch(self, path: str, *more: Any, **named: Any) -> Answer:
+    def fetch(self, path: str, *more: Any, **named: Any) -> GetResponse:
         answer = Connection.fetch(self, path, *more, **named)
         again = answer.body.replace(b'"metadata": {}}', b'"metadata": {"continue": "7"}}')
         return replace(answer, body=again)
@@ -162,10 +162,10 @@ def test_a_pod_that_has_turned_odd_holds_this_pod_alone(
     """Whatever fails in taking it in, as when the snapshot is read."""
     taken = Sharing.pod
 
-    def fails(self: Sharing, each: Pod) -> str | None:
-        if each.metadata.name == pod:
+    def fails(self: Sharing, pod_object: Pod) -> str | None:
+        if pod_object.metadata.name == pod:
             raise error("too odd")
-        return taken(self, each)
+        return taken(self, pod_object)
 
     monkeypatch.setattr(Sharing, "pod", fails)
     with pytest.raises(ObjectUnreadable, match=f"{pod} cannot be decoded: {error.__name__}"):

@@ -32,7 +32,7 @@ def device(number: int, pod: str = "", node: str = "n1", **labels: str) -> dict[
 
 
 def loads(reading: Reading) -> list[tuple[str, float, tuple[int, ...], tuple[float, ...]]]:
-    return [(each.device, each.value, each.pods, each.used) for each in reading.devices]
+    return [(device.device, device.value, device.pods, device.used) for device in reading.devices]
 
 
 def test_a_pool_of_shared_gpus_counts_devices_and_not_shares() -> None:
@@ -97,7 +97,7 @@ def test_withdrawn_gpus_report_and_those_of_other_clusters_are_refused(
 ) -> None:
     node = cluster.node("n1", allocatable={"nvidia.com/gpu": "6"})
     node.status.capacity = {**(node.status.capacity or {}), "nvidia.com/gpu": "8"}
-    rows = [(device(each), 1.0) for each in range(number)]
+    rows = [(device(index), 1.0) for index in range(number)]
     reading = read(Stub().series("node.gpu", rows), "node.gpu", cluster.snapshot([node], []))
     assert (reading.problem and reading.problem.code) == code
     if code is None:
@@ -194,7 +194,7 @@ def test_memory_errors_of_other_makers_count_too(
     stub.rows[holders] = [({**labels, **owner}, AT - 10)]
     reading = read(stub, "node.gpu.ecc", before)
     assert (reading.problem, reading.values.tolist()) == (None, [2.0])
-    assert [each.pods for each in reading.devices] == [(0,)]
+    assert [device.pods for device in reading.devices] == [(0,)]
     sound = read(Stub().series("node.gpu.ecc", [(labels, 0.0)], source=source),
                  "node.gpu.ecc", before)  # fmt: skip
     assert (sound.problem, sound.values.tolist()) == (None, [0.0])
@@ -213,8 +213,12 @@ def test_a_gpu_whose_pod_changed_has_the_mean_of_all_of_the_window() -> None:
 def test_the_memory_of_intel_gpus_is_measured_too() -> None:
     node = cluster.node("n1", allocatable={"gpu.intel.com/xe": "1"})
     device = {"node": "n1", "pci_bdf": "0000:4d:00.0"}
-    [used] = [n for n, each in enumerate(sources_of("node.gpu.memory")) if "hw_" in each.value]
-    [free] = [each.free for each in CATALOG["node.gpu.memory"] if each.free and "hw_" in each.value]
+    [used] = [n for n, series in enumerate(sources_of("node.gpu.memory")) if "hw_" in series.value]
+    [free] = [
+        own_reading.free
+        for own_reading in CATALOG["node.gpu.memory"]
+        if own_reading.free and "hw_" in own_reading.value
+    ]
     stub = Stub().series("node.gpu.memory", [(device, 25e9)], source=used)
     stub.source(free, [(device, 75e9)], 10.0, None, 20.0)
     reading = read(stub, "node.gpu.memory", cluster.snapshot([node], []))

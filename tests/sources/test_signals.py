@@ -103,7 +103,7 @@ def test_an_interface_is_a_device_too(tmp_path: Path) -> None:
     ]
     before = gpu_nodes(1)
     found = read(Stub().series("node.network.drops", rows), "node.network.drops", before)
-    assert [(each.device, each.value, each.pods) for each in found.devices] == [
+    assert [(device.device, device.value, device.pods) for device in found.devices] == [
         ("eth0", 0.0, ()),
         ("eth1", 0.03, ()),
     ]

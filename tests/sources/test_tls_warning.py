@@ -42,7 +42,7 @@ def test_that_nothing_is_verified_is_reported_once(
             connection = connect(tmp_path / "kubeconfig", None)
             for path in ("/version", "/api", "/apis"):
                 assert connection.get(path) == b"{}"
-    said = [each.getMessage() for each in caplog.records]
+    said = [record.getMessage() for record in caplog.records]
     assert len(said) == 1, "urllib3's own warnings are errors in this test"
     assert served.url in said[0]
     assert "secret-token" not in said[0]

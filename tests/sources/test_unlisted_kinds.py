@@ -15,7 +15,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.sources.kubernetes import surroundings
+from rescheduler.sources.kubernetes import pod_reread
 from rescheduler.sources.kubernetes.cluster import read_cluster
 from rescheduler.sources.kubernetes.listed_kinds import (
     CONTROLLERS,
@@ -44,16 +44,16 @@ OPTIONAL = {kind.path: kind.name for kind in LISTS.values() if kind.optional}
 
 
 def test_of_what_is_listed_above_pods_it_is_known_that_it_is_read() -> None:
-    assert {each.name for each in (*CONTROLLERS, *OWNERS, POD)} == READ_OWNERS
+    assert {kind.name for kind in (*CONTROLLERS, *OWNERS, POD)} == READ_OWNERS
 
 
 def test_owners_are_read_again_where_they_are_listed() -> None:
     """But for DaemonSets: their pods are never moved."""
     again = {
         kind: f"{api}/{resource}"
-        for kind, (api, resource) in {**surroundings._CONTROLLERS, **surroundings._OWNERS}.items()
+        for kind, (api, resource) in {**pod_reread._CONTROLLERS, **pod_reread._OWNERS}.items()
     }
-    listed = {each.name: each.path for each in (*CONTROLLERS, *OWNERS, POD)}
+    listed = {kind.name: kind.path for kind in (*CONTROLLERS, *OWNERS, POD)}
     assert again == {kind: path for kind, path in listed.items() if kind != "DaemonSet"}
 
 
@@ -112,7 +112,7 @@ def test_an_extension_that_fails_alone_costs_what_it_governs_and_no_more(
     with connected(refusing(path, status), tmp_path) as (connection, _):
         connection.attempts = 1
         made = read_cluster(connection)
-    assert [each.metadata.name for each in made.pods] == ["web-0"]
+    assert [pod.metadata.name for pod in made.pods] == ["web-0"]
     assert made.unread == [EXTENSIONS[path]]
     assert made.served == {EXTENSIONS[path]: f"it answered {status}: no"}
     again = tmp_path / "recording"
@@ -150,7 +150,7 @@ def test_rules_that_taint_devices_are_read_in_the_version_of_1_36(tmp_path: Path
     api.fail = lambda request: refusal(404, "no") if request.path == RULES else None
     with connected(api, tmp_path) as (connection, _):
         read = read_cluster(connection)
-    assert [each.spec.taint.effect for each in read.device_taint_rules] == ["NoExecute"]
+    assert [rule.spec.taint.effect for rule in read.device_taint_rules] == ["NoExecute"]
     assert read.device_taint_rules[0].selects("any", "n1", "0")
     assert read.unread == []
 
@@ -163,7 +163,7 @@ def test_an_extension_that_is_not_served_is_not_missed(status: int, tmp_path: Pa
     with connected(api, tmp_path) as (connection, served):
         unread = read_cluster(connection).unread
     assert set(unread) == DEVICES
-    assert [each.path for each in served.requests].count("/apis") == 1
+    assert [request.path for request in served.requests].count("/apis") == 1
 
 
 def test_a_group_that_lacks_the_resource_does_not_serve_it(tmp_path: Path) -> None:
@@ -176,9 +176,13 @@ def test_a_group_that_lacks_the_resource_does_not_serve_it(tmp_path: Path) -> No
 def of_versions(group: str, versions: list[str], *resources: str) -> Api:
     """An API server that serves these resources of a group in these versions, and in no other."""
     api = small()
-    for version in [each for each in api.served if each.startswith(f"{group}/")]:
+    for version in [
+        group_version for group_version in api.served if group_version.startswith(f"{group}/")
+    ]:
         del api.served[version]
-    paths = {f"/apis/{group}/{version}/{each}" for version in versions for each in resources}
+    paths = {
+        f"/apis/{group}/{version}/{resource}" for version in versions for resource in resources
+    }
     for version in versions:
         api.served[f"{group}/{version}"] = list(resources)
     for path in paths:
@@ -225,10 +229,10 @@ def test_the_newest_version_that_is_served_and_known_is_read(
     resources = ["workloads", "clusterqueues", "localqueues"] if kueue else ["podgroups"]
     with connected(of_versions(group, versions, *resources), tmp_path) as (connection, _):
         made = read_cluster(connection)
-    found = [each for each in made.gang_objects if each.group == group]
-    assert {each.metadata.name for each in found} == {read}
-    assert {each.apiVersion for each in found} == {f"{group}/{read}"}
-    assert {each.metadata.name for each in made.cluster_queues if kueue} <= {read}
+    found = [gang_object for gang_object in made.gang_objects if gang_object.group == group]
+    assert {gang_object.metadata.name for gang_object in found} == {read}
+    assert {gang_object.apiVersion for gang_object in found} == {f"{group}/{read}"}
+    assert {queue.metadata.name for queue in made.cluster_queues if kueue} <= {read}
     assert made.served == {}
 
 
@@ -247,7 +251,7 @@ def test_a_topology_in_a_version_that_is_not_read_is_told_with_both(tmp_path: Pa
     assert problem.code == "NUM004"
     assert f"NodeResourceTopology is not read, as {why}" in problem.message
     noted = plan(made, policy_set([policy]), History(), mode="Audit").notes
-    [told] = [each for each in noted if each.code == "DAT002"]
+    [told] = [noted_problem for noted_problem in noted if noted_problem.code == "DAT002"]
     assert f"NodeResourceTopology ({why})" in told.message
 
 

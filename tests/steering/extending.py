@@ -6,9 +6,9 @@ import pytest
 from rescheduler.actions.steering.extender_lease import NAME, ExtenderLease
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.planning.advice import Advice
-from rescheduler.runtime.servers.entries import Entries
-from rescheduler.runtime.servers.extender.answers import Answers, known_of
-from rescheduler.runtime.servers.extender.showing import Showing
+from rescheduler.runtime.servers.extender.extender_answers import Answers, known_of
+from rescheduler.runtime.servers.extender.lease_writer import Showing
+from rescheduler.runtime.servers.open_entries import OpenEntries
 from tests.fakes.stage import LEASES, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
 
@@ -24,7 +24,7 @@ class Extending:
         self.stage = stage
         self.process = Process(stage, name)
         lease = ExtenderLease(self.process._stored(LEASES, NAME), self.process.clock)
-        self.entries = Entries(stage.now)
+        self.entries = OpenEntries(stage.now)
         self.answers = Answers(self.entries, stage.now)
         self.showing = Showing(lease, self.entries, self.answers, name)
         self.answers.asked = stage.now()
@@ -33,7 +33,9 @@ class Extending:
     def follow(self) -> None:
         table = self.stage.world.objects.get(TABLE_KEY, {})
         version = table.get("metadata", {}).get("resourceVersion", "")
-        self.showing.told(self.entries.replace)(read(table.get("data") or {})[0], version)
+        self.showing.replace_and_show(self.entries.replace)(
+            read(table.get("data") or {})[0], version
+        )
         self.showing.show()
 
 

@@ -7,9 +7,9 @@ from msgspec import structs
 
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.steering_format import read
-from rescheduler.kube.pods.steered import PREFERRED, REQUIRED
+from rescheduler.kube.pods.steered_affinity import PREFERRED, REQUIRED
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.moves.steering import Entry, Steered, Strength
+from rescheduler.model.moves.steering_entry import Steered, SteeringEntry, Strength
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
@@ -67,5 +67,5 @@ def run(stage: Stage, *moves: PlannedMove, process: Process | None = None) -> Ou
     return act(structs.replace(plan, id=f"plan of {process.name}"), process.actor())
 
 
-def table(stage: Stage) -> list[Entry]:
+def table(stage: Stage) -> list[SteeringEntry]:
     return read(stage.world.objects[TABLE_KEY].get("data") or {})[0]

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.acting.in_effect import steered
+from rescheduler.acting.effective_policies import drop_missing_steering
 from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.model.moves.plan import LandingShare
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.steering_entry import Steered
 from rescheduler.model.problem import Problem
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.steering.means.extender import Extender
@@ -169,9 +169,9 @@ def test_a_declared_weight_that_is_not_predicted_with_is_the_reason(
             },
         }
     )
-    limits = Limits(minReplicas=1, steering=Steering(by="Extender"))
+    limits = Limits(minReplicas=1, steering=SteeringFields(by="Extender"))
     given = policy_set([spread()], limits, (declared,))
-    _, notes = steered(given, Process(stage, "a").actor().steering)
+    _, notes = drop_missing_steering(given, Process(stage, "a").actor().steering)
     assert len(notes) == (weight != 2 and harmless)
     assert all("has weight 1, not 2" in note.message for note in notes)
 

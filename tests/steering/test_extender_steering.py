@@ -11,7 +11,7 @@ from rescheduler.acting.run import act
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.model.moves.plan import LandingShare, Outcome
-from rescheduler.model.moves.steering import Steered, Strength
+from rescheduler.model.moves.steering_entry import Steered, Strength
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.extender.protocol import ExtenderArgs
@@ -39,8 +39,8 @@ class Scheduling:
     @property
     def waiting(self) -> list[dict[str, Any]]:
         """The pods that are on no node, the oldest first."""
-        pods = [each for key, each in self.stage.world.objects.items() if key[0] == "pods"]
-        return [each for each in pods if not each["spec"].get("nodeName")]
+        pods = [pod for key, pod in self.stage.world.objects.items() if key[0] == "pods"]
+        return [pod for pod in pods if not pod["spec"].get("nodeName")]
 
     def told(self, pod: dict[str, Any]) -> dict[str, int]:
         """The nodes that the extender leaves for the pod, and their scores."""
@@ -48,13 +48,15 @@ class Scheduling:
         body = {"Pod": {"metadata": pod["metadata"]}, "NodeNames": NODES}
         args = msgspec.convert(body, ExtenderArgs)
         left = self.extending.answers.filter(args).NodeNames or []
-        scores = {each.Host: each.Score for each in self.extending.answers.prioritize(args)}
+        scores = {
+            priority.Host: priority.Score for priority in self.extending.answers.prioritize(args)
+        }
         return {node: scores[node] for node in left}
 
     def places(self, pod: dict[str, Any]) -> dict[str, int]:
         """Put it on the best node; the scores."""
         told = self.told(pod)
-        pod["spec"]["nodeName"] = max(told, key=lambda each: told[each])
+        pod["spec"]["nodeName"] = max(told, key=lambda node: told[node])
         pod["status"]["phase"] = "Running"
         pod["readyAt"] = self.stage.now()
         return told
@@ -81,7 +83,7 @@ class Scheduling:
             working.clear()
 
         told = Steered(by="Extender", strength=strength, nodes=["n5", "n6"])
-        landing = [LandingShare(node=each, probability=0.5) for each in told.nodes]
+        landing = [LandingShare(node=node, probability=0.5) for node in told.nodes]
         world = self.stage.world
         moves = [
             planned(
@@ -203,7 +205,7 @@ def test_pods_of_one_controller_share_their_entries_until_each_is_placed(
 
     outcome = scheduling.act(one_by_one, pods=2)
     assert told == [STEERED, STEERED]
-    assert [each.landedOn for each in outcome.moves] == ["n5", "n5"]
+    assert [move.landedOn for move in outcome.moves] == ["n5", "n5"]
     assert table(stage) == 0
 
 

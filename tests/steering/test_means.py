@@ -10,7 +10,7 @@ from pkgutil import iter_modules
 import pytest
 
 import rescheduler
-from rescheduler.acting.in_effect import not_set_up, steered
+from rescheduler.acting.effective_policies import drop_missing_steering, not_set_up
 from rescheduler.actions.steering.extender_lease import NAME
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
@@ -20,11 +20,11 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering as Wanted
+from rescheduler.policies.steering_fields import SteeringFields as Wanted
 from rescheduler.steering import means as folder
-from rescheduler.steering.base import Means
 from rescheduler.steering.means.soft_taint import SoftTaint
-from rescheduler.steering.registry import MEANS
+from rescheduler.steering.means_base import Means
+from rescheduler.steering.means_registry import MEANS
 from rescheduler.steering.steering import Steering
 from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
@@ -93,7 +93,7 @@ class Acting:
 def written(stage: Stage) -> bool:
     """Whether anything steers: an entry of the table, or a taint of ours."""
     entries = read(stage.world.objects.get(TABLE_KEY, {}).get("data") or {})[0]
-    nodes = [each for key, each in stage.world.objects.items() if key[0] == "nodes"]
+    nodes = [node for key, node in stage.world.objects.items() if key[0] == "nodes"]
     taints = [taint["key"] for node in nodes for taint in node["spec"].get("taints") or ()]
     return bool(entries) or SOFT_TAINT.key in taints
 
@@ -124,11 +124,11 @@ def test_no_other_file_of_the_program_names_one() -> None:
 @ALL
 def test_where_it_is_set_up_it_is_ready_and_confirmed(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
-    assert steered(wanting(means), acting.steering) == (wanting(means), [])
+    assert drop_missing_steering(wanting(means), acting.steering) == (wanting(means), [])
     assert not_set_up(wanting(means), acting.steering) == []
     acting.enter()
     made = means(acting.process.steering_port())
-    assert (made.ready(()), made.confirm(), made.lingering()) == (None, None, None)
+    assert (made.ready(()), made.confirm(), made.lingering_problem()) == (None, None, None)
 
 
 @ALL
@@ -139,8 +139,8 @@ def test_where_nothing_is_set_up_it_says_so_and_enters_nothing(
     del stage.world.objects[TABLE_KEY]
     del stage.world.objects[LEASE_KEY]
     stage.world.steers = stage.world.may_taint = False
-    policies, (note,) = steered(wanting(means), steering)
-    assert {policies.limits.steering_of(each).by for each in policies.policies} == {"None"}
+    policies, (note,) = drop_missing_steering(wanting(means), steering)
+    assert {policies.limits.steering_of(policy).by for policy in policies.policies} == {"None"}
     assert (note.code, f"steering.by {means.name}:" in note.message) == ("STR001", True)
     assert not_set_up(wanting(means), steering) == [note]
     acting.history.moves = [acting.move]
@@ -156,7 +156,7 @@ def test_what_cannot_be_asked_is_not_in_effect_and_not_missing(
 ) -> None:
     acting = Acting(stage, means)
     acting.process.before = lambda *_: 500
-    _, (note,) = steered(wanting(means), acting.steering)
+    _, (note,) = drop_missing_steering(wanting(means), acting.steering)
     assert note.code == "STR001"
     assert not_set_up(wanting(means), acting.steering) == []
 
@@ -267,7 +267,7 @@ def test_pods_of_one_controller_that_are_entered_at_once_may_go_to_the_nodes_of_
     acting.history.moves = [first, second]
     assert acting.steering.enter(acting.history, [first, second]) is None
     entries = read(stage.world.objects[TABLE_KEY]["data"])[0]
-    assert {each.pod: each.hostnames for each in entries} == {
+    assert {entry.pod: entry.hostnames for entry in entries} == {
         "uid-1": ("n5", "n6"),
         other: ("n5", "n6"),
     }
@@ -288,7 +288,7 @@ def test_while_a_pod_of_its_controller_is_steered_none_is_sent_elsewhere(
     problem = acting.steering.enter(acting.history, [other])
     assert problem is not None
     assert problem.code == "STR004"
-    assert [each.pod for each in read(stage.world.objects[TABLE_KEY]["data"])[0]] == ["uid-1"]
+    assert [entry.pod for entry in read(stage.world.objects[TABLE_KEY]["data"])[0]] == ["uid-1"]
     other.steered.name_nodes(NODES)
     assert acting.steering.enter(acting.history, [other]) is None
     other.controller = "rs-3"
@@ -317,18 +317,18 @@ def test_what_has_not_read_that_an_entry_was_taken_out_may_still_go_by_it(
     acting.process.before = lambda *_: None  # the extender does not follow any more
     stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
     assert acting.steering.close([acting.move], every=True)
-    problem = acting.steering.lingering(means.name)
+    problem = acting.steering.lingering_problem(means.name)
     assert problem is not None
     assert problem.code == "STR002"
     stage.world.steers = False
     stage.seconds += 60
-    assert acting.steering.lingering(means.name) is None, "nothing reads the table any more"
+    assert acting.steering.lingering_problem(means.name) is None, "nothing reads the table any more"
 
 
 @ALL
 def test_what_is_steered_by_something_else_is_not_entered(stage: Stage, means: type[Means]) -> None:
     acting = Acting(stage, means)
-    others = [each for each in MEANS.values() if each is not means]
+    others = [mean for mean in MEANS.values() if mean is not means]
     problem = Steering(acting.process.steering_port(), others).enter(acting.history, [acting.move])
     assert problem is not None
     assert (problem.code, problem.message) == ("STR001", f"nothing here steers by {means.name}")

@@ -5,21 +5,24 @@ from typing import Any
 
 import pytest
 
-from rescheduler.acting.in_effect import steered
+from rescheduler.acting.effective_policies import drop_missing_steering
 from rescheduler.model.moves.plan import Outcome
 from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import parts, skewed, spread
 
-ADMISSION = Steering(by="AdmissionPolicy", strength="Prefer")
+ADMISSION = SteeringFields(by="AdmissionPolicy", strength="Prefer")
 
 
-def policies(steering: Steering | None, limits: Steering = Steering()) -> PolicySet:  # noqa: B008
+UNSTEERED = SteeringFields()
+
+
+def policies(steering: SteeringFields | None, limits: SteeringFields = UNSTEERED) -> PolicySet:
     one = spread().model_copy(update={"steering": steering})
     return policy_set([one], Limits(minReplicas=1, steering=limits), ())
 
@@ -51,7 +54,7 @@ WHAT = ["table", "policy", "fresh parameter", "right"]
 @pytest.mark.parametrize("what", WHAT)
 def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
     process = missing(warm(Stage()), what)
-    changed, (note,) = steered(policies(None, ADMISSION), process.actor().steering)
+    changed, (note,) = drop_missing_steering(policies(None, ADMISSION), process.actor().steering)
     assert note.code == ("STR002" if what in ("policy", "fresh parameter") else "STR001")
     assert "AdmissionPolicy" in note.message
     (policy,) = changed.policies
@@ -62,7 +65,7 @@ def test_what_is_missing_is_said_and_nothing_is_steered(what: str) -> None:
 def test_what_requires_steering_counts_on_it() -> None:
     process = missing(warm(Stage()), "policy")
     strict = ADMISSION.model_copy(update={"strength": "Require"})
-    changed, _ = steered(policies(strict), process.actor().steering)
+    changed, _ = drop_missing_steering(policies(strict), process.actor().steering)
     (policy,) = changed.policies
     assert policy.steering is not None
     assert (policy.steering.by, policy.onlyIfSteered) == ("None", True)
@@ -75,8 +78,8 @@ def test_taints_need_the_right_to_patch_nodes_and_no_table(fault: str) -> None:
     process = Process(stage, "one")
     if fault == "no answer":
         process.before = lambda *_: 503
-    given = policies(None, Steering(by="SoftTaint"))
-    changed, notes = steered(given, process.actor().steering)
+    given = policies(None, SteeringFields(by="SoftTaint"))
+    changed, notes = drop_missing_steering(given, process.actor().steering)
     assert [note.code for note in notes] == ([] if fault == "none" else ["STR001"])
     assert (changed == given) is (fault == "none")
     if fault == "no right":
@@ -87,13 +90,13 @@ def test_what_is_there_changes_nothing() -> None:
     stage = warm(Stage())
     ready(stage)
     given = policies(ADMISSION)
-    assert steered(given, Process(stage, "one").actor().steering) == (given, [])
+    assert drop_missing_steering(given, Process(stage, "one").actor().steering) == (given, [])
 
 
 def test_who_does_not_steer_is_not_asked() -> None:
     process = missing(warm(Stage()), "right")
     given = policies(None)
-    assert steered(given, process.actor().steering) == (given, [])
+    assert drop_missing_steering(given, process.actor().steering) == (given, [])
     assert process.sent == []
 
 

@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from rescheduler.acting.reconcile import holding
-from rescheduler.model.moves.steering import Strength
+from rescheduler.acting.reconcile import hold_lock
+from rescheduler.model.moves.steering_entry import Strength
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.steering.waiting import PENDING
 from tests.fakes.outcomes import history
@@ -42,15 +42,15 @@ def test_it_stands_in_the_table_from_the_intent_until_the_replacement_is_seen(
             seen.append((f"{method} {path.rsplit('/', 1)[1]}", len(table(stage)), state))
 
     run(stage, steered(web(stage)), process=Process(stage, "a", before=look))
-    (evicting,) = [each for each in seen if each[0] == "POST eviction"]
+    (evicting,) = [request for request in seen if request[0] == "POST eviction"]
     assert evicting[1:] == (1, "intended")
-    writes = [n for n, each in enumerate(seen) if each[0] == "PUT rescheduler-steering"][1:]
+    writes = [n for n, request in enumerate(seen) if request[0] == "PUT rescheduler-steering"][1:]
     between = seen[writes[0] + 1 : writes[1] + 1]
-    assert [each[1] for each in between] == [1] * len(between)
+    assert [request[1] for request in between] == [1] * len(between)
     (first, last) = (seen[writes[0]], seen[writes[1]])
     assert (first[1], first[2], last[2]) == (0, "intended", "evicted")
     # It is gone again before anything else is waited for.
-    assert "pods" not in {each[0] for each in seen[writes[1] :]} or len(writes) == 2
+    assert "pods" not in {request[0] for request in seen[writes[1] :]} or len(writes) == 2
 
 
 def history_state(stage: Stage) -> str:
@@ -147,15 +147,15 @@ def test_killed_at_any_point_the_next_start_sweeps(stage: Stage) -> None:
     for number in range(sent):
         stage = fresh()
 
-        def dies(each: int, _method: str, _path: str, at: int = number) -> None:
-            if each == at:
+        def dies(index: int, _method: str, _path: str, at: int = number) -> None:
+            if index == at:
                 raise Killed
 
         process = Process(stage, "a", before=dies)
         with pytest.raises(Killed):
             run(stage, steered(web(stage)), process=process)
         stage.seconds += 120
-        with holding(Process(stage, "b").actor()):
+        with hold_lock(Process(stage, "b").actor()):
             assert table(stage) == [], number
         left = [past for past in history(stage) if past.steered is not None and past.steered.open]
         assert not left, number
@@ -188,7 +188,7 @@ def test_what_an_unsteered_replacement_does_is_not_held_against_the_prediction(
     assert (move.result, move.landedOn) == ("evicted", "spare")
     assert "without the node affinity" in move.message
     records = Process(stage, "reader").ledger.peek().landings
-    assert sum(each.compared for each in records) == 0
+    assert sum(record.compared for record in records) == 0
 
 
 @pytest.mark.parametrize("strength", ["Prefer", "Require"])
@@ -242,7 +242,9 @@ def test_a_replacement_of_another_template_was_not_to_be_steered(stage: Stage) -
 def test_garbage_in_the_table_is_swept_and_told(stage: Stage) -> None:
     stage.world.objects[TABLE_KEY]["data"] = {"rs-1": "junk"}
     process = Process(stage, "a")
-    process.limits = process.limits.model_copy(update={"steering": Steering(by="AdmissionPolicy")})
+    process.limits = process.limits.model_copy(
+        update={"steering": SteeringFields(by="AdmissionPolicy")}
+    )
     outcome = run(stage, steered(web(stage)), process=process)
     assert outcome.moves[0].landedOn == "n5"
     assert process.warned

@@ -10,15 +10,15 @@ import pytest
 from msgspec import structs
 
 from rescheduler.acting.actor import Actor
-from rescheduler.acting.reconcile import holding
+from rescheduler.acting.reconcile import hold_lock
 from rescheduler.acting.run import act
 from rescheduler.kube.objects import Node
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, Outcome, PlannedMove
-from rescheduler.model.moves.soft_taints import Mark, read, written
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.steering_entry import Steered
+from rescheduler.model.moves.taint_value import TaintValue, read, taint_value
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.exit_codes import exit_code
@@ -45,11 +45,11 @@ def stage() -> Stage:
     return new_stage()
 
 
-def marks(stage: Stage, name: str) -> list[Mark]:
+def marks(stage: Stage, name: str) -> list[TaintValue]:
     """Of our taints on the node."""
     taints = stage.world.objects["nodes", "", name]["spec"].get("taints") or []
-    found = [read(each["value"]) for each in taints if each["key"] == SOFT_TAINT.key]
-    return [each for each in found if each is not None]
+    found = [read(taint["value"]) for taint in taints if taint["key"] == SOFT_TAINT.key]
+    return [mark for mark in found if mark is not None]
 
 
 def tainted(stage: Stage) -> list[str]:
@@ -208,10 +208,10 @@ def test_a_gang_waits_for_taints_to_go_too(stage: Stage) -> None:
     process.limits = Limits.model_validate({**WIDE, "gangs": "Whole"})
     stage.world.grace = 20.0
     members = [web(stage, f"ring-{n}", f"rs-{n + 2}") for n in range(2)]
-    for each in members:
-        each["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
+    for member in members:
+        member["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "ring"
     group = "default/ring (scheduling.x-k8s.io/pod-group)"
-    gang = [planned(each, group=group) for each in members]
+    gang = [planned(member, group=group) for member in members]
     run(stage, steered(web(stage, kind="StatefulSet")), *gang, process=process)
     assert seen == [SHUNNED, [], []]
 
@@ -280,8 +280,8 @@ def test_killed_at_any_point_the_next_start_sweeps(after: bool) -> None:
     for number in range(len(probe.sent)):
         stage = new_stage()
 
-        def dies(each: int, _method: str, _path: str, at: int = number) -> None:
-            if each == at:
+        def dies(index: int, _method: str, _path: str, at: int = number) -> None:
+            if index == at:
                 raise Killed
 
         process = Process(stage, "a")
@@ -290,7 +290,7 @@ def test_killed_at_any_point_the_next_start_sweeps(after: bool) -> None:
             run(stage, steered(web(stage)), process=process)
         reached.add(tuple(tainted(stage)))
         stage.seconds += 120
-        with holding(Process(stage, "b").actor()):
+        with hold_lock(Process(stage, "b").actor()):
             assert tainted(stage) == [], number
         assert not [past for past in history(stage) if past.steered and past.steered.open], number
         assert len(stage.world.accepted) <= 1
@@ -317,8 +317,8 @@ def _die() -> None:
 def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -> None:
     """We stood still, and lost the lock without knowing."""
     manifest = web(stage)
-    mark = Mark(99, stage.now())
-    later = {"key": SOFT_TAINT.key, "value": written(mark), "effect": SOFT_TAINT.effect}
+    mark = TaintValue(99, stage.now())
+    later = {"key": SOFT_TAINT.key, "value": taint_value(mark), "effect": SOFT_TAINT.effect}
 
     def taints(_number: int, method: str, path: str) -> None:
         if method == "GET" and path.endswith("nodes/n1") and stage.seconds > 0:
@@ -332,7 +332,7 @@ def test_a_node_that_another_holder_tainted_later_is_not_written(stage: Stage) -
 
 def stray(stage: Stage, name: str = "n1", fence: int = 99) -> None:
     """A taint of ours of which no move knows, as the state was lost."""
-    value = written(Mark(fence, stage.now()))
+    value = taint_value(TaintValue(fence, stage.now()))
     taint = {"key": SOFT_TAINT.key, "value": value, "effect": SOFT_TAINT.effect}
     stage.world.objects["nodes", "", name]["spec"].setdefault("taints", []).append(taint)
 
@@ -340,7 +340,7 @@ def stray(stage: Stage, name: str = "n1", fence: int = 99) -> None:
 def seen(process: Process) -> Snapshot:
     """What the process observes, with the nodes as they are."""
     nodes = [v for k, v in process.stage.world.objects.items() if k[0] == "nodes"]
-    return replace(process._observe(), nodes=[msgspec.convert(each, Node) for each in nodes])
+    return replace(process._observe(), nodes=[msgspec.convert(node, Node) for node in nodes])
 
 
 def looking(process: Process) -> Actor:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.errors import ObjectUnreadable
-from rescheduler.wire.object_paths import collection_path, named, object_path
+from rescheduler.wire.object_paths import collection_path, name_selector, object_path
 
 PODS = "/api/v1/namespaces/team-a/pods"
 ODD = [
@@ -42,7 +42,7 @@ def test_a_name_makes_the_path_of_its_object(name: str) -> None:
     assert collection_path("/apis/apps/v1", name, "replicasets") == (
         f"/apis/apps/v1/namespaces/{name}/replicasets"
     )
-    assert named(name) == f"metadata.name={name}"
+    assert name_selector(name) == f"metadata.name={name}"
 
 
 @pytest.mark.parametrize("name", ODD, ids=lambda name: ascii(name[:20]))
@@ -52,7 +52,7 @@ def test_what_can_be_no_name_makes_no_path(name: str) -> None:
     with pytest.raises(ObjectUnreadable):
         collection_path("/api/v1", name, "pods")
     with pytest.raises(ObjectUnreadable):
-        named(name)
+        name_selector(name)
 
 
 def test_what_is_long_is_named_in_short() -> None:

@@ -3,14 +3,14 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rescheduler.actions.stored import StoredObject
-from rescheduler.actions.transport import ServerClock
-from rescheduler.model.moves.steering import Followed
+from rescheduler.actions.api_call import ServerClock
+from rescheduler.actions.stored_object import StoredObject
+from rescheduler.model.moves.steering_entry import ExtenderStatus
 
 NAME = "rescheduler-extender"
 """Of the Lease, which the component of deploy/ brings."""
 VERSION = "rescheduler.io/table-version"
-ASKED = "rescheduler.io/last-asked"
+LAST_REQUEST = "rescheduler.io/last-asked"
 LASTS = 30
 """Seconds after which what it shows counts no more."""
 _LASTS = timedelta(seconds=LASTS)
@@ -25,7 +25,7 @@ class ExtenderLease:
         self._store = store
         self._clock = clock
 
-    def show(self, version: str, asked: datetime | None, identity: str) -> str:
+    def show(self, version: str, last_request: datetime | None, identity: str) -> str:
         """Write what we go by; answers why not, or "".
 
         A scheduler may ask any of several extenders, so that one of them alone is shown: the first,
@@ -43,8 +43,8 @@ class ExtenderLease:
             return f"another extender, {holder}, runs and writes Lease {NAME}"
         metadata = current.get("metadata") or {}
         notes = {**(metadata.get("annotations") or {}), VERSION: version}
-        if asked is not None:
-            notes[ASKED] = _text(asked)
+        if last_request is not None:
+            notes[LAST_REQUEST] = _text(last_request)
         spec = {
             "holderIdentity": identity,
             "leaseDurationSeconds": LASTS,
@@ -53,7 +53,7 @@ class ExtenderLease:
         body = {**current, "metadata": {**metadata, "annotations": notes}, "spec": spec}
         return "" if self._store.replace(body) is not None else "another extender was first"
 
-    def read(self) -> Followed | None:
+    def read(self) -> ExtenderStatus | None:
         """What the extender shows; None where it never did.
 
         Raises:
@@ -64,8 +64,10 @@ class ExtenderLease:
         renewed = _moment((current.get("spec") or {}).get("renewTime"))
         if renewed is None:
             return None
-        return Followed(
-            version=str(notes.get(VERSION, "")), renewed=renewed, asked=_moment(notes.get(ASKED))
+        return ExtenderStatus(
+            version=str(notes.get(VERSION, "")),
+            renewed=renewed,
+            asked=_moment(notes.get(LAST_REQUEST)),
         )
 
 

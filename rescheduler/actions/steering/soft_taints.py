@@ -1,4 +1,4 @@
-"""Soft taints: nodes to which the scheduler had better not put anything while a replacement comes.
+"""Adds and removes soft taints (PreferNoSchedule) on nodes while a replacement is scheduled.
 
 A node's taints are one list without an owner for each entry, so every write holds only for the
 version of the node that was read.
@@ -8,10 +8,10 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from rescheduler.actions.stored import StoredObject
+from rescheduler.actions.stored_object import StoredObject
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.soft_taints import Mark, read, written
+from rescheduler.model.moves.taint_value import TaintValue, read, taint_value
 from rescheduler.model.problem import Problem
 
 NODES = "/api/v1/nodes"
@@ -27,16 +27,16 @@ class SoftTaints:
     def __init__(self, stored: Callable[[str, str], StoredObject]) -> None:
         """stored: the object of that collection and name; nodes are in no namespace."""
         self._stored = stored
-        self._unanswered: dict[str, Mark] = {}
+        self._unanswered: dict[str, TaintValue] = {}
         """By node the taint that may be under way yet: it must meet another version of the node."""
 
-    def permitted(self) -> bool:
+    def may_taint(self) -> bool:
         """Whether we may taint nodes.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
         """
-        return allowed(self._stored(REVIEWS, ""), "SelfSubjectAccessReview", PATCHING)
+        return is_allowed(self._stored(REVIEWS, ""), "SelfSubjectAccessReview", PATCHING)
 
     def add(self, node: str, fence: int, until: datetime) -> Problem | None:
         """Taint the node; None once it is stored, or why that must not be (STR014).
@@ -45,9 +45,9 @@ class SoftTaints:
             LockLost: somebody with a later fence has tainted it.
             ActionError: it could not be stored, or it is not known whether it was.
         """
-        mark = Mark(fence, until)
+        mark = TaintValue(fence, until)
         self._unanswered[node] = mark
-        problem = self._change(node, fence, _with(mark))
+        problem = self._change(node, fence, _add_taint(mark))
         del self._unanswered[node]
         return problem
 
@@ -64,7 +64,7 @@ class SoftTaints:
         """
         mark = self._unanswered.get(node)
         if mark is not None:
-            self._change(node, fence, _with(mark), begins=begins)
+            self._change(node, fence, _add_taint(mark), begins=begins)
         self._change(node, fence, lambda taints: taints, begins=begins)
         self._unanswered.pop(node, None)
 
@@ -83,7 +83,7 @@ class SoftTaints:
             if current is None:
                 return Problem(code="STR014", message=f"node {node} is gone")
             before = (current.get("spec") or {}).get("taints") or []
-            ours = next((each for each in before if _same_kind(each)), None)
+            ours = next((taint for taint in before if _same_kind(taint)), None)
             mark = None if ours is None else read(str(ours.get("value") or ""))
             if ours is not None and mark is None:
                 text = f"{SOFT_TAINT.key}={ours.get('value') or ''}:{SOFT_TAINT.effect}"
@@ -94,7 +94,7 @@ class SoftTaints:
                     f"node {node} was tainted with fence {mark.fence}, ours is {fence}",
                     "check for a second instance; this one stops.",
                 )
-            after = change([each for each in before if each is not ours])
+            after = change([taint for taint in before if taint is not ours])
             if after == before:
                 return None
             metadata = current.get("metadata") or {}
@@ -108,11 +108,11 @@ class SoftTaints:
         )
 
 
-def _with(mark: Mark) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
-    return lambda taints: [*taints, {**_KIND, "value": written(mark)}]
+def _add_taint(mark: TaintValue) -> Callable[[list[dict[str, Any]]], list[dict[str, Any]]]:
+    return lambda taints: [*taints, {**_KIND, "value": taint_value(mark)}]
 
 
-def allowed(reviews: StoredObject, kind: str, asked: dict[str, str], **of: Any) -> bool:
+def is_allowed(reviews: StoredObject, kind: str, attributes: dict[str, str], **of: Any) -> bool:
     """Whether a review of access allows it. of: whom, where it is not ourselves.
 
     Raises:
@@ -122,7 +122,7 @@ def allowed(reviews: StoredObject, kind: str, asked: dict[str, str], **of: Any) 
         "apiVersion": "authorization.k8s.io/v1",
         "kind": kind,
         "metadata": {},
-        "spec": {"resourceAttributes": asked, **of},
+        "spec": {"resourceAttributes": attributes, **of},
     }
     answer = reviews.create(review) or {}
     return (answer.get("status") or {}).get("allowed") is True

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any, get_args
 
-from rescheduler.model.moves.steering import Entry, Strength
+from rescheduler.model.moves.steering_entry import SteeringEntry, Strength
 
 FENCE = "rescheduler.io/fence"
 """Annotation: the lease transition of the last writer."""
@@ -35,25 +35,25 @@ _MARKS = frozenset("|,;\n")
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
 
 
-def written(entries: Iterable[Entry]) -> dict[str, str]:
+def encode_entries(entries: Iterable[SteeringEntry]) -> dict[str, str]:
     """The `data` of the ConfigMap with these entries.
 
     Raises:
         ValueError: a name of them cannot be written.
     """
     lines: dict[str, list[str]] = {}
-    for shared, same in groupby(sorted(entries, key=_shared), key=_shared):
+    for shared, same in groupby(sorted(entries, key=_line_key), key=_line_key):
         owner, strength, template, name, hostnames, namespace = shared
-        items = [(_text(each.deadline), each.plan, each.pod) for each in same]
+        items = [(_text(entry.deadline), entry.plan, entry.pod) for entry in same]
         for text in (template, name, namespace, *(t for item in items for t in item)):
             if _MARKS & set(text):
                 raise ValueError(f"{text!r} cannot be written into a line")
         if not hostnames or not all(map(_LABEL.fullmatch, hostnames)):
             raise ValueError(f"{', '.join(hostnames)!r} are not values of a label")
         line = (strength, template, name, ",".join(hostnames), namespace)
-        item = ";".join(",".join(each) for each in items)
+        item = ";".join(",".join(parts) for parts in items)
         lines.setdefault(owner, []).append("|".join((*line, item)))
-    data = {owner: "\n".join(each) for owner, each in lines.items()}
+    data = {owner: "\n".join(owner_lines) for owner, owner_lines in lines.items()}
     for owner, value in data.items():
         if len(lines[owner]) > MOST_LINES:
             said = f"has replacements to {len(lines[owner])} different sets of nodes"
@@ -67,24 +67,33 @@ def _text(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime(_TIME)
 
 
-def _shared(entry: Entry) -> tuple[str, Strength, str, str, tuple[str, ...], str]:
-    each = entry
-    return each.owner, each.strength, each.template, each.name, each.hostnames, each.namespace
+def _line_key(entry: SteeringEntry) -> tuple[str, Strength, str, str, tuple[str, ...], str]:
+    steering_entry = entry
+    return (
+        steering_entry.owner,
+        steering_entry.strength,
+        steering_entry.template,
+        steering_entry.name,
+        steering_entry.hostnames,
+        steering_entry.namespace,
+    )
 
 
-def read(data: Mapping[str, Any]) -> tuple[list[Entry], dict[str, str]]:
+def read(data: Mapping[str, Any]) -> tuple[list[SteeringEntry], dict[str, str]]:
     """The entries in the `data` of a ConfigMap, and the keys that hold no such lines, with why."""
-    entries: list[Entry] = []
+    entries: list[SteeringEntry] = []
     broken: dict[str, str] = {}
     for owner, value in data.items():
         try:
-            entries += [each for line in str(value).split("\n") for each in _read_line(owner, line)]
+            entries += [
+                entry for line in str(value).split("\n") for entry in _read_line(owner, line)
+            ]
         except ValueError as error:
             broken[owner] = str(error)
     return entries, broken
 
 
-def _read_line(owner: str, line: str) -> list[Entry]:
+def _read_line(owner: str, line: str) -> list[SteeringEntry]:
     fields = line.split("|")
     if len(fields) != 6:
         raise ValueError(f"a line has {len(fields)} fields, not 6")
@@ -97,7 +106,7 @@ def _read_line(owner: str, line: str) -> list[Entry]:
     for item in items.split(";"):
         deadline, plan, pod = item.split(",")
         answer.append(
-            Entry(
+            SteeringEntry(
                 owner=owner,
                 namespace=namespace,
                 template=template,

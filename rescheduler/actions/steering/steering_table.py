@@ -14,19 +14,19 @@ from rescheduler.actions.steering.steering_format import (
     MOST_BYTES,
     SEEN,
     WRITES,
+    encode_entries,
     read,
     size,
-    written,
 )
-from rescheduler.actions.stored import StoredObject, config_map
+from rescheduler.actions.stored_object import StoredObject, config_map
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.steering import MOST_NODES, Entry
+from rescheduler.model.moves.steering_entry import MOST_NODES, SteeringEntry
 from rescheduler.model.problem import Problem
 
 TABLE = "rescheduler-steering"
 """The name of the ConfigMap, which the policies of deploy/ name too."""
 _ATTEMPTS = 3
-_Change = Callable[[list[Entry], dict[str, str]], Iterable[Entry]]
+_Change = Callable[[list[SteeringEntry], dict[str, str]], Iterable[SteeringEntry]]
 """From the entries, and the keys that cannot be read, to those to store."""
 
 
@@ -57,7 +57,7 @@ class SteeringTable:
         """
         return str(((self._store.read() or {}).get("metadata") or {}).get("resourceVersion", ""))
 
-    def seen(self) -> bool | None:
+    def is_read(self) -> bool | None:
         """Whether the API server shows that it reads the table as it is stored now.
 
         A policy that reads it answers in a dry run of an update; see deploy/kustomize. None: it
@@ -75,7 +75,7 @@ class SteeringTable:
         shown = "" if updated is None else _notes(updated).get(SEEN)
         return None if shown is None else bool(version) and shown == version
 
-    def add(self, entries: Collection[Entry], fence: int) -> Problem | None:
+    def add(self, entries: Collection[SteeringEntry], fence: int) -> Problem | None:
         """Put these in, all or none: None once they are stored, or why they do not fit (STR003).
 
         Raises:
@@ -85,12 +85,12 @@ class SteeringTable:
         problem = _unwritable(entries)
         if problem is not None:
             return problem
-        mine = {each.pod for each in entries}
+        mine = {entry.pod for entry in entries}
 
-        def added(found: list[Entry], _broken: object) -> list[Entry]:
-            return [*(each for each in found if each.pod not in mine), *entries]
+        def add_entries(stored: list[SteeringEntry], _broken: object) -> list[SteeringEntry]:
+            return [*(entry for entry in stored if entry.pod not in mine), *entries]
 
-        return self._change(added, fence)
+        return self._change(add_entries, fence)
 
     def remove(self, pods: Collection[str], fence: int) -> None:
         """Take out the entries of these pods that left, by UID.
@@ -99,10 +99,10 @@ class SteeringTable:
             LockLost, ActionError: as `add`.
         """
 
-        def left(found: list[Entry], _broken: object) -> list[Entry]:
-            return [each for each in found if each.pod not in pods]
+        def keep_others(stored: list[SteeringEntry], _broken: object) -> list[SteeringEntry]:
+            return [entry for entry in stored if entry.pod not in pods]
 
-        self._change(left, fence)
+        self._change(keep_others, fence)
 
     def sweep(self, fence: int, *, surely: bool) -> list[str]:
         """Take out everything, once the lock is won; answers what was there, for a warning.
@@ -115,23 +115,25 @@ class SteeringTable:
         Raises:
             ActionError: as `add`.
         """
-        left: list[str] = []
+        removals: list[str] = []
 
-        def nothing(found: list[Entry], broken: dict[str, str]) -> list[Entry]:
-            left[:] = [f"{e.strength} for pod {e.pod} in {e.namespace}" for e in found]
-            left.extend(f"key {key}, which cannot be read: {why}" for key, why in broken.items())
+        def remove_all(stored: list[SteeringEntry], broken: dict[str, str]) -> list[SteeringEntry]:
+            removals[:] = [f"{e.strength} for pod {e.pod} in {e.namespace}" for e in stored]
+            removals.extend(
+                f"key {key}, which cannot be read: {why}" for key, why in broken.items()
+            )
             return []
 
         self._unanswered |= surely
-        self._change(nothing, fence, begins=True)
-        return left
+        self._change(remove_all, fence, begins=True)
+        return removals
 
     def _change(self, change: _Change, fence: int, *, begins: bool = False) -> Problem | None:
         for _ in range(_ATTEMPTS):
             current = self._store.read()
             before = _data(current or self._blank)
             try:
-                data = written(change(*read(before)))
+                data = encode_entries(change(*read(before)))
             except ValueError as error:
                 return Problem(code="STR003", message=str(error))
             if size(data) > MOST_BYTES:
@@ -155,7 +157,7 @@ class SteeringTable:
             if data == before and other == fence and not self._unanswered:
                 return None
             self._unanswered = True
-            stored = self._store.replace(_filled(current, data, fence))
+            stored = self._store.replace(_fill_config_map(current, data, fence))
             self._unanswered = False
             if stored is not None:
                 return None
@@ -165,7 +167,7 @@ class SteeringTable:
         )
 
 
-def _filled(current: dict[str, Any], data: dict[str, str], fence: int) -> dict[str, Any]:
+def _fill_config_map(current: dict[str, Any], data: dict[str, str], fence: int) -> dict[str, Any]:
     """The ConfigMap with nothing but this data: what others wrote there takes the room."""
     metadata = current.get("metadata") or {}
     notes = {**_notes(current), FENCE: str(fence), WRITES: str(_number(current, WRITES) + 1)}
@@ -187,11 +189,11 @@ def _data(current: dict[str, Any]) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _unwritable(entries: Iterable[Entry]) -> Problem | None:
-    for each in entries:
-        if len(each.hostnames) > MOST_NODES:
+def _unwritable(entries: Iterable[SteeringEntry]) -> Problem | None:
+    for entry in entries:
+        if len(entry.hostnames) > MOST_NODES:
             return Problem(
                 code="STR003",
-                message=f"it names {len(each.hostnames)} nodes; at most {MOST_NODES} can be named",
+                message=f"it names {len(entry.hostnames)} nodes; at most {MOST_NODES} can be named",
             )
     return None

@@ -1,4 +1,4 @@
-"""Follows the table of replacements as it changes, for those who answer about pods."""
+"""Watches the table of replacements for the webhook and the extender."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -6,11 +6,11 @@ from typing import Any
 
 import urllib3
 
+from rescheduler.actions.api_call import Api, ServerClock, call, steady
 from rescheduler.actions.steering.steering_format import read
 from rescheduler.actions.steering.steering_table import TABLE
-from rescheduler.actions.transport import Api, ServerClock, call, steady
-from rescheduler.kube.nesting import decoded
-from rescheduler.model.moves.steering import Entry
+from rescheduler.kube.nesting import decode_json
+from rescheduler.model.moves.steering_entry import SteeringEntry
 from rescheduler.wire.answers import date_of
 
 LASTS = 240
@@ -35,7 +35,7 @@ class SteeringWatch:
         self,
         api: Api,
         namespace: str,
-        tell: Callable[[Sequence[Entry], str], None],
+        tell: Callable[[Sequence[SteeringEntry], str], None],
         clock: ServerClock,
     ) -> None:
         """clock: hears the API server's time, by which the deadlines in the table are set."""
@@ -83,11 +83,11 @@ class SteeringWatch:
 
     def _watch(self, version: str) -> None:
         for event in self._events(version):
-            kind, found = event.get("type"), event.get("object")
-            if kind == "ERROR" or not isinstance(found, dict):
+            kind, config_map = event.get("type"), event.get("object")
+            if kind == "ERROR" or not isinstance(config_map, dict):
                 return  # that version is gone
             if kind in ("ADDED", "MODIFIED"):
-                self._take(found)
+                self._take(config_map)
             elif kind == "DELETED":
                 self._take({})
 
@@ -130,6 +130,6 @@ class SteeringWatch:
                 if len(rest) > _MOST:
                     raise OSError("an event is larger than a ConfigMap can be")
                 for line in lines:
-                    yield decoded(line, dict[str, Any])
+                    yield decode_json(line, dict[str, Any])
         finally:
             response.close()

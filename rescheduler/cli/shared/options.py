@@ -85,13 +85,13 @@ class SinceType(DurationType):
 
 def given_options(settings: Settings) -> tuple[tuple[str, ...], ...]:
     """The options that say how to reach the same cluster, each with its value."""
-    defaults = {each.name: each.default for each in fields(Settings)}
+    defaults = {field.name: field.default for field in fields(Settings)}
     values = {name: getattr(settings, name) for name in SOURCES}
     return tuple(
-        ("--" + name.replace("_", "-"), *([] if each is True else [str(each)]))
+        ("--" + name.replace("_", "-"), *([] if argument is True else [str(argument)]))
         for name, value in values.items()
         if value != defaults[name]
-        for each in (value if isinstance(value, tuple) else (value,))
+        for argument in (value if isinstance(value, tuple) else (value,))
     )
 
 
@@ -107,20 +107,20 @@ def takes(
     """
     wanted = (*names, *_EVERYWHERE)
     hints = get_type_hints(Settings)
-    declared = {each.name: each for each in fields(Settings)}
+    declared = {field.name: field for field in fields(Settings)}
 
     def decorate(function: Command) -> Command:
         @functools.wraps(function)
         def command(**values: Any) -> int:
-            given = {name: values.pop(name) for name in wanted}
-            return function(Settings(**given), **values)
+            settings = {name: values.pop(name) for name in wanted}
+            return function(Settings(**settings), **values)
 
         decorated: Command = command
         for name in reversed(wanted):
-            each = declared[name]
+            setting = declared[name]
             hint = Literal[formats] if name == "output" and formats else hints[name]
             option = _option(
-                name, hint, each.default, dict(each.metadata), must=required.get(name, False)
+                name, hint, setting.default, dict(setting.metadata), must=required.get(name, False)
             )
             decorated = option(decorated)
         return decorated
@@ -147,15 +147,15 @@ def _option(
     if said["metavar"]:
         more["metavar"] = said["metavar"]
     if default is not None:
-        more |= {"default": _shown(default), "show_default": default != ""}
+        more |= {"default": _default_text(default), "show_default": default != ""}
     return click.option(*flags, name, type=_type(name, hint), **more)
 
 
 def _type(name: str, hint: Any) -> Any:
     kinds = set(get_args(hint)) or {hint}
-    for each in (hint, *get_args(hint)):
-        if get_origin(each) is Literal:
-            return click.Choice(get_args(each), case_sensitive=False)
+    for type_hint in (hint, *get_args(hint)):
+        if get_origin(type_hint) is Literal:
+            return click.Choice(get_args(type_hint), case_sensitive=False)
     if Path in kinds:
         return click.Path(path_type=Path, dir_okay=name == "policies")
     if datetime in kinds:
@@ -165,7 +165,7 @@ def _type(name: str, hint: Any) -> Any:
     return int if int in kinds else str
 
 
-def _shown(default: Any) -> Any:
+def _default_text(default: Any) -> Any:
     """The default as people would write it."""
     if isinstance(default, timedelta):
         return f"{default.total_seconds() / 60:g}m"

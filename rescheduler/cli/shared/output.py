@@ -1,4 +1,4 @@
-"""What is shown of a result, and whether it can be written where it is to go."""
+"""Prints a result or writes it to a file, and checks first that the file can be written."""
 
 import os
 import shutil
@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rescheduler.cli.shared.messages import say
 from rescheduler.cli.shared.options import given_options
-from rescheduler.cli.shared.say import say
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.explanation import Explanation
 from rescheduler.model.moves.plan import Report, plan_in
@@ -32,8 +32,8 @@ def check_writable(out: Path | None, *inputs: Path | None) -> None:
     folder = target.parent
     if target.is_dir():
         raise SettingsError(f"--out {out} is a folder", "name a file in it.")
-    for each in inputs:
-        if each is not None and _read_from(each, target):
+    for path in inputs:
+        if path is not None and _read_from(path, target):
             raise SettingsError(f"--out {out} is read by this command", "name another file.")
     if out.exists():
         if not os.access(out, os.W_OK):
@@ -60,7 +60,7 @@ def _read_from(source: Path, target: Path) -> bool:
 
 def show(report: Report, settings: Settings, file: Path | None = None) -> None:
     """Render the plan or outcome and write it. file: where it was read from."""
-    write_output(_rendered(report, settings, file), settings.out)
+    write_output(_render_report(report, settings, file), settings.out)
 
 
 def show_explanation(explanation: Explanation, output: OutputFormat, out: Path | None) -> None:
@@ -74,31 +74,31 @@ def show_explanation(explanation: Explanation, output: OutputFormat, out: Path |
         write_output(explanation_json(explanation), out)
         return
     width = shutil.get_terminal_size((100, 24)).columns
-    color = colored(out)
+    color = has_colors(out)
     write_output(render_explanation(explanation, width=width, color=color).encode(), out)
 
 
-def _rendered(report: Report, settings: Settings, file: Path | None) -> bytes:
+def _render_report(report: Report, settings: Settings, file: Path | None) -> bytes:
     if settings.output == "json":
-        from rescheduler.reporting.formats.machine import to_json  # noqa: PLC0415 - only what is shown
+        from rescheduler.reporting.formats.plan_json import to_json  # noqa: PLC0415 - only what is shown
 
         return to_json(report)
-    given = _invocation(settings, file)
+    invocation = _invocation(settings, file)
     if settings.output == "html":
         from rescheduler.reporting.formats.page import render_page  # noqa: PLC0415 - only what is shown
 
-        return render_page(report, given).encode()
+        return render_page(report, invocation).encode()
     if settings.output == "markdown":
         from rescheduler.reporting.formats.markdown import (  # noqa: PLC0415 - only what is shown
             render_markdown,
         )
 
-        return render_markdown(report, given).encode()
+        return render_markdown(report, invocation).encode()
     from rescheduler.reporting.formats.terminal import render_table  # noqa: PLC0415 - only what is shown
 
     width = shutil.get_terminal_size((100, 24)).columns
-    color = colored(settings.out)
-    return render_table(report, width=width, color=color, given=given).encode()
+    color = has_colors(settings.out)
+    return render_table(report, width=width, color=color, invocation=invocation).encode()
 
 
 def _invocation(settings: Settings, file: Path | None) -> "Invocation":
@@ -111,7 +111,7 @@ def _invocation(settings: Settings, file: Path | None) -> "Invocation":
     return Invocation(policies=policies, options=given_options(settings))
 
 
-def colored(out: Path | None) -> bool:
+def has_colors(out: Path | None) -> bool:
     """Whether what is written there is to have colors."""
     return is_stdout(out) and _color()
 

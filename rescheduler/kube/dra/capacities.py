@@ -20,13 +20,13 @@ Amounts = Mapping[str, int]
 """Name of a capacity to an amount in nanos."""
 
 
-def asked_of(requirements: CapacityRequirements | None) -> Amounts:
+def requested_amounts(requirements: CapacityRequirements | None) -> Amounts:
     """What a request asks for of the capacities of each of its devices."""
-    asked = (requirements and requirements.requests) or {}
-    return {name: nanos(amount) for name, amount in asked.items()}
+    requests = (requirements and requirements.requests) or {}
+    return {name: nanos(amount) for name, amount in requests.items()}
 
 
-def consumed_of(device: Device, asked: Amounts, driver: str) -> Amounts | None:
+def consumed_of(device: Device, requested: Amounts, driver: str) -> Amounts | None:
     """What such a request consumes of each capacity of the device; None: it cannot have a part.
 
     Raises:
@@ -34,25 +34,29 @@ def consumed_of(device: Device, asked: Amounts, driver: str) -> Amounts | None:
             is one that versions of the allocator read differently.
     """
     capacity = device.capacity or {}
-    for name, amount in asked.items():
-        other = _respelled(name, driver)
-        if other in capacity or other in asked:
+    for name, amount in requested.items():
+        other = _other_spelling(name, driver)
+        if other in capacity or other in requested:
             raise Unclear(f"capacities {name} and {other} are one only since 1.38")
         if amount < 0:
             raise Unclear(f"it asks for a negative amount of {name}")
-    if not asked.keys() <= capacity.keys():
+    if not requested.keys() <= capacity.keys():
         return None
     answer = {}
-    for name, each in capacity.items():
-        policy = each.requestPolicy
-        amount = _rounded(asked[name], policy) if name in asked else _unasked(each)
-        if amount > nanos(each.value) or (policy and _violated(amount, policy)):
+    for name, device_capacity in capacity.items():
+        policy = device_capacity.requestPolicy
+        amount = (
+            _round_up(requested[name], policy)
+            if name in requested
+            else _default_amount(device_capacity)
+        )
+        if amount > nanos(device_capacity.value) or (policy and _violates_policy(amount, policy)):
             return None
         answer[name] = amount
     return answer
 
 
-def _respelled(name: str, driver: str) -> str:
+def _other_spelling(name: str, driver: str) -> str:
     """The other name of a capacity of this driver: with its domain, or without (1.38)."""
     domain, slash, short = name.rpartition("/")
     if not slash:
@@ -60,14 +64,14 @@ def _respelled(name: str, driver: str) -> str:
     return short if domain == driver else ""
 
 
-def _unasked(capacity: DeviceCapacity) -> int:
+def _default_amount(capacity: DeviceCapacity) -> int:
     """fillEmptyRequest: the default, or all there is."""
     policy = capacity.requestPolicy
     default = None if policy is None else policy.default
     return nanos(capacity.value if default is None else default)
 
 
-def _rounded(amount: int, policy: CapacityRequestPolicy | None) -> int:
+def _round_up(amount: int, policy: CapacityRequestPolicy | None) -> int:
     """calculateConsumedCapacity: up to the next amount that the policy allows, if there is one."""
     if policy is None:
         return amount
@@ -76,11 +80,11 @@ def _rounded(amount: int, policy: CapacityRequestPolicy | None) -> int:
         if amount < least:
             return least
         return least - (least - amount) // step * step if step else amount
-    allowed = (nanos(each) for each in policy.validValues or ())
-    return next((each for each in allowed if amount <= each), amount)
+    allowed = (nanos(value) for value in policy.validValues or ())
+    return next((value for value in allowed if amount <= value), amount)
 
 
-def _violated(amount: int, policy: CapacityRequestPolicy) -> bool:
+def _violates_policy(amount: int, policy: CapacityRequestPolicy) -> bool:
     """violatesPolicy: whether it is neither the default nor an amount that the policy allows."""
     if policy.default is not None and amount == nanos(policy.default):
         return False
@@ -89,7 +93,7 @@ def _violated(amount: int, policy: CapacityRequestPolicy) -> bool:
         least, step = _lattice(policy.validRange)
         return (most is not None and amount > nanos(most)) or bool(step and (amount - least) % step)
     values = policy.validValues
-    return bool(values) and amount not in {nanos(each) for each in values or ()}
+    return bool(values) and amount not in {nanos(value) for value in values or ()}
 
 
 def _lattice(allowed: CapacityRange) -> tuple[int, int]:

@@ -26,7 +26,7 @@ _MOST_DIGITS = 20
 """Of an integer, with its sign: CEL has 64 bits."""
 
 
-class Subject(NamedTuple):
+class CelDevice(NamedTuple):
     """A device as an expression sees it."""
 
     driver: str
@@ -39,7 +39,7 @@ class Quantity(NamedTuple):
     amount: int
 
 
-Node = Callable[[Subject], Any]
+Node = Callable[[CelDevice], Any]
 _DEVICE, _ATTRIBUTES, _CAPACITY = object(), object(), object()
 
 
@@ -49,7 +49,7 @@ class _Domain(NamedTuple):
     values: dict[str, Any]
 
 
-def evaluate(expression: Node, subject: Subject) -> bool:
+def evaluate(expression: Node, subject: CelDevice) -> bool:
     """Whether the device is selected.
 
     Raises:
@@ -88,29 +88,29 @@ class _Parser:
         self._advance()
 
     def disjunction(self) -> Node:
-        left = self._conjunction()
+        node = self._conjunction()
         while self._take("||"):
-            left = _either(left, self._conjunction(), True)
-        return left
+            node = _logical_node(node, self._conjunction(), True)
+        return node
 
     def _conjunction(self) -> Node:
-        left = self._comparison()
+        node = self._comparison()
         while self._take("&&"):
-            left = _either(left, self._comparison(), False)
-        return left
+            node = _logical_node(node, self._comparison(), False)
+        return node
 
     def _comparison(self) -> Node:
-        left = self._negation()
+        lhs = self._negation()
         sign = self.value
         if self.kind == "sign" and sign in ("==", "!=", "<", "<=", ">", ">="):
             self._advance()
-            return _compared(sign, left, self._negation())
+            return _relation_node(sign, lhs, self._negation())
         if self.kind == "name" and sign == "in":
             self._advance()
             self._expect("[")
             members = self._arguments("]")
-            return lambda subject: any(_equal(left(subject), member(subject)) for member in members)
-        return left
+            return lambda subject: any(_equal(lhs(subject), member(subject)) for member in members)
+        return lhs
 
     def _negation(self) -> Node:
         if not self._take("!"):
@@ -124,7 +124,7 @@ class _Parser:
             if self._take("."):
                 name = self._name()
                 if self._take("("):
-                    node = _called(name, node, self._arguments(")"))
+                    node = _call_node(name, node, self._arguments(")"))
                 else:
                     node = _member(node, name)
             elif self._take("["):
@@ -161,12 +161,12 @@ class _Parser:
         raise Unclear(f"`{value}` is not evaluated here")
 
     def _arguments(self, end: str) -> list[Node]:
-        found: list[Node] = []
+        arguments: list[Node] = []
         while not self._take(end):
-            if found:
+            if arguments:
                 self._expect(",")
-            found.append(self.disjunction())
-        return found
+            arguments.append(self.disjunction())
+        return arguments
 
     def _name(self) -> str:
         if self.kind != "name":
@@ -189,12 +189,12 @@ class _Parser:
         if self._at >= len(self._text):
             self.kind = self.value = ""
             return
-        found = _TOKEN.match(self._text, self._at)
-        if found is None:
+        token = _TOKEN.match(self._text, self._at)
+        if token is None:
             raise Unclear(f"`{self._text[self._at :]}` is not evaluated here")
-        self._at = found.end()
-        self.kind = found.lastgroup or ""
-        self.value = found[self.kind]
+        self._at = token.end()
+        self.kind = token.lastgroup or ""
+        self.value = token[self.kind]
 
 
 def _quantity(value: object) -> Quantity:
@@ -210,18 +210,18 @@ def _constant(value: object) -> Node:
     return lambda _: value
 
 
-def _either(left: Node, right: Node, decisive: bool) -> Node:
+def _logical_node(lhs: Node, rhs: Node, decisive: bool) -> Node:
     """`||` (decisive: True) or `&&`: a side that decides hides that the other one fails."""
 
-    def apply(subject: Subject) -> bool:
+    def apply(subject: CelDevice) -> bool:
         try:
-            if _truth(left(subject)) is decisive:
+            if _truth(lhs(subject)) is decisive:
                 return decisive
         except Unclear:
-            if _truth(right(subject)) is decisive:
+            if _truth(rhs(subject)) is decisive:
                 return decisive
             raise
-        return _truth(right(subject))
+        return _truth(rhs(subject))
 
     return apply
 
@@ -232,15 +232,15 @@ def _truth(value: object) -> bool:
     return value
 
 
-def _equal(left: object, right: object) -> bool:
-    if isinstance(left, Quantity | dict) or isinstance(right, Quantity | dict):
+def _equal(lhs: object, rhs: object) -> bool:
+    if isinstance(lhs, Quantity | dict) or isinstance(rhs, Quantity | dict):
         raise Unclear("it compares what is not compared here")
-    return type(left) is type(right) and left == right
+    return type(lhs) is type(rhs) and lhs == rhs
 
 
-def _compared(sign: str, left: Node, right: Node) -> Node:
-    def apply(subject: Subject) -> bool:
-        one, other = left(subject), right(subject)
+def _relation_node(sign: str, lhs: Node, rhs: Node) -> Node:
+    def apply(subject: CelDevice) -> bool:
+        one, other = lhs(subject), rhs(subject)
         if sign in ("==", "!="):
             return _equal(one, other) is (sign == "==")
         if type(one) is not type(other) or not isinstance(one, int | str):
@@ -254,14 +254,14 @@ def _compared(sign: str, left: Node, right: Node) -> Node:
 
 
 def _member(node: Node, name: str) -> Node:
-    def apply(subject: Subject) -> Any:
+    def apply(subject: CelDevice) -> Any:
         value = node(subject)
         if value is _DEVICE:
             return _of_device(subject, name)
         if value is _ATTRIBUTES:
-            return _Domain(_within(subject.device.attributes, subject.driver, name))
+            return _Domain(_domain_values(subject.device.attributes, subject.driver, name))
         if value is _CAPACITY:
-            return _Domain(_within(subject.device.capacity, subject.driver, name))
+            return _Domain(_domain_values(subject.device.capacity, subject.driver, name))
         if not isinstance(value, _Domain) or name not in value.values:
             raise Unclear(f"a device has no {name}")
         return _plain(value.values[name])
@@ -269,7 +269,7 @@ def _member(node: Node, name: str) -> Node:
     return apply
 
 
-def _of_device(subject: Subject, name: str) -> Any:
+def _of_device(subject: CelDevice, name: str) -> Any:
     if name == "driver":
         return subject.driver
     if name == "attributes":
@@ -281,7 +281,7 @@ def _of_device(subject: Subject, name: str) -> Any:
     raise Unclear(f"device.{name} is not evaluated here")
 
 
-def _within(values: dict[str, Any] | None, driver: str, domain: str) -> dict[str, Any]:
+def _domain_values(values: dict[str, Any] | None, driver: str, domain: str) -> dict[str, Any]:
     """The values of one domain by their names; those without a domain are in the driver's own."""
     answer = {}
     for full, value in (values or {}).items():
@@ -294,14 +294,14 @@ def _within(values: dict[str, Any] | None, driver: str, domain: str) -> dict[str
 def _plain(value: Any) -> Any:
     if hasattr(value, "requestPolicy"):
         return _quantity(value.value)
-    for found in (value.text, value.number, value.flag):
-        if found is not None:
-            return found
+    for scalar in (value.text, value.number, value.flag):
+        if scalar is not None:
+            return scalar
     raise Unclear("versions are not compared here")
 
 
-def _called(name: str, target: Node, arguments: list[Node]) -> Node:
-    def apply(subject: Subject) -> Any:
+def _call_node(name: str, target: Node, arguments: list[Node]) -> Node:
+    def apply(subject: CelDevice) -> Any:
         value, other = target(subject), arguments[0](subject)
         if isinstance(value, Quantity) and isinstance(other, Quantity):
             order = (value > other) - (value < other)

@@ -46,7 +46,7 @@ class ClaimedAccelerators:
         self.parts: dict[str, tuple[float, ...]] = {}
         self.shared: set[str] = set()
         self.nodes: set[int] = set()
-        if not any(maker_of_driver(each.spec.driver) for each in slices):
+        if not any(maker_of_driver(resource_slice.spec.driver) for resource_slice in slices):
             return
         inventory = DeviceInventory(slices, dict(nodes))
         uuids: dict[int, str] = {}
@@ -83,16 +83,16 @@ class ClaimedAccelerators:
             for device in own:
                 users.setdefault(device, set()).add(pod)
         for device, uuid in uuids.items():
-            found = tuple(sorted(users.get(device, ())))
+            pods = tuple(sorted(users.get(device, ())))
             consumed = holdings.consumed.get(device, {})
-            parts = tuple(_share(inventory, device, consumed.get(each, {})) for each in found)
-            if found:
-                self.users[uuid] = found
-            if found and min(parts) > 0:
+            parts = tuple(_share(inventory, device, consumed.get(user, {})) for user in pods)
+            if pods:
+                self.users[uuid] = pods
+            if pods and min(parts) > 0:
                 self.parts[uuid] = parts
             several = bool(inventory.subjects[device].device.allowMultipleAllocations)
             several |= any(consumed.values())
-            if len(found) > 1 or (several and max(parts, default=0.0) < 1):
+            if len(pods) > 1 or (several and max(parts, default=0.0) < 1):
                 self.shared.add(uuid)
                 self.nodes.add(int(inventory.node[device]))
 
@@ -100,7 +100,7 @@ class ClaimedAccelerators:
 def _share(inventory: DeviceInventory, device: int, consumed: Mapping[str, float]) -> float:
     """The most that is consumed of a capacity of the device; 0 where that is not known."""
     capacity = inventory.subjects[device].device.capacity or {}
-    sizes = {name: nanos(each.value) for name, each in capacity.items()}
+    sizes = {name: nanos(device_capacity.value) for name, device_capacity in capacity.items()}
     return max(
         (used / sizes[name] for name, used in consumed.items() if sizes.get(name, 0) > 0),
         default=0.0,

@@ -14,7 +14,7 @@ from rescheduler.kube.pods.pod_requests import pod_requests
 
 def extended_names(classes: Iterable[DeviceClass]) -> frozenset[str]:
     """The extended resources that the classes name."""
-    names = (each.spec.extendedResourceName for each in classes)
+    names = (device_class.spec.extendedResourceName for device_class in classes)
     return frozenset(name for name in names if name)
 
 
@@ -24,5 +24,5 @@ def served_by_class(spec: PodSpec, named: frozenset[str]) -> str:
     named: the extended resources that classes name. Every class serves one that is called after
     it besides; whether that class is there is not asked.
     """
-    asked = (name for name, amount in pod_requests(spec).items() if amount)
-    return min((n for n in asked if n in named or n.startswith(IMPLICIT_CLASS)), default="")
+    requests = (name for name, amount in pod_requests(spec).items() if amount)
+    return min((n for n in requests if n in named or n.startswith(IMPLICIT_CLASS)), default="")

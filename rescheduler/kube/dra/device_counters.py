@@ -11,8 +11,8 @@ from math import gcd
 import numpy as np
 
 from rescheduler.kube.arrays import BoolArray, Int64Array, IntArray
+from rescheduler.kube.dra.device_packing import Uses
 from rescheduler.kube.dra.devices import ResourceSlice
-from rescheduler.kube.dra.packing import Uses
 from rescheduler.kube.quantity import MOST_COUNTED, nanos
 
 _Counter = tuple[str, str, str, str]
@@ -37,18 +37,18 @@ class DeviceCounters:
         totals: dict[_Counter, int] = {}
         taken: list[tuple[int, _Counter, int]] = []
         drivers: dict[str, set[str]] = {}
-        found = list(slices)
+        newest_slices = list(slices)
         sets = {
-            (each.spec.driver, each.spec.pool.name, group.name)
-            for each in found
-            for group in each.spec.sharedCounters or ()
+            (resource_slice.spec.driver, resource_slice.spec.pool.name, group.name)
+            for resource_slice in newest_slices
+            for group in resource_slice.spec.sharedCounters or ()
         }
-        for each in found:
-            of = (each.spec.driver, each.spec.pool.name)
-            for group in each.spec.sharedCounters or ():
+        for resource_slice in newest_slices:
+            of = (resource_slice.spec.driver, resource_slice.spec.pool.name)
+            for group in resource_slice.spec.sharedCounters or ():
                 for name, counter in (group.counters or {}).items():
                     totals[*of, group.name, name] = nanos(counter.value)
-            for device in each.spec.devices or ():
+            for device in resource_slice.spec.devices or ():
                 number = index[*of, device.name]
                 for use in device.consumesCounters or ():
                     drivers.setdefault(of[1], set()).add(of[0])
@@ -80,7 +80,7 @@ class DeviceCounters:
                 self.unclear[device] = f"several drivers have counters in a pool {key[1]}"
             elif max(totals[key], amount) // max(unit[key], 1) > MOST_COUNTED:
                 self.unclear[device] = f"counter {key[3]} of pool {key[1]} is too large"
-        kept = [each for each in taken if each[0] not in self.unclear]
+        kept = [consumption for consumption in taken if consumption[0] not in self.unclear]
         self._device: IntArray = np.array([device for device, _, _ in kept], dtype=np.int32)
         self._counter: IntArray = np.array([rows[key] for _, key, _ in kept], dtype=np.int32)
         self._amount: Int64Array = np.array(
@@ -93,7 +93,7 @@ class DeviceCounters:
         self.taking: BoolArray = np.zeros(len(self._node), dtype=np.bool_)
         self.taking[self._device] = True
 
-    def within(self, taken: BoolArray) -> BoolArray:
+    def devices_that_fit(self, taken: BoolArray) -> BoolArray:
         """(devices,) whether each fits beside those that are taken, as far as counters go.
 
         Of a pool with more taken than there is, none does.
@@ -102,19 +102,19 @@ class DeviceCounters:
         answer: BoolArray = np.ones(len(self._node), dtype=np.bool_)
         if not len(self._device):
             return answer
-        left = self.left(taken)
+        remainder = self.remaining_counters(taken)
         overdrawn = np.zeros(len(self._total) + 1, dtype=np.bool_)
-        overdrawn[self._pool[left < 0]] = True
-        over = self._amount > left[self._counter]
+        overdrawn[self._pool[remainder < 0]] = True
+        over = self._amount > remainder[self._counter]
         over |= overdrawn[self._pool[self._counter]]
         answer[self._device[over]] = False
         return answer
 
-    def left(self, taken: BoolArray) -> Int64Array:
+    def remaining_counters(self, taken: BoolArray) -> Int64Array:
         """(counters,) what is left of each beside the devices that are taken."""
-        left: Int64Array = self._total.copy()
-        np.subtract.at(left, self._counter, self._amount * taken[self._device])
-        return left
+        remainder: Int64Array = self._total.copy()
+        np.subtract.at(remainder, self._counter, self._amount * taken[self._device])
+        return remainder
 
     @cached_property
     def uses(self) -> Uses:
@@ -131,17 +131,21 @@ class DeviceCounters:
         """Whether these devices fit together beside those that are taken."""
         together = taken.copy()
         together[devices] = True
-        left = self.left(together)
-        return all(left[counter] >= 0 for each in devices for counter, _ in self.uses.get(each, ()))
+        remainder = self.remaining_counters(together)
+        return all(
+            remainder[counter] >= 0
+            for device in devices
+            for counter, _ in self.uses.get(device, ())
+        )
 
-    def beside(self, devices: BoolArray) -> BoolArray:
+    def devices_of_same_pools(self, devices: BoolArray) -> BoolArray:
         """(devices,) these, and all that are of a pool with counters that one of them is of."""
         answer = devices.copy()
         pool = self._pool[self._counter]
         answer[self._device[np.isin(pool, pool[devices[self._device]])]] = True
         return answer
 
-    def apart(self, devices: IntArray) -> bool:
+    def are_independent(self, devices: IntArray) -> bool:
         """Whether no two of these on one node take from the same counter."""
         mine = np.isin(self._device, devices) & (self._amount > 0)
         places = np.stack([self._counter[mine], self._node[self._device[mine]]])

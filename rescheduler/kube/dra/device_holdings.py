@@ -10,7 +10,7 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.kube.dra.device_shares import Part
+from rescheduler.kube.dra.device_shares import ConsumedCapacity
 from rescheduler.kube.dra.devices import AllocatedDevice, ResourceClaim
 from rescheduler.kube.quantity import nanos
 
@@ -38,8 +38,8 @@ class DeviceHoldings:
         """pods: UID to the number of the pod."""
         self.claims: IntArray = np.zeros(len(inventory), dtype=np.int32)
         self.consumed: dict[int, dict[int, dict[str, float]]] = {}
-        self.parts: list[Part] = []
-        self.freed_parts: dict[int, list[Part]] = {}
+        self.parts: list[ConsumedCapacity] = []
+        self.freed_parts: dict[int, list[ConsumedCapacity]] = {}
         self.of_pod: dict[int, list[int]] = {}
         self.freed: dict[int, list[int]] = {}
         self.lost: set[int] = set()
@@ -49,24 +49,24 @@ class DeviceHoldings:
             if allocation is None:
                 continue
             results = [
-                inventory.index.get((each.driver, each.pool, each.device), -1)
-                for each in allocation.devices.results or ()
-                if not each.adminAccess
+                inventory.index.get((result.driver, result.pool, result.device), -1)
+                for result in allocation.devices.results or ()
+                if not result.adminAccess
             ]
             devices = [number for number in results if number >= 0]
             np.add.at(self.claims, np.array(devices, dtype=np.int32), 1)
             parts = list(_parts(allocation.devices.results or (), inventory))
             self.parts += parts
-            reserved = {each.uid for each in claim.status.reservedFor or ()}
-            owners = {each.uid for each in claim.metadata.ownerReferences or ()}
+            reserved = {consumer.uid for consumer in claim.status.reservedFor or ()}
+            owners = {reference.uid for reference in claim.metadata.ownerReferences or ()}
             users = reserved | owners
             self.users |= users
             last = reserved or owners
             present = sorted(users & pods.keys(), key=pods.__getitem__)
-            for each in allocation.devices.results or ():
-                number = inventory.index.get((each.driver, each.pool, each.device), -1)
-                if number >= 0 and not each.adminAccess:
-                    self._consume(number, each, [pods[uid] for uid in present])
+            for result in allocation.devices.results or ():
+                number = inventory.index.get((result.driver, result.pool, result.device), -1)
+                if number >= 0 and not result.adminAccess:
+                    self._consume(number, result, [pods[uid] for uid in present])
             for uid in present:
                 pod = pods[uid]
                 self.of_pod.setdefault(pod, []).extend(devices)
@@ -83,10 +83,12 @@ class DeviceHoldings:
                 own[name] = own.get(name, 0.0) + nanos(amount) / len(pods)
 
 
-def _parts(results: Iterable[AllocatedDevice], inventory: DeviceInventory) -> Iterator[Part]:
+def _parts(
+    results: Iterable[AllocatedDevice], inventory: DeviceInventory
+) -> Iterator[ConsumedCapacity]:
     """The results that are a share of a device: the others take all of it (allocateddevices.go)."""
-    for each in results:
-        number = inventory.index.get((each.driver, each.pool, each.device), -1)
-        if number >= 0 and each.shareID and not each.adminAccess:
-            consumed = (each.consumedCapacity or {}).items()
-            yield Part(number, {name: nanos(amount) for name, amount in consumed})
+    for result in results:
+        number = inventory.index.get((result.driver, result.pool, result.device), -1)
+        if number >= 0 and result.shareID and not result.adminAccess:
+            consumed = (result.consumedCapacity or {}).items()
+            yield ConsumedCapacity(number, {name: nanos(amount) for name, amount in consumed})

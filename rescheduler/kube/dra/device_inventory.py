@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.dra.cel import Node, Subject, Unclear, evaluate
+from rescheduler.kube.dra.cel import CelDevice, Node, Unclear, evaluate
 from rescheduler.kube.dra.device_counters import DeviceCounters
 from rescheduler.kube.dra.devices import DeviceAttribute, DeviceTaintRule, ResourceSlice
 from rescheduler.kube.objects import Taint, Toleration
-from rescheduler.kube.pods.tolerations import HARD, tolerated
+from rescheduler.kube.pods.tolerations import HARD, is_tolerated
 
 
 class DeviceInventory:
@@ -34,24 +34,29 @@ class DeviceInventory:
     ) -> None:
         """rules: what administrators taint."""
         self._rules = rules
-        self.subjects: list[Subject] = []
+        self.subjects: list[CelDevice] = []
         self.index: dict[tuple[str, str, str], int] = {}
         self.incomplete: set[str] = set()
         places: list[int] = []
         parts: list[int] = []
         newest = _newest(slices)
-        for number, each in enumerate(newest):
-            spec = each.spec
+        for number, resource_slice in enumerate(newest):
+            spec = resource_slice.spec
             for device in spec.devices or ():
                 name = device.nodeName if spec.perDeviceNodeSelection else spec.nodeName
                 self.index[spec.driver, spec.pool.name, device.name] = len(self.subjects)
-                self.subjects.append(Subject(spec.driver, device))
+                self.subjects.append(CelDevice(spec.driver, device))
                 places.append(nodes.get(name, -2) if name else -1)
                 parts.append(number)
-        there = Counter((each.spec.driver, each.spec.pool.name) for each in newest)
-        for each in newest:
-            if there[each.spec.driver, each.spec.pool.name] != each.spec.pool.resourceSliceCount:
-                self.incomplete.add(each.spec.driver)
+        there = Counter(
+            (resource_slice.spec.driver, resource_slice.spec.pool.name) for resource_slice in newest
+        )
+        for resource_slice in newest:
+            if (
+                there[resource_slice.spec.driver, resource_slice.spec.pool.name]
+                != resource_slice.spec.pool.resourceSliceCount
+            ):
+                self.incomplete.add(resource_slice.spec.driver)
         self.node = np.array(places, dtype=np.int32)
         self.part = np.array(parts, dtype=np.int32)
         self.counters = DeviceCounters(newest, self.index, self.node)
@@ -62,12 +67,12 @@ class DeviceInventory:
     @cached_property
     def sort(self) -> IntArray:
         """(devices,) a number that devices share which have the same capacities to consume."""
-        known: dict[bytes, int] = {}
-        found = []
+        number_by_capacity: dict[bytes, int] = {}
+        numbers = []
         for _, device in self.subjects:
             alike = msgspec.json.encode((device.allowMultipleAllocations, device.capacity))
-            found.append(known.setdefault(alike, len(known)))
-        return np.array(found, dtype=np.int32)
+            numbers.append(number_by_capacity.setdefault(alike, len(number_by_capacity)))
+        return np.array(numbers, dtype=np.int32)
 
     @cached_property
     def examples(self) -> IntArray:
@@ -102,11 +107,11 @@ class DeviceInventory:
                 raise Unclear(f"{error} (device {subject.device.name})") from error
         return np.array(chosen, dtype=np.int32)
 
-    def everything(self) -> IntArray:
+    def all_devices(self) -> IntArray:
         """All devices."""
         return np.arange(len(self), dtype=np.int32)
 
-    def untainted(
+    def untainted_devices(
         self, devices: IntArray, tolerations: Sequence[Toleration] | None = None
     ) -> IntArray:
         """Those of these devices that no taint keeps from a request with these tolerations."""
@@ -115,23 +120,25 @@ class DeviceInventory:
                 number
                 for number in devices.tolist()
                 if all(
-                    each.effect not in HARD or tolerated(each, tolerations)
-                    for each in self._taints[number]
+                    taint.effect not in HARD or is_tolerated(taint, tolerations)
+                    for taint in self._taints[number]
                 )
             ],
             dtype=np.int32,
         )
 
-    def fleeting(self, devices: IntArray, tolerations: Sequence[Toleration] | None) -> str:
+    def eviction_reason(self, devices: IntArray, tolerations: Sequence[Toleration] | None) -> str:
         """Why a pod that gets one of these devices is evicted at once, or "".
 
         Of tolerations only those with effect NoExecute count then, which is not so when a device
         is allocated. Source: pkg/controller/devicetainteviction, device_taint_eviction.go.
         """
-        lasting = [each for each in tolerations or () if each.effect == "NoExecute"]
+        lasting = [
+            toleration for toleration in tolerations or () if toleration.effect == "NoExecute"
+        ]
         for number in devices.tolist():
             for taint in self._taints[number]:
-                if taint.effect == "NoExecute" and not tolerated(taint, lasting):
+                if taint.effect == "NoExecute" and not is_tolerated(taint, lasting):
                     name = self.subjects[number].device.name
                     return f"who gets device {name} is evicted again for its taint {taint.key}"
         return ""
@@ -139,7 +146,7 @@ class DeviceInventory:
     @cached_property
     def _taints(self) -> list[list[Taint]]:
         """Of each device: its driver's, and those that administrators put on it."""
-        answer = [list(each.device.taints or ()) for each in self.subjects]
+        answer = [list(subject.device.taints or ()) for subject in self.subjects]
         for rule in self._rules:
             for key, number in self.index.items():
                 if rule.selects(*key):
@@ -163,11 +170,12 @@ class DeviceInventory:
 
 def _newest(slices: list[ResourceSlice]) -> list[ResourceSlice]:
     newest: dict[tuple[str, str], int] = {}
-    for each in slices:
-        key = (each.spec.driver, each.spec.pool.name)
-        newest[key] = max(newest.get(key, 0), each.spec.pool.generation)
+    for resource_slice in slices:
+        key = (resource_slice.spec.driver, resource_slice.spec.pool.name)
+        newest[key] = max(newest.get(key, 0), resource_slice.spec.pool.generation)
     return [
-        each
-        for each in slices
-        if each.spec.pool.generation == newest[each.spec.driver, each.spec.pool.name]
+        resource_slice
+        for resource_slice in slices
+        if resource_slice.spec.pool.generation
+        == newest[resource_slice.spec.driver, resource_slice.spec.pool.name]
     ]

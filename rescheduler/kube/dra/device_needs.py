@@ -8,9 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.dra.capacities import asked_of, consumed_of
+from rescheduler.kube.dra.capacities import consumed_of, requested_amounts
 from rescheduler.kube.dra.cel import Unclear, parse
 from rescheduler.kube.dra.device_inventory import DeviceInventory
+from rescheduler.kube.dra.device_packing import MOST_CHOICES as MOST_TRIED
+from rescheduler.kube.dra.device_packing import choices
 from rescheduler.kube.dra.device_shares import Share
 from rescheduler.kube.dra.devices import (
     DeviceClaim,
@@ -20,8 +22,6 @@ from rescheduler.kube.dra.devices import (
     ExactDeviceRequest,
     ResourceClaimTemplate,
 )
-from rescheduler.kube.dra.packing import MOST_CHOICES as MOST_TRIED
-from rescheduler.kube.dra.packing import choices
 from rescheduler.kube.objects import PodSpec
 
 MOST_ALTERNATIVES = 8
@@ -72,14 +72,14 @@ class Needs(NamedTuple):
     @property
     def together(self) -> list[Need]:
         """Every choice of the needs as one: its devices, of which so many must be there (Hall)."""
-        merged = _merged(self.needs)
+        merged = _merge_needs(self.needs)
         answer = []
         for size in range(1, len(merged) + 1):
             for chosen in combinations(merged, size):
                 devices = chosen[0].devices
-                for each in chosen[1:]:
-                    devices = np.union1d(devices, each.devices)
-                answer.append(Need(devices, sum(each.number for each in chosen)))
+                for need in chosen[1:]:
+                    devices = np.union1d(devices, need.devices)
+                answer.append(Need(devices, sum(need.number for need in chosen)))
         return answer
 
 
@@ -97,24 +97,24 @@ class DeviceNeeds:
         self.inventory = inventory
         self._unread = sorted(_NEEDED.intersection(unread))
         self._templates = {
-            (each.metadata.namespace, each.metadata.name): each.spec.spec.devices
-            for each in templates
+            (template.metadata.namespace, template.metadata.name): template.spec.spec.devices
+            for template in templates
         }
-        self._classes = {each.metadata.name: each.spec for each in classes}
+        self._classes = {device_class.metadata.name: device_class.spec for device_class in classes}
         self._known: dict[tuple[str, tuple[str, ...]], tuple[Needs, ...] | str] = {}
 
-    def of(self, namespace: str, spec: PodSpec) -> tuple[Needs, ...] | str:
+    def needs_of_spec(self, namespace: str, spec: PodSpec) -> tuple[Needs, ...] | str:
         """What a pod with that spec needs, or why that is not known.
 
         Where its claims have alternatives, these in the allocator's order: it takes the first that
         can be had.
         """
         claims = spec.resourceClaims or ()
-        names = tuple(each.resourceClaimTemplateName or f"/{each.name}" for each in claims)
-        known = self._known.get((namespace, names))
-        if known is None:
-            known = self._known[namespace, names] = self._read(namespace, names)
-        return known
+        names = tuple(claim.resourceClaimTemplateName or f"/{claim.name}" for claim in claims)
+        needs = self._known.get((namespace, names))
+        if needs is None:
+            needs = self._known[namespace, names] = self._read(namespace, names)
+        return needs
 
     def _read(self, namespace: str, names: tuple[str, ...]) -> tuple[Needs, ...] | str:
         if self._unread:
@@ -127,21 +127,25 @@ class DeviceNeeds:
                 kind = "is shared by its name" if name.startswith("/") else "has no template"
                 return f"its resource claim {name.strip('/')} {kind}"
             try:
-                options += self._asked(claim)
+                options += self._options_of_claim(claim)
                 common = _common(claim, alone=len(names) == 1)
             except ValueError as error:  # unclear, or a quantity that is none
                 return f"its resource claim from {name}: {error}"
-            requests = (each for request in claim.requests or () for each in _exact(request))
-            capacity |= any(each.capacity for each in requests)
+            requests = (
+                exact_device_request
+                for request in claim.requests or ()
+                for exact_device_request in _exact(request)
+            )
+            capacity |= any(request.capacity for request in requests)
         if prod(map(len, options)) > MOST_CHOICES:
             return f"its claims have more than {MOST_CHOICES} combinations of alternatives"
         answer = []
         for chosen in product(*options):
             needs = [option.need for option in chosen]
-            known = self._worked_out(needs, common, capacity=capacity)
-            if isinstance(known, str):
-                return known
-            answer.append(known._replace(points=sum(option.points for option in chosen)))
+            pod_needs = self._worked_out(needs, common, capacity=capacity)
+            if isinstance(pod_needs, str):
+                return pod_needs
+            answer.append(pod_needs._replace(points=sum(option.points for option in chosen)))
         return tuple(answer)
 
     def _worked_out(
@@ -152,21 +156,21 @@ class DeviceNeeds:
             return "it asks for all devices of a kind, and for others"
         if common and any(not need.number for need in needs):
             return "it asks for all devices of a kind that have something in common"
-        if common and self._listed(needs, common):
+        if common and self._has_list_value(needs, common):
             return f"its devices must share {common}, which is a list"
-        whole = [each for each in needs if isinstance(each, Need)]
-        if len(_merged(whole)) > MAX_KINDS:
+        whole = [need for need in needs if isinstance(need, Need)]
+        if len(_merge_needs(whole)) > MAX_KINDS:
             return f"it asks for more than {MAX_KINDS} kinds of devices"
-        parts = _together(needs)
+        parts = _merge_parts(needs)
         if isinstance(parts, str):
             return parts
         counters = self.inventory.counters
-        devices = np.unique(np.concatenate([each.devices for each in needs] or [_NONE]))
+        devices = np.unique(np.concatenate([need.devices for need in needs] or [_NONE]))
         partitions = bool(counters.taking[devices].any())
-        several = sum(each.number for each in needs) != 1
-        packed = partitions and several and not counters.apart(devices)
+        several = sum(need.number for need in needs) != 1
+        packed = partitions and several and not counters.are_independent(devices)
         if packed:
-            whole = _merged(whole)
+            whole = _merge_needs(whole)
             if rest := self._unpackable(whole, common, several=bool(parts)):
                 return (
                     f"it asks for several devices, some of which are partitions of the same{rest}"
@@ -180,33 +184,38 @@ class DeviceNeeds:
             return f", that share {common}"
         if several:
             return ", and for parts of devices"
-        if any(not each.number for each in needs):
+        if any(not need.number for need in needs):
             return ", and for all of them"
         if choices(needs, self.inventory.node) > MOST_TRIED:
             return f", in more than {MOST_TRIED} ways"
         return ""
 
-    def _asked(self, claim: DeviceClaim) -> list[list["_Option"]]:
+    def _options_of_claim(self, claim: DeviceClaim) -> list[list["_Option"]]:
         """What each request of the claim needs, with its alternatives."""
         answer = []
         for request in claim.requests or ():
             several = request.firstAvailable or ()
             answer.append(
                 [
-                    _Option(self._need(request.name, each), MOST_ALTERNATIVES - place)
-                    for place, each in enumerate(several)
+                    _Option(
+                        self._need(request.name, exact_device_request), MOST_ALTERNATIVES - place
+                    )
+                    for place, exact_device_request in enumerate(several)
                 ]
                 if several
-                else [_Option(self._need(request.name, each), 0) for each in _exact(request)]
+                else [
+                    _Option(self._need(request.name, exact_device_request), 0)
+                    for exact_device_request in _exact(request)
+                ]
             )
         if sum(max(option.need.number for option in options) for options in answer) > MOST_RESULTS:
             raise Unclear(f"it asks for more than {MOST_RESULTS} devices")
         return answer
 
-    def _listed(self, needs: list[Need | PartsNeed], name: str) -> bool:
+    def _has_list_value(self, needs: list[Need | PartsNeed], name: str) -> bool:
         """Whether the attribute of some device is a list, of which any member may be shared."""
-        found = (self.inventory.attribute(d, name) for n in needs for d in n.devices.tolist())
-        return any(each is not None and each.single is None for each in found)
+        attributes = (self.inventory.attribute(d, name) for n in needs for d in n.devices.tolist())
+        return any(attribute is not None and attribute.single is None for attribute in attributes)
 
     def _need(self, name: str, exact: ExactDeviceRequest) -> Need | PartsNeed:
         if exact.adminAccess:
@@ -216,42 +225,46 @@ class DeviceNeeds:
         offered = self._classes.get(exact.deviceClassName)
         if offered is None:
             raise Unclear(f"device class {exact.deviceClassName} is not there")
-        devices = self._selected(self.inventory.everything(), offered.selectors)
-        devices = self._selected(devices, exact.selectors)
-        devices = self.inventory.untainted(devices, exact.tolerations)
-        odd = self.inventory.odd(devices) or self.inventory.fleeting(devices, exact.tolerations)
+        devices = self._select_devices(self.inventory.all_devices(), offered.selectors)
+        devices = self._select_devices(devices, exact.selectors)
+        devices = self.inventory.untainted_devices(devices, exact.tolerations)
+        odd = self.inventory.odd(devices) or self.inventory.eviction_reason(
+            devices, exact.tolerations
+        )
         if odd or self.inventory.incomplete:
             raise Unclear(odd or f"not all devices of {min(self.inventory.incomplete)} are known")
         number = exact.count if exact.allocationMode == "ExactCount" else 0
-        return self._consuming(Need(devices, number), exact)
+        return self._with_consumption(Need(devices, number), exact)
 
-    def _consuming(self, need: Need, exact: ExactDeviceRequest) -> Need | PartsNeed:
+    def _with_consumption(self, need: Need, exact: ExactDeviceRequest) -> Need | PartsNeed:
         """The need, with what it consumes; only devices that could ever serve it stay."""
-        asked = asked_of(exact.capacity)
+        requests = requested_amounts(exact.capacity)
         divisible = self.inventory.divisible(need.devices)
-        if not (asked or divisible):
+        if not (requests or divisible):
             return need
         if not need.number:
             raise Unclear("it asks for all devices of a kind, and for a part of each")
         subjects, sort = self.inventory.subjects, self.inventory.sort
         wanted = set(sort[need.devices].tolist())
         consumed = tuple(
-            consumed_of(subjects[device].device, asked, subjects[device].driver)
+            consumed_of(subjects[device].device, requests, subjects[device].driver)
             if number in wanted
             else None
             for number, device in enumerate(self.inventory.examples.tolist())
         )
-        able = np.array([each is not None for each in consumed], dtype=np.bool_)
+        able = np.array([amount is not None for amount in consumed], dtype=np.bool_)
         devices = need.devices[able[sort[need.devices]]]
         if divisible:
             return PartsNeed(devices, need.number, Share(consumed))
         return Need(devices, need.number)
 
-    def _selected(self, devices: IntArray, selectors: list[DeviceSelector] | None) -> IntArray:
-        for each in selectors or ():
-            if each.cel is None:
+    def _select_devices(
+        self, devices: IntArray, selectors: list[DeviceSelector] | None
+    ) -> IntArray:
+        for selector in selectors or ():
+            if selector.cel is None:
                 raise Unclear("a selector is not CEL")
-            devices = self.inventory.select(devices, parse(each.cel.expression))
+            devices = self.inventory.select(devices, parse(selector.cel.expression))
         return devices
 
 
@@ -274,7 +287,7 @@ def _exact(request: DeviceRequest) -> list[ExactDeviceRequest]:
     return [request.exactly]
 
 
-def _merged(needs: list[Need]) -> list[Need]:
+def _merge_needs(needs: list[Need]) -> list[Need]:
     """Requests for the same devices as one."""
     merged: dict[bytes, Need] = {}
     for need in needs:
@@ -284,7 +297,7 @@ def _merged(needs: list[Need]) -> list[Need]:
     return list(merged.values())
 
 
-def _together(needs: list[Need | PartsNeed]) -> list[PartsNeed] | str:
+def _merge_parts(needs: list[Need | PartsNeed]) -> list[PartsNeed] | str:
     """Requests for parts of the same devices as one, or why it is not known how they would share.
 
     One for several devices gets parts of different ones; several for one device each may get parts
@@ -298,10 +311,10 @@ def _together(needs: list[Need | PartsNeed]) -> list[PartsNeed] | str:
     answer = []
     for group in alike.values():
         devices, number, share = group[0]
-        strangers = [need for need in needs if not any(need is each for each in group)]
-        if any(np.intersect1d(each.devices, devices).size for each in strangers):
+        strangers = [need for need in needs if not any(need is parts_need for parts_need in group)]
+        if any(np.intersect1d(stranger.devices, devices).size for stranger in strangers):
             return "it asks for different parts of devices that several of its requests may get"
-        if len(group) > 1 and any(each.number > 1 for each in group):
+        if len(group) > 1 and any(need.number > 1 for need in group):
             return "several of its requests ask for parts of several devices each"
         same = len(group)
         number = same if same > 1 else number
@@ -314,7 +327,7 @@ def _common(claim: DeviceClaim, *, alone: bool) -> str:
     constraints = claim.constraints or []
     if not constraints:
         return ""
-    names = {each.name for each in claim.requests or ()}
+    names = {request.name for request in claim.requests or ()}
     first = constraints[0]
     whole = not first.requests or set(first.requests) == names
     if not alone or len(constraints) > 1 or not first.matchAttribute or not whole:

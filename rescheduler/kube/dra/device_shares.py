@@ -16,7 +16,7 @@ from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.quantity import nanos
 
 
-class Part(NamedTuple):
+class ConsumedCapacity(NamedTuple):
     """What one claim consumes of a device's capacities."""
 
     device: int
@@ -41,15 +41,15 @@ class DeviceShares:
     count: (devices,) how many claims have a part of it.
     """
 
-    def __init__(self, inventory: DeviceInventory, parts: Iterable[Part]) -> None:
+    def __init__(self, inventory: DeviceInventory, parts: Iterable[ConsumedCapacity]) -> None:
         self._inventory = inventory
         self._used: dict[int, dict[str, int]] = {}
         self._room: dict[Share, IntArray] = {}
         self.count: IntArray = np.zeros(len(inventory), dtype=np.int32)
-        for each in parts:
-            self.change(each, 1)
+        for part in parts:
+            self.change(part, 1)
 
-    def change(self, part: Part, sign: int) -> None:
+    def change(self, part: ConsumedCapacity, sign: int) -> None:
         """A claim takes (1) or frees (-1) a part."""
         device = part.device
         used = self._used.setdefault(device, {})
@@ -59,7 +59,7 @@ class DeviceShares:
         for share, room in self._room.items():
             room[device] = self._times(share, device, used)
 
-    def fit(self, parts: Iterable[Part]) -> bool:
+    def fit(self, parts: Iterable[ConsumedCapacity]) -> bool:
         """Whether the devices have that much left."""
         wanted: dict[int, dict[str, int]] = {}
         for device, consumed in parts:
@@ -74,24 +74,24 @@ class DeviceShares:
             if name in capacity
         )
 
-    def part(self, share: Share, device: int) -> Part | None:
+    def part(self, share: Share, device: int) -> ConsumedCapacity | None:
         """What such a request takes of the device; None: all of it, as nobody else may have any."""
         consumed = share.consumed[self._inventory.sort[device]]
         divisible = self._inventory.subjects[device].device.allowMultipleAllocations
-        return Part(device, consumed) if consumed is not None and divisible else None
+        return ConsumedCapacity(device, consumed) if consumed is not None and divisible else None
 
     def room(self, share: Share) -> IntArray:
         """(devices,) how many requests of this sort each device can still serve."""
-        known = self._room.get(share)
-        if known is None:
+        room = self._room.get(share)
+        if room is None:
             unused = [
                 self._times(share, device, {}) for device in self._inventory.examples.tolist()
             ]
-            known = np.array(unused, dtype=np.int32)[self._inventory.sort]
+            room = np.array(unused, dtype=np.int32)[self._inventory.sort]
             for device, used in self._used.items():
-                known[device] = self._times(share, device, used)
-            self._room[share] = known
-        return known
+                room[device] = self._times(share, device, used)
+            self._room[share] = room
+        return room
 
     def _times(self, share: Share, device: int, used: Amounts) -> int:
         """How many of them fit beside what is used: each capacity for itself bounds it."""
@@ -101,9 +101,9 @@ class DeviceShares:
         offered = self._inventory.subjects[device].device
         times = share.most if offered.allowMultipleAllocations else 1
         for name, capacity in (offered.capacity or {}).items():
-            left = nanos(capacity.value) - used.get(name, 0)
-            if left < consumed[name]:
+            remainder = nanos(capacity.value) - used.get(name, 0)
+            if remainder < consumed[name]:
                 return 0
             if consumed[name] > 0:
-                times = min(times, left // consumed[name])
+                times = min(times, remainder // consumed[name])
         return times

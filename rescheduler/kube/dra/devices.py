@@ -196,16 +196,16 @@ class AllocatedDevice(Base):
     consumedCapacity: dict[str, str | int | float] | None = None
 
 
-class AllocationResults(Base):
+class DeviceAllocationResult(Base):
     """status.allocation.devices."""
 
     results: list[AllocatedDevice] | None = None
 
 
-class Allocation(Base):
+class AllocationResult(Base):
     """status.allocation: the devices, and the nodes from which they can be reached."""
 
-    devices: AllocationResults = msgspec.field(default_factory=AllocationResults)
+    devices: DeviceAllocationResult = msgspec.field(default_factory=DeviceAllocationResult)
     nodeSelector: NodeSelector | None = None
 
 
@@ -220,7 +220,7 @@ class Consumer(Base):
 class ResourceClaimStatus(Base):
     """status of a ResourceClaim."""
 
-    allocation: Allocation | None = None
+    allocation: AllocationResult | None = None
     reservedFor: list[Consumer] | None = None
 
 

@@ -69,7 +69,7 @@ def gpus_among(resources: Iterable[str]) -> list[str]:
     return [name for name in resources if maker(name)]
 
 
-class Offer(NamedTuple):
+class AcceleratorOffer(NamedTuple):
     """One resource of a node that counts accelerators.
 
     units: how much of it pods can ask for. replicas: how many pods at most share one device, 1
@@ -94,31 +94,31 @@ class Offer(NamedTuple):
         return -(-self.units // self.replicas) if self.replicas else min(self.units, 1)
 
 
-def offers(resources: Resources | None, labels: Labels | None) -> list[Offer]:
+def offers(resources: Resources | None, labels: Labels | None) -> list[AcceleratorOffer]:
     """What a node with these allocatable resources and labels offers, by the resources' names."""
-    found = []
+    node_offers = []
     for name in sorted(resources or ()):
         made_by = maker(name)
         amount = units((resources or {})[name]) if made_by else 0
         if amount > 0:
             profile = name.removeprefix(_MIG).removesuffix(SHARED) if name.startswith(_MIG) else ""
             replicas = _replicas(name, made_by, amount, labels or {})
-            found.append(Offer(name, made_by, amount, replicas, profile))
-    return found
+            node_offers.append(AcceleratorOffer(name, made_by, amount, replicas, profile))
+    return node_offers
 
 
-def offer_of(offered: Iterable[Offer], device: str) -> Offer | None:
+def offer_of(offered: Iterable[AcceleratorOffer], device: str) -> AcceleratorOffer | None:
     """What a device of the node belongs to, by its identity: `UUID`, or `UUID/ID/PROFILE`.
 
     With MIG's strategy `single` partitions are offered as whole GPUs are.
     """
     profile = device.partition("/")[2].partition("/")[2]
     plain = None
-    for each in offered:
-        if each.profile and each.profile == profile:
-            return each
-        if not each.profile:
-            plain = each
+    for offer in offered:
+        if offer.profile and offer.profile == profile:
+            return offer
+        if not offer.profile:
+            plain = offer
     return plain
 
 
@@ -129,8 +129,8 @@ def part_of_gpu(profile: str) -> float:
     """
     if not profile:
         return 1.0
-    found = _PROFILE.search(profile)
-    return int(found[1]) / _FEWER_SLICES.get(found[0], _SLICES) if found else math.nan
+    match = _PROFILE.search(profile)
+    return int(match[1]) / _FEWER_SLICES.get(match[0], _SLICES) if match else math.nan
 
 
 def profile_of_all(labels: Labels | None) -> str:
@@ -138,34 +138,34 @@ def profile_of_all(labels: Labels | None) -> str:
 
     So with MIG's strategy `single`, where the product is such as `NVIDIA-A100-MIG-1g.5gb`; and GKE.
     """
-    given = labels or {}
-    if given.get("nvidia.com/mig.strategy") == "single":
-        product_of_part = given.get("nvidia.com/gpu.product", "").removesuffix("-SHARED")
+    label_values = labels or {}
+    if label_values.get("nvidia.com/mig.strategy") == "single":
+        product_of_part = label_values.get("nvidia.com/gpu.product", "").removesuffix("-SHARED")
         return product_of_part.partition("-MIG-")[2]
-    return given.get(_GKE_PARTITION, "")
+    return label_values.get(_GKE_PARTITION, "")
 
 
-def asked(resources: Resources | None) -> dict[str, int]:
+def requested_accelerators(resources: Resources | None) -> dict[str, int]:
     """The accelerators that a container asks for, by resource."""
     return {name: units(amount) for name, amount in (resources or {}).items() if maker(name)}
 
 
 def product(labels: Labels | None) -> str:
     """The model of the node's devices as its maker's labels name it; "" where nobody does."""
-    given = labels or {}
+    label_values = labels or {}
     for label in ("nvidia.com/gpu.product", "amd.com/gpu.product-name", "gpu.intel.com/product"):
-        if label in given:
-            return given[label].removesuffix("-SHARED")
+        if label in label_values:
+            return label_values[label].removesuffix("-SHARED")
     return ""
 
 
 def _replicas(resource: str, made_by: str, amount: int, labels: Mapping[str, str]) -> int:
     if made_by == NVIDIA:
         plain = resource.removesuffix(SHARED)
-        told = max(_number(labels, f"{plain}.replicas"), _number(labels, _GKE_CLIENTS))
+        replicas = max(_number(labels, f"{plain}.replicas"), _number(labels, _GKE_CLIENTS))
         strategy = labels.get(f"{plain}.sharing-strategy", "none")
-        if told > 1:
-            return told
+        if replicas > 1:
+            return replicas
         return 0 if resource != plain or strategy not in ("", "none") else 1
     if made_by == INTEL:
         devices = _number(labels, "gpu.intel.com/device.count") or sum(

@@ -16,7 +16,7 @@ from rescheduler.kube.selectors import int64
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class LabelColumn:
     """One label key over all nodes.
 
     codes: (nodes,) the number of the node's value; -1 where the node lacks the label.
@@ -40,26 +40,26 @@ class NodeLabels:
         self.index = {node.metadata.name: number for number, node in enumerate(nodes)}
         self._labels = [node.metadata.labels or {} for node in nodes]
         self._keys = frozenset(key for labels in self._labels for key in labels)
-        self._absent = Column(np.full(self.count, -1, dtype=np.int32), {})
-        self._columns: dict[str, Column] = {}
+        self._absent = LabelColumn(np.full(self.count, -1, dtype=np.int32), {})
+        self._columns: dict[str, LabelColumn] = {}
         self._numbers: dict[str, tuple[IntArray, Int64Array]] = {}
 
-    def column(self, key: str) -> Column:
+    def column(self, key: str) -> LabelColumn:
         """The column of that label key; one for all keys that no node has, however many."""
         if key not in self._keys:
             return self._absent
-        known = self._columns.get(key)
-        if known is None:
+        column = self._columns.get(key)
+        if column is None:
             values: dict[str, int] = {}
             codes = np.full(self.count, -1, dtype=np.int32)
             for number, labels in enumerate(self._labels):
                 value = labels.get(key)
                 if value is not None:
                     codes[number] = values.setdefault(value, len(values))
-            known = self._columns[key] = Column(codes, values)
-        return known
+            column = self._columns[key] = LabelColumn(codes, values)
+        return column
 
-    def having(self, labels: Mapping[str, str]) -> BoolArray:
+    def nodes_with_labels(self, labels: Mapping[str, str]) -> BoolArray:
         """(nodes,) the nodes that carry all these labels."""
         answer = np.ones(self.count, dtype=np.bool_)
         for key, value in labels.items():
@@ -69,14 +69,14 @@ class NodeLabels:
             answer &= column.codes == column.values[value]
         return answer
 
-    def matching(self, selector: NodeSelector) -> BoolArray:
+    def nodes_of_selector(self, selector: NodeSelector) -> BoolArray:
         """(nodes,) the nodes that satisfy one of the terms; an empty term matches none."""
         answer = np.zeros(self.count, dtype=np.bool_)
         for term in selector.nodeSelectorTerms or ():
-            answer |= self.satisfying(term)
+            answer |= self.nodes_of_term(term)
         return answer
 
-    def satisfying(self, term: NodeSelectorTerm) -> BoolArray:
+    def nodes_of_term(self, term: NodeSelectorTerm) -> BoolArray:
         """(nodes,) the nodes that satisfy all requirements of the term."""
         if not term.matchExpressions and not term.matchFields:
             return np.zeros(self.count, dtype=np.bool_)
@@ -108,15 +108,15 @@ class NodeLabels:
 
     def _numbers_of(self, key: str) -> tuple[IntArray, Int64Array]:
         """The places in the column of those values that are numbers, and these."""
-        known = self._numbers.get(key)
-        if known is None:
-            found = [(at, int64(value)) for value, at in self.column(key).values.items()]
-            numbers = [(at, number) for at, number in found if number is not None]
-            known = self._numbers[key] = (
+        result = self._numbers.get(key)
+        if result is None:
+            candidates = [(at, int64(value)) for value, at in self.column(key).values.items()]
+            numbers = [(at, number) for at, number in candidates if number is not None]
+            result = self._numbers[key] = (
                 np.array([at for at, _ in numbers], dtype=np.int32),
                 np.array([number for _, number in numbers], dtype=np.int64),
             )
-        return known
+        return result
 
     def _satisfying_field(self, requirement: LabelSelectorRequirement) -> BoolArray:
         """The one field is metadata.name; what Kubernetes cannot parse matches no node."""

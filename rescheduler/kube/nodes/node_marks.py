@@ -236,7 +236,7 @@ KNOWN_AVOIDED: dict[str, str] = {
 
 def known_marks(lines: str) -> tuple[NodeMark, ...]:
     """The marks of one who sets them."""
-    words = [each.split() for each in lines.strip().splitlines()]
+    words = [line.split() for line in lines.strip().splitlines()]
     return tuple(node_mark(_SOURCES[source], text) for source, text in words)
 
 
@@ -272,11 +272,11 @@ class NodeMarks:
         taints = self._values.get("taint", {})
         self._prefixes = tuple(key for key in taints if key.endswith("/"))
 
-    def on(self, node: Node) -> str:
+    def first_mark(self, node: Node) -> str:
         """The first mark that the node carries, in words; "" where it has none."""
-        return next((NodeMark(*each).text for each in self._carried(node)), "")
+        return next((NodeMark(*mark).text for mark in self._marks_on_node(node)), "")
 
-    def _carried(self, node: Node) -> Iterator[tuple[Source, str, str]]:
+    def _marks_on_node(self, node: Node) -> Iterator[tuple[Source, str, str]]:
         for taint in node.spec.taints or ():
             value = taint.value or ""
             if self.counts("taint", taint.key, value) or (
@@ -290,15 +290,15 @@ class NodeMarks:
             ):
                 yield "condition", kind, status
         if "label" in self._values:
-            yield from self._among("label", node.metadata.labels)
+            yield from self._matching_marks("label", node.metadata.labels)
         if "annotation" in self._values:
-            yield from self._among("annotation", node.metadata.annotations)
+            yield from self._matching_marks("annotation", node.metadata.annotations)
 
-    def _among(
-        self, source: Source, given: dict[str, str] | None
+    def _matching_marks(
+        self, source: Source, entries: dict[str, str] | None
     ) -> Iterator[tuple[Source, str, str]]:
-        for name in self._values[source].keys() & (given or {}).keys():
-            value = (given or {})[name]
+        for name in self._values[source].keys() & (entries or {}).keys():
+            value = (entries or {})[name]
             if self.counts(source, name, value):
                 yield source, name, value
 

@@ -71,7 +71,9 @@ class NodeResourceTopology(Base):
 
     def attribute(self, name: str) -> str:
         """The value of an attribute of the object, "" where it has none."""
-        return next((each.value for each in self.attributes or () if each.name == name), "")
+        return next(
+            (attribute.value for attribute in self.attributes or () if attribute.name == name), ""
+        )
 
     @property
     def kubelet(self) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rescheduler.kube.nodes.accelerators import maker, product
 from rescheduler.kube.objects import Labels, PodSpec
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 
 ARCHITECTURE = frozenset({"kubernetes.io/arch", "beta.kubernetes.io/arch"})
 SYSTEM = frozenset(
@@ -50,41 +50,45 @@ class Platform(NamedTuple):
 
 def platform_of(labels: Labels | None) -> Platform:
     """What the labels say that kubelet and the makers of GPUs put on each node."""
-    given = labels or {}
-    system = _first(given, "kubernetes.io/os", "beta.kubernetes.io/os")
-    build = given.get("node.kubernetes.io/windows-build", "")
+    label_values = labels or {}
+    system = _first_value(label_values, "kubernetes.io/os", "beta.kubernetes.io/os")
+    build = label_values.get("node.kubernetes.io/windows-build", "")
     return Platform(
-        _first(given, "kubernetes.io/arch", "beta.kubernetes.io/arch"),
+        _first_value(label_values, "kubernetes.io/arch", "beta.kubernetes.io/arch"),
         f"{system} {build}".rstrip(),
-        product(given) or _first(given, *_MODELS),
+        product(label_values) or _first_value(label_values, *_MODELS),
     )
 
 
 def keys_named(spec: PodSpec) -> set[str]:
     """The label and taint keys that the pod's node selection and tolerations name."""
-    found = set(spec.nodeSelector or ())
-    found.update(each.key for each in spec.tolerations or () if each.key)
+    keys = set(spec.nodeSelector or ())
+    keys.update(toleration.key for toleration in spec.tolerations or () if toleration.key)
     affinity = spec.affinity.nodeAffinity if spec.affinity else None
     if affinity is not None:
         required = affinity.requiredDuringSchedulingIgnoredDuringExecution
         terms = list((required.nodeSelectorTerms if required else None) or ())
         preferred = affinity.preferredDuringSchedulingIgnoredDuringExecution or ()
-        terms += [each.preference for each in preferred]
-        found.update(each.key for term in terms for each in term.matchExpressions or ())
-    return found
+        terms += [term.preference for term in preferred]
+        keys.update(expression.key for term in terms for expression in term.matchExpressions or ())
+    return keys
 
 
 def requests_gpus(spec: PodSpec) -> bool:
     """Whether a container asks for GPUs of a device plugin."""
-    asked = (each.resources for each in every(spec) if each.resources is not None)
+    requirements = (
+        container.resources for container in all_containers(spec) if container.resources is not None
+    )
     return any(
-        maker(name) for each in asked for name in (*(each.requests or ()), *(each.limits or ()))
+        maker(name)
+        for requirement in requirements
+        for name in (*(requirement.requests or ()), *(requirement.limits or ()))
     )
 
 
 def images(spec: PodSpec) -> Iterator[str]:
     """The full name of each container's image, as nodes list it."""
-    return (full_image(each.image) for each in every(spec))
+    return (full_image(container.image) for container in all_containers(spec))
 
 
 def full_image(name: str) -> str:
@@ -100,5 +104,5 @@ def full_image(name: str) -> str:
     return name if "@" in name or name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
-def _first(labels: Labels, *keys: str) -> str:
+def _first_value(labels: Labels, *keys: str) -> str:
     return next((labels[key] for key in keys if key in labels), "")

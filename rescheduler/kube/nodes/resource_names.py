@@ -15,7 +15,7 @@ def native(resource: str) -> bool:
     return resource in _NATIVE
 
 
-def extended(resource: str) -> bool:
+def is_extended(resource: str) -> bool:
     """Whether it is an extended resource: a name with a prefix that is not Kubernetes' own."""
     return (
         "/" in resource
@@ -24,7 +24,7 @@ def extended(resource: str) -> bool:
     )
 
 
-def counted(resource: str) -> bool:
+def is_counted(resource: str) -> bool:
     """Whether kube-scheduler counts the resource at all.
 
     It knows cpu, memory, ephemeral-storage, huge pages, attachable volumes, extended resources and

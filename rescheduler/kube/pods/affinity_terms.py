@@ -40,7 +40,7 @@ def term_namespaces(
         return listed
     if not selector.matchLabels and not selector.matchExpressions:
         return None
-    return listed.union(name for name, each in labels.items() if matches(selector, each))
+    return listed.union(name for name, label in labels.items() if matches(selector, label))
 
 
 def is_about(term: PodAffinityTerm, own: str, namespace: str, labels: Mapping[str, Labels]) -> bool:
@@ -54,8 +54,8 @@ def every_term(affinity: Affinity | None) -> Iterator[PodAffinityTerm]:
     for part in (affinity.podAffinity, affinity.podAntiAffinity) if affinity else ():
         if part is not None:
             yield from part.requiredDuringSchedulingIgnoredDuringExecution or ()
-            for each in part.preferredDuringSchedulingIgnoredDuringExecution or ():
-                yield each.podAffinityTerm
+            for term in part.preferredDuringSchedulingIgnoredDuringExecution or ():
+                yield term.podAffinityTerm
 
 
 def merge_label_keys(term: PodAffinityTerm, labels: Mapping[str, str]) -> None:

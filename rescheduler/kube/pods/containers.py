@@ -13,9 +13,12 @@ def restartable(container: Container) -> bool:
 
 def long_running(spec: PodSpec) -> list[Container]:
     """The sidecars and then the containers: what runs as long as the pod, as kubelet starts it."""
-    return [*(each for each in spec.initContainers or () if restartable(each)), *spec.containers]
+    return [
+        *(container for container in spec.initContainers or () if restartable(container)),
+        *spec.containers,
+    ]
 
 
-def every(spec: PodSpec) -> list[Container]:
+def all_containers(spec: PodSpec) -> list[Container]:
     """Init containers and containers, as kubelet starts them."""
     return [*(spec.initContainers or ()), *spec.containers]

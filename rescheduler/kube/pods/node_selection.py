@@ -37,37 +37,37 @@ class NodeSelection:
         self._selected: dict[bytes, BoolArray] = {}
         self._preferred: dict[bytes, Int64Array] = {}
 
-    def required(self, spec: PodSpec) -> BoolArray | None:
+    def required_nodes(self, spec: PodSpec) -> BoolArray | None:
         """(nodes,) nodes that the nodeSelector and the required affinity accept; None: all."""
         wanted = node_affinity(spec).requiredDuringSchedulingIgnoredDuringExecution
         if not spec.nodeSelector and wanted is None:
             return None
         key = _encode((spec.nodeSelector, wanted))
-        known = self._required.get(key)
-        if known is None:
-            known = self._labels.having(spec.nodeSelector or {})
+        nodes = self._required.get(key)
+        if nodes is None:
+            nodes = self._labels.nodes_with_labels(spec.nodeSelector or {})
             if wanted is not None:
-                known &= self._labels.matching(wanted)
-            self._required[key] = known
-        return known
+                nodes &= self._labels.nodes_of_selector(wanted)
+            self._required[key] = nodes
+        return nodes
 
-    def selected(self, selector: NodeSelector | None) -> BoolArray | None:
+    def selected_nodes(self, selector: NodeSelector | None) -> BoolArray | None:
         """(nodes,) the nodes that a node selector accepts, a pod's or a volume's; None: all."""
         if selector is None:
             return None
         key = _encode(selector)
-        known = self._selected.get(key)
-        if known is None:
-            known = self._selected[key] = self._labels.matching(selector)
-        return known
+        nodes = self._selected.get(key)
+        if nodes is None:
+            nodes = self._selected[key] = self._labels.nodes_of_selector(selector)
+        return nodes
 
-    def preferred(self, terms: Sequence[PreferredSchedulingTerm]) -> Int64Array:
+    def preference_weights(self, terms: Sequence[PreferredSchedulingTerm]) -> Int64Array:
         """(nodes,) the weight of those of the terms that each node meets."""
         key = _encode(terms)
-        known = self._preferred.get(key)
-        if known is None:
-            known = np.zeros(self._labels.count, dtype=np.int64)
-            for each in terms:
-                known += each.weight * self._labels.satisfying(each.preference)
-            self._preferred[key] = known
-        return known
+        weights = self._preferred.get(key)
+        if weights is None:
+            weights = np.zeros(self._labels.count, dtype=np.int64)
+            for term in terms:
+                weights += term.weight * self._labels.nodes_of_term(term.preference)
+            self._preferred[key] = weights
+        return weights

@@ -18,7 +18,7 @@ from rescheduler.kube.objects import (
     ResourceRequirements,
     Resources,
 )
-from rescheduler.kube.pods.containers import every, long_running, restartable
+from rescheduler.kube.pods.containers import all_containers, long_running, restartable
 from rescheduler.kube.quantity import MOST_COUNTED, NANO, nanos
 
 Amounts = dict[str, int]
@@ -42,10 +42,12 @@ def amounts(resources: Mapping[str, str | int | float] | None) -> Amounts:
     return {name: nanos(value) for name, value in (resources or {}).items()}
 
 
-def asking(spec: PodSpec) -> bytes:
+def requests_key(spec: PodSpec) -> bytes:
     """What two specs have in common that ask for the same, whatever else they are."""
-    first = [(each.resources, restartable(each)) for each in spec.initContainers or ()]
-    own = [each.resources for each in spec.containers]
+    first = [
+        (container.resources, restartable(container)) for container in spec.initContainers or ()
+    ]
+    own = [container.resources for container in spec.containers]
     return _encode((own, first, spec.overhead, spec.resources))
 
 
@@ -55,14 +57,14 @@ def container_requests(container: Container) -> Resources:
     A template lacks that default, and its pods have it.
     Source: pkg/apis/core/v1/defaults.go, SetDefaults_Pod.
     """
-    given = container.resources
-    if given is None:
+    resources = container.resources
+    if resources is None:
         return {}
-    requests, limits = given.requests or {}, given.limits or {}
+    requests, limits = resources.requests or {}, resources.limits or {}
     return requests if limits.keys() <= requests.keys() else {**limits, **requests}
 
 
-def aggregated(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
+def aggregate_containers(spec: PodSpec, of: Callable[[Container], Amounts]) -> Amounts:
     """The most that the containers take at any time.
 
     All containers with all sidecars run together; an init container runs beside the sidecars that
@@ -94,7 +96,7 @@ def pod_requests(
     of, pod_wide: what one container requests, and what is requested of the pod as a whole, where
     that is not what the spec has.
     """
-    total = aggregated(spec, of or _requests_of)
+    total = aggregate_containers(spec, of or _requests_of)
     total.update(pod_level_requests(spec) if pod_wide is None else pod_wide)
     _add(total, amounts(spec.overhead))
     return total
@@ -102,8 +104,8 @@ def pod_requests(
 
 def pod_limits(spec: PodSpec) -> Amounts:
     """What the pod is limited in; overhead counts only on top of a limit."""
-    total = aggregated(spec, _limits_of)
-    total.update(_supported(spec.resources.limits if spec.resources else None))
+    total = aggregate_containers(spec, _limits_of)
+    total.update(_pod_level_amounts(spec.resources.limits if spec.resources else None))
     for name, amount in amounts(spec.overhead).items():
         if total.get(name):
             total[name] += amount
@@ -117,23 +119,23 @@ def pod_level_requests(spec: PodSpec) -> Amounts:
     huge pages are limited as its containers are.
     Source: pkg/apis/core/v1/defaults.go, defaultHugePagePodLimits and defaultPodRequests.
     """
-    given = spec.resources
-    if given is None or not (given.requests or given.limits):
+    resources = spec.resources
+    if resources is None or not (resources.requests or resources.limits):
         return {}
-    asked = _supported(given.requests)
-    limited = aggregated(spec, _limits_of)
+    requests = _pod_level_amounts(resources.requests)
+    limited = aggregate_containers(spec, _limits_of)
     limits = {
         **{name: amount for name, amount in limited.items() if name.startswith(HUGE_PAGES)},
-        **_supported(given.limits),
+        **_pod_level_amounts(resources.limits),
     }
     if not limits:
-        return asked
+        return requests
     containers = {
         name: amount
-        for name, amount in aggregated(spec, _requests_of).items()
+        for name, amount in aggregate_containers(spec, _requests_of).items()
         if pod_level(name) and not name.startswith(HUGE_PAGES)
     }
-    return {**limits, **containers, **asked}
+    return {**limits, **containers, **requests}
 
 
 def effective_requests(pod: Pod) -> dict[str, Amounts]:
@@ -157,12 +159,12 @@ def effective_pod_level_requests(pod: Pod) -> Amounts:
 
     Source: component-helpers resource/helpers.go, PodRequests.
     """
-    asked = pod_level_requests(pod.spec)
-    given = pod.status.resources
-    if not asked or given is None:
-        return asked
-    most = _effective(pod, asked, given, pod.status.allocatedResources)
-    return {name: most.get(name, 0) for name in asked}
+    requests = pod_level_requests(pod.spec)
+    actual = pod.status.resources
+    if not requests or actual is None:
+        return requests
+    most = _effective(pod, requests, actual, pod.status.allocatedResources)
+    return {name: most.get(name, 0) for name in requests}
 
 
 def _effective(
@@ -178,8 +180,8 @@ def _effective(
 
 def _infeasible(pod: Pod) -> bool:
     return any(
-        each.type == "PodResizePending" and each.reason == "Infeasible"
-        for each in pod.status.conditions or ()
+        condition.type == "PodResizePending" and condition.reason == "Infeasible"
+        for condition in pod.status.conditions or ()
     )
 
 
@@ -192,30 +194,30 @@ def requests_by_sum(pod: Pod, missing: Amounts) -> Amounts:
     """
     statuses, refused = _statuses(pod), _infeasible(pod)
 
-    def asked(container: Container) -> Amounts:
+    def spec_requests(container: Container) -> Amounts:
         return {**missing, **_requests_of(container)}
 
-    def allocated(container: Container) -> Amounts:
+    def allocated_requests(container: Container) -> Amounts:
         status = statuses.get(container.name)
         if status is not None and status.allocatedResources is not None:
             return {**missing, **amounts(status.allocatedResources)}
-        return dict(missing) if refused else asked(container)
+        return dict(missing) if refused else spec_requests(container)
 
-    def actuated(container: Container) -> Amounts:
+    def actuated_requests(container: Container) -> Amounts:
         status = statuses.get(container.name)
-        given = status.resources if status is not None else None
-        if given is not None and given.requests is not None:
-            return {**missing, **amounts(given.requests)}
-        return allocated(container)
+        actual = status.resources if status is not None else None
+        if actual is not None and actual.requests is not None:
+            return {**missing, **amounts(actual.requests)}
+        return allocated_requests(container)
 
-    own, given = pod.status.allocatedResources, pod.status.resources
-    total: Amounts = {} if refused else aggregated(pod.spec, asked)
-    if own is not None and given is not None and given.requests is not None:
+    own, actual = pod.status.allocatedResources, pod.status.resources
+    total: Amounts = {} if refused else aggregate_containers(pod.spec, spec_requests)
+    if own is not None and actual is not None and actual.requests is not None:
         _raise(total, amounts(own))
-        _raise(total, amounts(given.requests))
+        _raise(total, amounts(actual.requests))
         return total
-    _raise(total, aggregated(pod.spec, allocated))
-    _raise(total, aggregated(pod.spec, actuated))
+    _raise(total, aggregate_containers(pod.spec, allocated_requests))
+    _raise(total, aggregate_containers(pod.spec, actuated_requests))
     return total
 
 
@@ -226,14 +228,14 @@ def with_pod_level(pod: Pod, total: Amounts, pod_wide: Amounts) -> Amounts:
     return answer
 
 
-def resized(pod: Pod) -> bool:
+def is_resized(pod: Pod) -> bool:
     """Whether the status asks for anything else than the spec does, of a container or the pod."""
     if effective_pod_level_requests(pod) != pod_level_requests(pod.spec):
         return True
     statuses = _statuses(pod)
-    if not any(each.resources for each in statuses.values()):
+    if not any(container_status.resources for container_status in statuses.values()):
         return False
-    for container in every(pod.spec):
+    for container in all_containers(pod.spec):
         status = statuses.get(container.name)
         if status is None or status.resources is None:
             continue
@@ -245,9 +247,9 @@ def resized(pod: Pod) -> bool:
     return False
 
 
-def asks_for(spec: PodSpec, resource: str) -> bool:
+def requests_resource(spec: PodSpec, resource: str) -> bool:
     """Whether a container requests the resource, or is limited in it."""
-    return any(resource in container_requests(each) for each in every(spec))
+    return any(resource in container_requests(container) for container in all_containers(spec))
 
 
 def _requests_of(container: Container) -> Amounts:
@@ -258,13 +260,13 @@ def _limits_of(container: Container) -> Amounts:
     return amounts(container.resources.limits if container.resources else None)
 
 
-def _supported(resources: Resources | None) -> Amounts:
+def _pod_level_amounts(resources: Resources | None) -> Amounts:
     return {name: amount for name, amount in amounts(resources).items() if pod_level(name)}
 
 
 def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
     statuses = (*(pod.status.containerStatuses or ()), *(pod.status.initContainerStatuses or ()))
-    return {each.name: each for each in statuses}
+    return {status.name: status for status in statuses}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

@@ -8,7 +8,7 @@ Source: k8s.io/pod-security-admission/policy, check_*.go, Kubernetes 1.36.
 from collections.abc import Iterator
 
 from rescheduler.kube.objects import Container, PodSpec
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.kube.security_context import SecurityContext, SecurityProfile
 
 ENFORCE = "pod-security.kubernetes.io/enforce"
@@ -61,9 +61,9 @@ def refused_by(level: str, spec: PodSpec) -> str:
     """
     if level in ("", "privileged"):
         return ""
-    found = next(_above_baseline(spec), "")
-    if found or level == "baseline":
-        return found
+    violation = next(_above_baseline(spec), "")
+    if violation or level == "baseline":
+        return violation
     return next(_above_restricted(spec), "")
 
 
@@ -71,13 +71,13 @@ def _above_baseline(spec: PodSpec) -> Iterator[str]:
     for field in ("hostNetwork", "hostPID", "hostIPC"):
         if getattr(spec, field):
             yield field
-    if any(each.hostPath is not None for each in spec.volumes or ()):
+    if any(volume.hostPath is not None for volume in spec.volumes or ()):
         yield "a hostPath volume"
     pod = spec.securityContext or _NONE
-    if any(each.name not in _SYSCTLS for each in pod.sysctls or ()):
+    if any(sysctl.name not in _SYSCTLS for sysctl in pod.sysctls or ()):
         yield "an unsafe sysctl"
     yield from _odd_context(pod)
-    for container in every(spec):
+    for container in all_containers(spec):
         if any(port.hostPort for port in container.ports or ()):
             yield "a hostPort"
         own = container.securityContext or _NONE
@@ -115,11 +115,13 @@ def _above_restricted(spec: PodSpec) -> Iterator[str]:
             yield f"volume {volume.name}"
     pod = spec.securityContext or _NONE
     windows = spec.os is not None and spec.os.name == "windows"
-    for container in every(spec):
-        yield from _unrestricted(container, pod, windows=windows)
+    for container in all_containers(spec):
+        yield from _container_violations(container, pod, windows=windows)
 
 
-def _unrestricted(container: Container, pod: SecurityContext, *, windows: bool) -> Iterator[str]:
+def _container_violations(
+    container: Container, pod: SecurityContext, *, windows: bool
+) -> Iterator[str]:
     own, name = container.securityContext or _NONE, container.name
     as_root = pod.runAsNonRoot if own.runAsNonRoot is None else own.runAsNonRoot
     if not as_root:
@@ -130,10 +132,10 @@ def _unrestricted(container: Container, pod: SecurityContext, *, windows: bool) 
         return
     if own.allowPrivilegeEscalation is not False:
         yield f"container {name} without allowPrivilegeEscalation: false"
-    given = own.capabilities
-    if given is None or "ALL" not in (given.drop or ()):
+    capabilities = own.capabilities
+    if capabilities is None or "ALL" not in (capabilities.drop or ()):
         yield f"container {name} that does not drop all capabilities"
-    elif set(given.add or ()) - {"NET_BIND_SERVICE"}:
+    elif set(capabilities.add or ()) - {"NET_BIND_SERVICE"}:
         yield f"container {name} that adds a capability"
     profile: SecurityProfile | None = own.seccompProfile or pod.seccompProfile
     if profile is None or profile.type not in _PROFILES:

@@ -15,7 +15,7 @@ def pod_priority(spec: PodSpec) -> int:
     return spec.priority or 0
 
 
-def ended(pod: Pod) -> bool:
+def has_ended(pod: Pod) -> bool:
     """Whether it has ended for good, so that it holds no room.
 
     Source: pkg/api/v1/pod/util.go, IsPodTerminal.
@@ -50,4 +50,4 @@ def restarts(pod: Pod) -> int:
     """How often its containers were started again, all together."""
     status = pod.status
     every = (*(status.containerStatuses or ()), *(status.initContainerStatuses or ()))
-    return sum(each.restartCount for each in every)
+    return sum(container_status.restartCount for container_status in every)

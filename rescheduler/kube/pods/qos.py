@@ -1,7 +1,7 @@
 """The QoS class of a pod, as pkg/apis/core/v1/helper/qos of Kubernetes has it."""
 
 from rescheduler.kube.objects import Container, PodSpec, Resources
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.kube.quantity import nanos
 
 _COMPUTE = ("cpu", "memory")
@@ -12,15 +12,15 @@ def is_guaranteed(spec: PodSpec) -> bool:
 
     Requests and limits of the pod as a whole do not count.
     """
-    return all(_limited(each) for each in every(spec))
+    return all(_requests_equal_limits(container) for container in all_containers(spec))
 
 
 def is_best_effort(spec: PodSpec) -> bool:
     """Whether neither it nor any of its containers requests or limits CPU or memory."""
-    given = [spec.resources, *(each.resources for each in every(spec))]
+    all_resources = [spec.resources, *(container.resources for container in all_containers(spec))]
     return not any(
         nanos(amount)
-        for resources in given
+        for resources in all_resources
         if resources is not None
         for amounts in (resources.requests, resources.limits)
         for name, amount in (amounts or {}).items()
@@ -28,10 +28,10 @@ def is_best_effort(spec: PodSpec) -> bool:
     )
 
 
-def _limited(container: Container) -> bool:
-    given = container.resources
-    limits: Resources = (given.limits if given else None) or {}
-    requests: Resources = (given.requests if given else None) or {}
+def _requests_equal_limits(container: Container) -> bool:
+    resources = container.resources
+    limits: Resources = (resources.limits if resources else None) or {}
+    requests: Resources = (resources.requests if resources else None) or {}
     return all(
         name in limits and nanos(requests.get(name, limits[name])) == nanos(limits[name]) > 0
         for name in _COMPUTE

@@ -13,12 +13,12 @@ from rescheduler.kube.selectors import satisfies
 
 def counts(quota: ResourceQuota, spec: PodSpec) -> bool:
     """Whether the quota counts a pod of this spec; a scope that is not evaluated counts all."""
-    return all(_holds(each, spec) for each in _requirements(quota))
+    return all(_holds(requirement, spec) for requirement in _requirements(quota))
 
 
 def _requirements(quota: ResourceQuota) -> Iterator[LabelSelectorRequirement]:
-    for each in quota.spec.scopes or ():
-        yield LabelSelectorRequirement(key=each, operator="Exists")
+    for scope in quota.spec.scopes or ():
+        yield LabelSelectorRequirement(key=scope, operator="Exists")
     if quota.spec.scopeSelector is not None:
         for selected in quota.spec.scopeSelector.matchExpressions or ():
             yield LabelSelectorRequirement(

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from rescheduler.kube.objects import Container, PodSpec, ResourceRequirements, Resources
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.kube.pods.pod_requests import container_requests
 from rescheduler.kube.quantity import nanos
 
@@ -15,23 +15,28 @@ def with_resources_of(spec: PodSpec, other: PodSpec) -> PodSpec:
 
     A container that the other one lacks keeps its own, and all keep their claims.
     """
-    found = {each.name: each.resources or ResourceRequirements() for each in every(other)}
+    resources_by_name = {
+        container.name: container.resources or ResourceRequirements()
+        for container in all_containers(other)
+    }
 
-    def given(containers: Sequence[Container] | None) -> list[Container]:
+    def with_resources(containers: Sequence[Container] | None) -> list[Container]:
         return [
-            _given(each, found[each.name]) if each.name in found else each
-            for each in containers or ()
+            _replace_amounts(container, resources_by_name[container.name])
+            if container.name in resources_by_name
+            else container
+            for container in containers or ()
         ]
 
     return msgspec.structs.replace(
         spec,
-        containers=given(spec.containers),
-        initContainers=given(spec.initContainers) or None,
+        containers=with_resources(spec.containers),
+        initContainers=with_resources(spec.initContainers) or None,
         resources=other.resources,
     )
 
 
-def _given(container: Container, other: ResourceRequirements) -> Container:
+def _replace_amounts(container: Container, other: ResourceRequirements) -> Container:
     own = container.resources or ResourceRequirements()
     resources = msgspec.structs.replace(own, requests=other.requests, limits=other.limits)
     return msgspec.structs.replace(container, resources=resources)
@@ -45,28 +50,38 @@ def largest(spec: PodSpec, others: Iterable[PodSpec]) -> PodSpec:
     specs = [spec, *others]
 
     def most_of(container: Container) -> Container:
-        like = [each for one in specs for each in every(one) if each.name == container.name]
-        requests = _most(container_requests(each) for each in like)
-        limits = _most(each.resources.limits for each in like if each.resources is not None)
-        return _given(container, ResourceRequirements(requests=requests, limits=limits))
+        like = [
+            counterpart
+            for one in specs
+            for counterpart in all_containers(one)
+            if counterpart.name == container.name
+        ]
+        requests = _largest_amounts(container_requests(counterpart) for counterpart in like)
+        limits = _largest_amounts(
+            counterpart.resources.limits
+            for counterpart in like
+            if counterpart.resources is not None
+        )
+        return _replace_amounts(container, ResourceRequirements(requests=requests, limits=limits))
 
-    whole = [each.resources for each in specs if each.resources is not None]
+    whole = [pod_spec.resources for pod_spec in specs if pod_spec.resources is not None]
     pod_wide = ResourceRequirements(
-        requests=_most(each.requests for each in whole), limits=_most(each.limits for each in whole)
+        requests=_largest_amounts(requirement.requests for requirement in whole),
+        limits=_largest_amounts(requirement.limits for requirement in whole),
     )
     return msgspec.structs.replace(
         spec,
-        containers=[most_of(each) for each in spec.containers],
-        initContainers=[most_of(each) for each in spec.initContainers or ()] or None,
+        containers=[most_of(container) for container in spec.containers],
+        initContainers=[most_of(container) for container in spec.initContainers or ()] or None,
         resources=pod_wide if whole else None,
     )
 
 
-def _most(amounts: Iterable[Resources | None]) -> Resources | None:
+def _largest_amounts(amounts: Iterable[Resources | None]) -> Resources | None:
     """The most of each resource; None where there is none."""
-    found: Resources = {}
-    for each in amounts:
-        for name, amount in (each or {}).items():
-            if name not in found or nanos(amount) > nanos(found[name]):
-                found[name] = amount
-    return found or None
+    maxima: Resources = {}
+    for resource in amounts:
+        for name, amount in (resource or {}).items():
+            if name not in maxima or nanos(amount) > nanos(maxima[name]):
+                maxima[name] = amount
+    return maxima or None

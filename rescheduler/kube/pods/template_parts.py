@@ -16,7 +16,7 @@ from rescheduler.kube.objects import (
     Toleration,
     Volume,
 )
-from rescheduler.kube.pods.containers import every, restartable
+from rescheduler.kube.pods.containers import all_containers, restartable
 from rescheduler.kube.pods.pod_requests import container_requests, pod_level_requests
 from rescheduler.kube.quantity import nanos
 
@@ -38,18 +38,18 @@ def template_parts(spec: PodSpec, *, stateful: bool = False) -> dict[str, object
         "priorityClassName": spec.priorityClassName,
         "nodeSelector": spec.nodeSelector or {},
         "affinity": _encode(_affinity(spec.affinity)),
-        "tolerations": frozenset(_encode(each) for each in _own_tolerations(spec)),
+        "tolerations": frozenset(_encode(toleration) for toleration in _own_tolerations(spec)),
         "topologySpreadConstraints": _encode(_spread(spec)),
-        "containers": tuple(each.name for each in spec.containers),
+        "containers": tuple(container.name for container in spec.containers),
         "initContainers": tuple(
-            (each.name, restartable(each)) for each in spec.initContainers or ()
+            (container.name, restartable(container)) for container in spec.initContainers or ()
         ),
         REQUESTS: requests_of(spec),
         "runtimeClassName": spec.runtimeClassName or "",
         "overhead": {} if spec.runtimeClassName else _amounts(spec.overhead),
         "hostNetwork": spec.hostNetwork,
         "hostPort": frozenset(_host_ports(spec)),
-        "volumes": frozenset(_encode(each) for each in _volumes(spec, stateful=stateful)),
+        "volumes": frozenset(_encode(volume) for volume in _volumes(spec, stateful=stateful)),
         "resourceClaims": _encode(spec.resourceClaims or []),
         "os": spec.os.name if spec.os is not None else "",
     }
@@ -57,43 +57,53 @@ def template_parts(spec: PodSpec, *, stateful: bool = False) -> dict[str, object
 
 def images_of(spec: PodSpec, names: Collection[str]) -> dict[str, str]:
     """The images of the containers of these names."""
-    return {each.name: each.image for each in every(spec) if each.name in names}
+    return {
+        container.name: container.image
+        for container in all_containers(spec)
+        if container.name in names
+    }
 
 
 def requests_of(spec: PodSpec) -> dict[str, dict[str, int]]:
     """What each container asks for, by its name, and the pod as a whole under ""."""
-    found = {each.name: _amounts(container_requests(each)) for each in every(spec)}
-    return {**found, "": {name: each for name, each in pod_level_requests(spec).items() if each}}
+    requests = {
+        container.name: _amounts(container_requests(container))
+        for container in all_containers(spec)
+    }
+    return {
+        **requests,
+        "": {name: request for name, request in pod_level_requests(spec).items() if request},
+    }
 
 
 def _amounts(resources: Mapping[str, str | int | float] | None) -> dict[str, int]:
     """Nothing is asked for by an amount of 0."""
-    found = {name: nanos(amount) for name, amount in (resources or {}).items()}
-    return {name: amount for name, amount in found.items() if amount}
+    all_amounts = {name: nanos(amount) for name, amount in (resources or {}).items()}
+    return {name: amount for name, amount in all_amounts.items() if amount}
 
 
 def _own_tolerations(spec: PodSpec) -> Iterator[Toleration]:
-    for each in spec.tolerations or ():
-        gone = each.key in _GONE and each.effect == "NoExecute"
-        if not gone and (each.key, each.effect) != (_PRESSURE, "NoSchedule"):
-            yield each
+    for toleration in spec.tolerations or ():
+        gone = toleration.key in _GONE and toleration.effect == "NoExecute"
+        if not gone and (toleration.key, toleration.effect) != (_PRESSURE, "NoSchedule"):
+            yield toleration
 
 
 def _host_ports(spec: PodSpec) -> Iterator[tuple[int, str, str]]:
     """Those of the host's network are given to pods, but not in templates."""
-    for container in every(spec):
-        for each in container.ports or ():
-            number = each.hostPort or (each.containerPort if spec.hostNetwork else 0)
+    for container in all_containers(spec):
+        for port in container.ports or ():
+            number = port.hostPort or (port.containerPort if spec.hostNetwork else 0)
             if number:
-                yield number, each.hostIP, each.protocol
+                yield number, port.hostIP, port.protocol
 
 
 def _volumes(spec: PodSpec, *, stateful: bool) -> Iterator[Volume]:
-    for each in spec.volumes or ():
-        claim = each.persistentVolumeClaim
-        named = claim is not None and claim.claimName.startswith(f"{each.name}-")
-        if each != Volume(name=each.name) and not (stateful and named):
-            yield each
+    for volume in spec.volumes or ():
+        claim = volume.persistentVolumeClaim
+        named = claim is not None and claim.claimName.startswith(f"{volume.name}-")
+        if volume != Volume(name=volume.name) and not (stateful and named):
+            yield volume
 
 
 def _affinity(affinity: Affinity | None) -> Any:
@@ -102,27 +112,31 @@ def _affinity(affinity: Affinity | None) -> Any:
 
 
 def _spread(spec: PodSpec) -> list[Any]:
-    return [_plain(each) for each in spec.topologySpreadConstraints or ()]
+    return [_plain(constraint) for constraint in spec.topologySpreadConstraints or ()]
 
 
 def _plain(value: Any) -> Any:
     """A struct as plain data without empty fields; a merged selector as it was written."""
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(element) for element in value]
     if not isinstance(value, msgspec.Struct):
         return value
-    found = {name: getattr(value, name) for name in value.__struct_fields__}
-    if isinstance(found.get("labelSelector"), LabelSelector):
-        keys = [*(found.get("matchLabelKeys") or ()), *(found.get("mismatchLabelKeys") or ())]
-        found["labelSelector"] = _unmerged(found["labelSelector"], keys)
-    plain = {name: _plain(each) for name, each in found.items() if each is not None}
+    fields = {name: getattr(value, name) for name in value.__struct_fields__}
+    if isinstance(fields.get("labelSelector"), LabelSelector):
+        keys = [*(fields.get("matchLabelKeys") or ()), *(fields.get("mismatchLabelKeys") or ())]
+        fields["labelSelector"] = _without_merged_keys(fields["labelSelector"], keys)
+    plain = {
+        name: _plain(field_value) for name, field_value in fields.items() if field_value is not None
+    }
     return {
-        name: each
-        for name, each in plain.items()
-        if each not in ({}, []) or name in ("labelSelector", "namespaceSelector")
+        name: field_value
+        for name, field_value in plain.items()
+        if field_value not in ({}, []) or name in ("labelSelector", "namespaceSelector")
     }
 
 
-def _unmerged(selector: LabelSelector, keys: list[str]) -> LabelSelector:
-    kept = [each for each in selector.matchExpressions or () if each.key not in keys]
+def _without_merged_keys(selector: LabelSelector, keys: list[str]) -> LabelSelector:
+    kept = [
+        expression for expression in selector.matchExpressions or () if expression.key not in keys
+    ]
     return msgspec.structs.replace(selector, matchExpressions=kept or None)

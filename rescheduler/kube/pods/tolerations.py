@@ -37,12 +37,12 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
     return toleration.operator == "Exists"
 
 
-def tolerated(taint: Taint, tolerations: Sequence[Toleration] | None) -> bool:
+def is_tolerated(taint: Taint, tolerations: Sequence[Toleration] | None) -> bool:
     """Whether one of these tolerations covers the taint, whatever its effect."""
-    return any(tolerates(each, taint) for each in tolerations or ())
+    return any(tolerates(toleration, taint) for toleration in tolerations or ())
 
 
-def evicting(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] | None) -> str:
+def evicting_taint(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] | None) -> str:
     """The key of a NoExecute taint that evicts the pod at once or after a while; "" without one.
 
     Of the tolerations of a taint the first counts, and its tolerationSeconds.
@@ -51,7 +51,10 @@ def evicting(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] |
     """
     for taint in taints or ():
         if taint.effect == "NoExecute":
-            first = next((each for each in tolerations or () if tolerates(each, taint)), None)
+            first = next(
+                (toleration for toleration in tolerations or () if tolerates(toleration, taint)),
+                None,
+            )
             if first is None or first.tolerationSeconds is not None:
                 return taint.key
     return ""
@@ -60,7 +63,8 @@ def evicting(taints: Sequence[Taint] | None, tolerations: Sequence[Toleration] |
 class NodeTaints:
     """The nodes by their taints: nodes with equal taints are evaluated together.
 
-    Answers of `passing` and `disliked` are kept for good and shared: do not write into them.
+    Answers of `tolerated_nodes` and `count_soft_taints` are kept for good and shared: do not write
+    into them.
     """
 
     def __init__(self, nodes: Sequence[Node]) -> None:
@@ -69,7 +73,7 @@ class NodeTaints:
         self._kind = np.zeros(len(nodes), dtype=np.int32)
         for number, node in enumerate(nodes):
             taints = node.spec.taints or []
-            signature = tuple((each.key, each.value or "", each.effect) for each in taints)
+            signature = tuple((taint.key, taint.value or "", taint.effect) for taint in taints)
             kind = kinds.setdefault(signature, len(kinds))
             if kind == len(self._taints):
                 self._taints.append(taints)
@@ -77,41 +81,44 @@ class NodeTaints:
         self._passing: dict[bytes, BoolArray] = {}
         self._disliked: dict[bytes, IntArray] = {}
 
-    def bearing(self, taint: Taint) -> BoolArray:
+    def nodes_with_taint(self, taint: Taint) -> BoolArray:
         """(nodes,) which nodes bear a taint of this key and effect; none bears two of them."""
         kinds = [
-            any((each.key, each.effect) == (taint.key, taint.effect) for each in taints)
+            any(
+                (other_taint.key, other_taint.effect) == (taint.key, taint.effect)
+                for other_taint in taints
+            )
             for taints in self._taints
         ]
         answer: BoolArray = np.array(kinds, dtype=np.bool_)[self._kind]
         return answer
 
-    def untolerated(
+    def count_untolerated(
         self, tolerations: Sequence[Toleration] | None, wanted: Callable[[Taint], bool]
     ) -> IntArray:
         """(nodes,) how many of the wanted taints of each node are not tolerated."""
         counts = [
-            sum(wanted(taint) and not tolerated(taint, tolerations) for taint in taints)
+            sum(wanted(taint) and not is_tolerated(taint, tolerations) for taint in taints)
             for taints in self._taints
         ]
         answer: IntArray = np.array(counts, dtype=np.int32)[self._kind]
         return answer
 
-    def passing(self, tolerations: Sequence[Toleration] | None) -> BoolArray:
+    def tolerated_nodes(self, tolerations: Sequence[Toleration] | None) -> BoolArray:
         """(nodes,) the nodes without a NoSchedule or NoExecute taint that is not tolerated."""
         key = _encode(tolerations or [])
-        known = self._passing.get(key)
-        if known is None:
-            shunned = self.untolerated(tolerations, lambda taint: taint.effect in HARD)
-            known = self._passing[key] = shunned == 0
-        return known
+        nodes = self._passing.get(key)
+        if nodes is None:
+            shunned = self.count_untolerated(tolerations, lambda taint: taint.effect in HARD)
+            nodes = self._passing[key] = shunned == 0
+        return nodes
 
-    def disliked(self, tolerations: Sequence[Toleration] | None) -> IntArray:
+    def count_soft_taints(self, tolerations: Sequence[Toleration] | None) -> IntArray:
         """(nodes,) how many PreferNoSchedule taints of each node are not tolerated."""
         key = _encode(tolerations or [])
-        known = self._disliked.get(key)
-        if known is None:
-            known = self._disliked[key] = self.untolerated(
+        counts = self._disliked.get(key)
+        if counts is None:
+            counts = self._disliked[key] = self.count_untolerated(
                 tolerations, lambda taint: taint.effect == "PreferNoSchedule"
             )
-        return known
+        return counts

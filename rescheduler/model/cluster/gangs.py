@@ -9,14 +9,14 @@ import numpy as np
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.controllers import MOST_OWNERS, Controller, Owner
-from rescheduler.kube.gangs import (
+from rescheduler.kube.gang_marks import (
     INDEXED,
     KUEUE,
     QUEUE,
     WORKLOADS,
+    GangMark,
     GangObject,
-    Mark,
-    grouped,
+    has_scheduling_group,
     kueue_marked,
     marks,
 )
@@ -81,28 +81,28 @@ class Gangs:
         """
         self._without_workloads = WORKLOADS in unread
         self._pods = pods
-        self._controllers = {each.metadata.uid: each for each in controllers}
-        self._owners: dict[str, Owner] = {each.metadata.uid: each for each in owners}
+        self._controllers = {controller.metadata.uid: controller for controller in controllers}
+        self._owners: dict[str, Owner] = {owner.metadata.uid: owner for owner in owners}
         self._owners |= self._controllers
         self._objects: dict[tuple[str, str, str], GangObject] = {}
         self._workloads: dict[str, GangObject] = {}  # of Kueue, by the UID of what they are for
         self._sharing: set[str] = set()  # Workloads that are not the only one for something
-        for each in objects:
-            if each.group == KUEUE:
-                for owner in each.metadata.ownerReferences or ():
-                    other = self._workloads.setdefault(owner.uid, each)
-                    if other is not each:
-                        self._sharing |= {other.metadata.uid, each.metadata.uid}
-                    self._workloads[owner.uid] = each
+        for gang_object in objects:
+            if gang_object.group == KUEUE:
+                for owner in gang_object.metadata.ownerReferences or ():
+                    other = self._workloads.setdefault(owner.uid, gang_object)
+                    if other is not gang_object:
+                        self._sharing |= {other.metadata.uid, gang_object.metadata.uid}
+                    self._workloads[owner.uid] = gang_object
             else:
-                key = (each.group, each.metadata.namespace, each.metadata.name)
-                self._objects[key] = each
+                key = (gang_object.group, gang_object.metadata.namespace, gang_object.metadata.name)
+                self._objects[key] = gang_object
         self._known: dict[tuple[object, ...], _Membership | None] = {}
 
-    def of(self, pod: int) -> Gang | None:
+    def gang_of(self, pod: int) -> Gang | None:
         """The gang of this pod, or None."""
-        found = self._membership(pod)
-        return None if found is None else found.gang
+        membership = self._membership(pod)
+        return None if membership is None else membership.gang
 
     def facts(self, gang: Gang) -> Facts:
         """All that is known of a gang of this snapshot."""
@@ -116,34 +116,34 @@ class Gangs:
         marked: dict[Gang, list[int]] = {}
         queued: dict[str, list[int]] = {}
         for pod in range(len(self._pods)):
-            found = self._membership(pod)
-            if found is not None:
-                members.setdefault(found.gang, []).append(pod)
-                said.setdefault(found.gang, set()).add(found)
-                queued.setdefault(found.workload, []).append(pod)
-                for mark in found.marks:
+            membership = self._membership(pod)
+            if membership is not None:
+                members.setdefault(membership.gang, []).append(pod)
+                said.setdefault(membership.gang, set()).add(membership)
+                queued.setdefault(membership.workload, []).append(pod)
+                for mark in membership.marks:
                     marked.setdefault(mark, []).append(pod)
         workloads = {
-            each.metadata.uid: each
-            for each in self._workloads.values()
-            if each.metadata.uid not in self._sharing
+            workload.metadata.uid: workload
+            for workload in self._workloads.values()
+            if workload.metadata.uid not in self._sharing
         }
         answer: dict[Gang, Facts] = {}
         for gang, pods in members.items():
-            minima = [each.minimum for each in said[gang]]
-            known = [each for each in minima if each is not None]
-            uids = {each.workload for each in said[gang]}
+            minima = [item.minimum for item in said[gang]]
+            stated_minima = [minimum for minimum in minima if minimum is not None]
+            uids = {item.workload for item in said[gang]}
             whole = len(uids) == 1 and queued[min(uids)] == pods
             answer[gang] = Facts(
                 np.array(pods, dtype=np.int32),
-                max(known) if len(known) == len(minima) else None,
-                any(each.kueue for each in said[gang]),
-                any(_entangles(marked[m], pods, m) for each in said[gang] for m in each.marks),
+                max(stated_minima) if len(stated_minima) == len(minima) else None,
+                any(item.kueue for item in said[gang]),
+                any(_entangles(marked[m], pods, m) for item in said[gang] for m in item.marks),
                 workloads.get(min(uids)) if whole else None,
             )
         return answer
 
-    def above(self, pod: Pod) -> list[str]:
+    def owner_uids(self, pod: Pod) -> list[str]:
         """UIDs of the pod's controllers from below, also of the first one that is not known."""
         answer: list[str] = []
         reference = pod.controller
@@ -161,7 +161,7 @@ class Gangs:
             id(metadata.labels),
             id(metadata.annotations),
             id(metadata.ownerReferences),
-            id(spec) if grouped(spec) else 0,
+            id(spec) if has_scheduling_group(spec) else 0,
         )
         if key not in self._known:
             self._known[key] = self._find(self._pods[pod])
@@ -169,32 +169,32 @@ class Gangs:
 
     def _find(self, pod: Pod) -> _Membership | None:
         owner = pod.controller
-        found = list(marks(pod, None if owner is None else self._controllers.get(owner.uid)))
-        if not found and not self._workloads and not self._without_workloads:
+        own_marks = list(marks(pod, None if owner is None else self._controllers.get(owner.uid)))
+        if not own_marks and not self._workloads and not self._without_workloads:
             return None
-        chain = self.above(pod)
+        chain = self.owner_uids(pod)
         workload = next((self._workloads[uid] for uid in chain if uid in self._workloads), None)
-        if workload is not None and not found and workload.minimum != 1:
-            found = [Mark(f"Workload of {KUEUE}", workload.metadata.name)]
-        known = [self._owners[uid] for uid in chain if uid in self._owners]
-        if not found and self._without_workloads and _may_be_queued(pod, known):
-            top = known[-1].metadata if known else pod.metadata
-            found = [Mark(QUEUE, top.name)]
-        if not found:
+        if workload is not None and not own_marks and workload.minimum != 1:
+            own_marks = [GangMark(f"Workload of {KUEUE}", workload.metadata.name)]
+        owners = [self._owners[uid] for uid in chain if uid in self._owners]
+        if not own_marks and self._without_workloads and _may_be_queued(pod, owners):
+            top = owners[-1].metadata if owners else pod.metadata
+            own_marks = [GangMark(QUEUE, top.name)]
+        if not own_marks:
             return None
-        own = tuple(Gang(f"{pod.metadata.namespace}/{each.name}", each.what) for each in found)
+        own = tuple(Gang(f"{pod.metadata.namespace}/{mark.name}", mark.what) for mark in own_marks)
         return _Membership(
             own[0],
             own,
-            self._minimum(pod, found),
-            workload is not None or kueue_marked(pod, known),
+            self._minimum(pod, own_marks),
+            workload is not None or kueue_marked(pod, owners),
             "" if workload is None else workload.metadata.uid,
         )
 
-    def _minimum(self, pod: Pod, found: Iterable[Mark]) -> int | None:
+    def _minimum(self, pod: Pod, own_marks: Iterable[GangMark]) -> int | None:
         """The most that any of the marks asks for; None as soon as one asks for all."""
         answer = 0
-        for mark in found:
+        for mark in own_marks:
             least = mark.minimum
             if mark.group:
                 described = self._objects.get((mark.group, pod.metadata.namespace, mark.name))
@@ -205,13 +205,13 @@ class Gangs:
         return answer
 
 
-def _may_be_queued(pod: Pod, known: Iterable[Owner]) -> bool:
+def _may_be_queued(pod: Pod, owners: Iterable[Owner]) -> bool:
     """Whether Kueue may run it: any Job, as with `manageJobsWithoutQueueName` nothing else says so.
 
     known: the owners of the pod that are known.
     """
     owner = pod.controller
-    return kueue_marked(pod, known) or (owner is not None and owner.kind == "Job")
+    return kueue_marked(pod, owners) or (owner is not None and owner.kind == "Job")
 
 
 def _entangles(marked: list[int], pods: list[int], mark: Gang) -> bool:

@@ -9,10 +9,10 @@ from itertools import groupby
 
 from rescheduler.kube.arrays import IntArray
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.limit_ranges import LimitRange, completed
+from rescheduler.kube.limit_ranges import LimitRange, apply_limit_ranges
 from rescheduler.kube.objects import Labels, Pod, PodSpec
-from rescheduler.kube.pods.containers import every
-from rescheduler.kube.pods.pod_requests import asking
+from rescheduler.kube.pods.containers import all_containers
+from rescheduler.kube.pods.pod_requests import requests_key
 from rescheduler.kube.pods.resources import largest, with_resources_of
 from rescheduler.kube.pods.template_parts import requests_of
 
@@ -68,19 +68,21 @@ class NextPods:
         limit_ranges: Iterable[LimitRange] = (),
     ) -> None:
         self._pods = pods
-        known = [*controllers]
+        all_controllers = [*controllers]
         self._controllers = {
-            each.metadata.uid: each for each in known if each.spec.template is not None
+            controller.metadata.uid: controller
+            for controller in all_controllers
+            if controller.spec.template is not None
         }
-        self._tracked = any(each.metadata.managedFields for each in known)
+        self._tracked = any(controller.metadata.managedFields for controller in all_controllers)
         self._ranges = defaultdict[str, list[LimitRange]](list)
-        for each in limit_ranges:
-            self._ranges[each.metadata.namespace].append(each)
+        for limit_range in limit_ranges:
+            self._ranges[limit_range.metadata.namespace].append(limit_range)
         self._known: dict[str, NextPod] = {}
         self._replaced: dict[tuple[int, str], Pod | None] = {}
         self._requests: dict[int, object] = {}
 
-    def of(self, pod: Pod) -> NextPod | None:
+    def next_pod_of(self, pod: Pod) -> NextPod | None:
         """The next pod of its controller; None where no template is known."""
         owner = pod.controller
         if owner is None or owner.uid not in self._controllers:
@@ -101,9 +103,9 @@ class NextPods:
             return pod
         key = (id(pod.spec), owner.uid)
         if key not in self._replaced:
-            following = self.of(pod)
+            following = self.next_pod_of(pod)
             spec = pod.spec if following is None else with_resources_of(pod.spec, following.spec)
-            same = spec is pod.spec or asking(spec) == asking(pod.spec)
+            same = spec is pod.spec or requests_key(spec) == requests_key(pod.spec)
             self._replaced[key] = None if same else Pod(spec=spec)
         made = self._replaced[key]
         if made is None:
@@ -113,30 +115,32 @@ class NextPods:
     @cached_property
     def renewed(self) -> Mapping[int, Pod]:
         """The pods whose replacements ask for something else, by number, as these will be."""
-        found = {}
+        replacements = {}
         for numbers in self._uneven.values():
             for number in numbers:
                 replacement = self.replacement(number)
                 if replacement is not self._pods[number]:
-                    found[number] = replacement
-        return dict(sorted(found.items()))
+                    replacements[number] = replacement
+        return dict(sorted(replacements.items()))
 
-    def asking(self, now: tuple[list[PodSpec], IntArray]) -> tuple[list[PodSpec], IntArray]:
+    def replacement_requests(
+        self, now: tuple[list[PodSpec], IntArray]
+    ) -> tuple[list[PodSpec], IntArray]:
         """As `pod_asking` of the snapshot, which is `now`, of what the replacements ask for."""
         if not self.renewed:
             return now
-        found, of_next = [*now[0]], now[1].copy()
-        groups = {asking(spec): number for number, spec in enumerate(found)}
+        specs, of_next = [*now[0]], now[1].copy()
+        groups = {requests_key(spec): number for number, spec in enumerate(specs)}
         numbers: dict[int, int] = {}
         for pod, replacement in self.renewed.items():
             spec = replacement.spec
             if id(spec) not in numbers:
-                numbers[id(spec)] = groups.setdefault(asking(spec), len(found))
-                found += [spec] if numbers[id(spec)] == len(found) else []
+                numbers[id(spec)] = groups.setdefault(requests_key(spec), len(specs))
+                specs += [spec] if numbers[id(spec)] == len(specs) else []
             of_next[pod] = numbers[id(spec)]
-        return found, of_next
+        return specs, of_next
 
-    def gated(self, pod: Pod) -> bool:
+    def is_gated(self, pod: Pod) -> bool:
         """Whether a replacement waits behind scheduling gates, though the pod no longer does."""
         controller = self._controllers.get(pod.controller.uid) if pod.controller else None
         template = controller.spec.template if controller is not None else None
@@ -148,27 +152,29 @@ class NextPods:
             raise AssertionError("only controllers with a template are known here")
         labels = (template.metadata.labels if template.metadata is not None else None) or {}
         name = f"{controller.kind} {controller.metadata.name}"
-        written = frozenset(each.name for each in every(template.spec))
+        written = frozenset(container.name for container in all_containers(template.spec))
         # The affinity of a Pending one may be what steers it.
         bound = [
             self._pods[number]
             for number in self._numbers.get(controller.metadata.uid, ())
             if self._pods[number].node and self._pods[number].metadata.deletionTimestamp is None
         ]
-        made = [pod for pod in bound if _made(pod, controller, tracked=self._tracked)]
-        unchanged = [pod for pod in made if not _changed(pod)]
+        made = [pod for pod in bound if _made_from_template(pod, controller, tracked=self._tracked)]
+        unchanged = [pod for pod in made if not _was_changed(pod)]
         ranges = self._ranges[controller.metadata.namespace]
-        asked, because, doubt = self._ask(completed(template.spec, ranges), name, bound, made)
+        requested_spec, because, doubt = self._ask(
+            apply_limit_ranges(template.spec, ranges), name, bound, made
+        )
         # Of one pod that was changed in place nothing tells what it was before.
         shown = unchanged or (made if len(made) > 1 else [])
         if not shown:
-            spec = with_resources_of(template.spec, asked)
+            spec = with_resources_of(template.spec, requested_spec)
             source = f"the template of {name}"
             return NextPod(spec, labels, source, because, written, doubt=doubt)
         newest = max(shown, key=_order)
         own = newest.metadata.labels or {}
         return NextPod(
-            with_resources_of(newest.spec, asked),
+            with_resources_of(newest.spec, requested_spec),
             {key: own[key] for key in labels if key in own},
             f"the newest pod of {name}",
             because,
@@ -181,12 +187,12 @@ class NextPods:
         self, template: PodSpec, name: str, bound: list[Pod], made: list[Pod]
     ) -> tuple[PodSpec, str, str]:
         """A spec with the requests of the next pod, what shows them, and why they are doubtful."""
-        unchanged = sorted((pod for pod in made if not _changed(pod)), key=_order)
-        changed = [pod for pod in made or bound if _changed(pod)]
+        unchanged = sorted((pod for pod in made if not _was_changed(pod)), key=_order)
+        changed = [pod for pod in made or bound if _was_changed(pod)]
         if unchanged:
             newest = unchanged[-1]
             base, because, doubt = newest.spec, "its newest sibling has", self._doubt(unchanged)
-            least = _at(newest) - _TOGETHER.total_seconds()
+            least = _created_at(newest) - _TOGETHER.total_seconds()
             # Where admission sets no requests, a resize in place was of that pod alone.
             sets = self._requests_of(base) != requests_of(template)
             resized = [self._requests_of(pod.spec) for pod in changed]
@@ -198,10 +204,10 @@ class NextPods:
                     f"several pods of {name} were resized in place to the same, as an autoscaler "
                     "would that sets the requests of the next one too"
                 )
-            changed = [pod for pod in changed if sets and _at(pod) >= least]
+            changed = [pod for pod in changed if sets and _created_at(pod) >= least]
         else:
             base, because, doubt = template, "its template has", ""
-            others = [pod for pod in bound if not _changed(pod)]
+            others = [pod for pod in bound if not _was_changed(pod)]
             resized = [self._requests_of(pod.spec) for pod in changed]
             if any(self._requests_of(pod.spec) != requests_of(base) for pod in others):
                 doubt = f"the template of {name} has other requests"
@@ -216,10 +222,10 @@ class NextPods:
                     "one will be like them"
                 )
         live = {id(pod.spec): pod.spec for pod in changed}
-        asked = largest(base, live.values()) if live else base
-        if live and requests_of(asked) != requests_of(base):
+        requested_spec = largest(base, live.values()) if live else base
+        if live and requests_of(requested_spec) != requests_of(base):
             because = f"{because.removesuffix(' has')}, or pods that were resized in place, have"
-        return asked, because, doubt
+        return requested_spec, because, doubt
 
     def _doubt(self, unchanged: list[Pod]) -> str:
         """Why what admission sets is no function of time alone, or "".
@@ -230,13 +236,13 @@ class NextPods:
         newest = unchanged[-1]
         wanted = self._requests_of(newest.spec)
         other: Pod | None = None
-        for at, pods in groupby(reversed(unchanged), key=_at):
-            if at < _at(newest) - _RETURNING.total_seconds():
+        for at, pods in groupby(reversed(unchanged), key=_created_at):
+            if at < _created_at(newest) - _RETURNING.total_seconds():
                 break
             group = list(pods)
             odd = [pod for pod in group if self._requests_of(pod.spec) != wanted]
             returned = other is not None and len(odd) < len(group)
-            if (odd and at == _at(newest)) or returned:
+            if (odd and at == _created_at(newest)) or returned:
                 names = newest.metadata.name, (other or odd[0]).metadata.name
                 said = " and ".join(sorted(names))
                 return f"what admission sets is not predictable: {said} have different requests"
@@ -252,7 +258,7 @@ class NextPods:
     @cached_property
     def _numbers(self) -> dict[str, list[int]]:
         """UID of each controller with a template to the numbers of its pods."""
-        found = defaultdict[str, list[int]](list)
+        by_controller = defaultdict[str, list[int]](list)
         owners: dict[int, str] = {}  # by the list of owners, which like pods share
         for number, pod in enumerate(self._pods):
             references = pod.metadata.ownerReferences
@@ -261,40 +267,40 @@ class NextPods:
                 owner = pod.controller
                 uid = owners[id(references)] = "" if owner is None else owner.uid
             if uid in self._controllers:
-                found[uid].append(number)
-        return found
+                by_controller[uid].append(number)
+        return by_controller
 
     @cached_property
     def _uneven(self) -> dict[str, list[int]]:
         """The controllers whose pods are not alike: by UID, the numbers of all its pods."""
-        found = {}
+        uneven_pods = {}
         for uid, numbers in self._numbers.items():
             pods = [self._pods[number] for number in numbers]
-            if any(map(_changed, pods)):
-                found[uid] = numbers
+            if any(map(_was_changed, pods)):
+                uneven_pods[uid] = numbers
                 continue
             specs = {id(pod.spec): pod.spec for pod in pods}
-            if len(specs) > 1 and len({asking(each) for each in specs.values()}) > 1:
-                found[uid] = numbers
-        return found
+            if len(specs) > 1 and len({requests_key(spec) for spec in specs.values()}) > 1:
+                uneven_pods[uid] = numbers
+        return uneven_pods
 
 
-def _changed(pod: Pod) -> bool:
+def _was_changed(pod: Pod) -> bool:
     """Whether it was changed since it was made: its generation counts that."""
     return pod.metadata.generation > 1
 
 
-def _at(pod: Pod) -> float:
+def _created_at(pod: Pod) -> float:
     """When it was made, as seconds since 1970; unknown: -inf."""
     made = pod.metadata.creationTimestamp
     return made.timestamp() if made is not None else float("-inf")
 
 
 def _order(pod: Pod) -> tuple[float, str]:
-    return _at(pod), pod.metadata.name
+    return _created_at(pod), pod.metadata.name
 
 
-def _made(pod: Pod, controller: Controller, *, tracked: bool) -> bool:
+def _made_from_template(pod: Pod, controller: Controller, *, tracked: bool) -> bool:
     """Whether the pod was surely made from the template that its controller has now.
 
     tracked: whether the API server keeps `managedFields`.
@@ -304,12 +310,12 @@ def _made(pod: Pod, controller: Controller, *, tracked: bool) -> bool:
         return bool(revision) and revision == controller.status.updateRevision
     if controller.kind == "Job":
         return True
-    writes = [each for each in controller.metadata.managedFields or () if each.of_template]
+    writes = [field for field in controller.metadata.managedFields or () if field.of_template]
     if controller.metadata.controller is not None and (
-        not tracked or [each.of_creator for each in writes] == [True]
+        not tracked or [write.of_creator for write in writes] == [True]
     ):
         return True
-    times = [each.time for each in writes]
+    times = [write.time for write in writes]
     if not times or pod.metadata.creationTimestamp is None:
         return False
     return all(time is not None and time < pod.metadata.creationTimestamp for time in times)

@@ -35,7 +35,7 @@ def instants(span: float) -> FloatArray:
     return np.asarray(np.arange(steps, -1, -1) * step, dtype=np.float64)
 
 
-def lasted(held: BoolArray, span: float) -> FloatArray:
+def seconds_held(held: BoolArray, span: float) -> FloatArray:
     """(n,) for how many seconds each has held without a break up to now; NaN: it does not now.
 
     held: (k, n) at the `instants` of that span, the oldest first.
@@ -125,7 +125,7 @@ class DeviceValue:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class QueryStats:
     """What a reading took from its source.
 
     series: rows of all answers. samples: what the source looked at, None where it does not tell.
@@ -195,7 +195,7 @@ class Reading:
     low_coverage: bool = False
     missing: tuple[MissingValues, ...] = ()
     convention: str = ""
-    cost: Cost | None = None
+    cost: QueryStats | None = None
 
     @classmethod
     def without_values(
@@ -203,8 +203,8 @@ class Reading:
     ) -> "Reading":
         """That nothing is known of anybody who is expected to have a value, and why."""
         absent = np.full(len(expected), np.nan)
-        known: dict[str, Any] = {"unit": "", "values": absent, "ages": absent, **more}
-        return cls(request, expected=expected, problem=problem, **known)
+        fields: dict[str, Any] = {"unit": "", "values": absent, "ages": absent, **more}
+        return cls(request, expected=expected, problem=problem, **fields)
 
     @property
     def name(self) -> str:
@@ -214,9 +214,9 @@ class Reading:
     @property
     def coverage(self) -> float:
         """Share of the expected subjects that have a value, 0 to 1; 1 where none is expected."""
-        return self.covered(self.expected)
+        return self.coverage_of(self.expected)
 
-    def covered(self, expected: BoolArray) -> float:
+    def coverage_of(self, expected: BoolArray) -> float:
         """The same of these of them."""
         wanted = int(expected.sum())
         return float((~np.isnan(self.values) & expected).sum()) / wanted if wanted else 1.0
@@ -241,16 +241,18 @@ class Readings:
                 return reading
         return None
 
-    def missing(self, request: ReadingRequest) -> Problem:
+    def missing_problem(self, request: ReadingRequest) -> Problem:
         """That there is none for this request, and how what there is was asked for."""
-        had = {each.request for each in self.entries if each.name == request.name}
+        had = {reading.request for reading in self.entries if reading.name == request.name}
         if not had:
             text = f"{request.name} over {request.window:g} s is not in the snapshot"
             return Problem("RDG007", text)
-        there = " and ".join(sorted(map(_asked, had)))
-        text = f"{request.name} {_asked(request)}, is not in the snapshot; there it is {there}"
+        there = " and ".join(sorted(map(_request_text, had)))
+        text = (
+            f"{request.name} {_request_text(request)}, is not in the snapshot; there it is {there}"
+        )
         return Problem("RDG007", text)
 
 
-def _asked(request: ReadingRequest) -> str:
+def _request_text(request: ReadingRequest) -> str:
     return f"over {request.window:g} s, at most {request.max_age:g} s old"

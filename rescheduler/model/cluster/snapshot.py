@@ -29,13 +29,13 @@ from rescheduler.kube.dra.devices import (
     ResourceSlice,
 )
 from rescheduler.kube.extensions import APIService, WebhookConfiguration
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
 from rescheduler.kube.objects import Labels, Node, OwnerReference, Pod, PodSpec
-from rescheduler.kube.pods.pod_groups import PodGroups
-from rescheduler.kube.pods.pod_requests import asking
+from rescheduler.kube.pods.label_groups import LabelGroups
+from rescheduler.kube.pods.pod_requests import requests_key
 from rescheduler.kube.selectors import matches
 from rescheduler.kube.storage import (
     CSIDriver,
@@ -169,12 +169,12 @@ class Snapshot:
     @cached_property
     def claim_index(self) -> dict[tuple[str, str], PersistentVolumeClaim]:
         """Namespace and name to the claim."""
-        return {(each.metadata.namespace, each.metadata.name): each for each in self.claims}
+        return {(claim.metadata.namespace, claim.metadata.name): claim for claim in self.claims}
 
     @cached_property
     def volume_index(self) -> dict[str, PersistentVolume]:
         """Name to the volume."""
-        return {each.metadata.name: each for each in self.volumes}
+        return {volume.metadata.name: volume for volume in self.volumes}
 
     @cached_property
     def pods_on(self) -> IntArray:
@@ -200,7 +200,7 @@ class Snapshot:
         Alike are pods that share their namespace, spec, labels, annotations and owners.
         """
         numbers: dict[tuple[object, ...], int] = {}
-        found: list[int] = []
+        first_pods: list[int] = []
         of_pod = np.empty(len(self.pods), dtype=np.int32)
         for index, pod in enumerate(self.pods):
             metadata = pod.metadata
@@ -212,11 +212,11 @@ class Snapshot:
                 id(metadata.annotations),
                 id(metadata.ownerReferences),
             )
-            number = numbers.setdefault(key, len(found))
-            if number == len(found):
-                found.append(index)
+            number = numbers.setdefault(key, len(first_pods))
+            if number == len(first_pods):
+                first_pods.append(index)
             of_pod[index] = number
-        return np.array(found, dtype=np.int32), of_pod
+        return np.array(first_pods, dtype=np.int32), of_pod
 
     @cached_property
     def _specs(self) -> tuple[list[PodSpec], IntArray]:
@@ -243,7 +243,7 @@ class Snapshot:
         Many pods with specs of their own ask for the same.
         """
         groups: dict[bytes, int] = {}
-        of_spec = [groups.setdefault(asking(spec), len(groups)) for spec in self.specs]
+        of_spec = [groups.setdefault(requests_key(spec), len(groups)) for spec in self.specs]
         _, first = np.unique(np.array(of_spec, dtype=np.int32), return_index=True)
         return [self.specs[index] for index in first.tolist()], _spread(of_spec, self.pod_spec)
 
@@ -257,15 +257,15 @@ class Snapshot:
         """One pod for each pair of namespace and labels; (pods,) the place of each pod's pair."""
         kin, of_pod = self.pod_kin
         numbers: dict[tuple[str, int], int] = {}
-        found: list[int] = []
+        first_pods: list[int] = []
         of_kin: list[int] = []
         for index in kin.tolist():
             metadata = self.pods[index].metadata
-            number = numbers.setdefault((metadata.namespace, id(metadata.labels)), len(found))
-            if number == len(found):
-                found.append(index)
+            number = numbers.setdefault((metadata.namespace, id(metadata.labels)), len(first_pods))
+            if number == len(first_pods):
+                first_pods.append(index)
             of_kin.append(number)
-        return np.array(found, dtype=np.int32), _spread(of_kin, of_pod)
+        return np.array(first_pods, dtype=np.int32), _spread(of_kin, of_pod)
 
     @cached_property
     def leaving(self) -> BoolArray:
@@ -301,8 +301,8 @@ class Snapshot:
     @cached_property
     def _resolved(self) -> tuple[list[Workload], IntArray]:
         kin, of_pod = self.pod_kin
-        found, of_kin = resolve([self.pods[index] for index in kin.tolist()], self.controllers)
-        return found, _spread(of_kin, of_pod)
+        workloads, of_kin = resolve([self.pods[index] for index in kin.tolist()], self.controllers)
+        return workloads, _spread(of_kin, of_pod)
 
     @property
     def workloads(self) -> list[Workload]:
@@ -321,9 +321,9 @@ class Snapshot:
 
     @cached_property
     def _owners(self) -> dict[str, Owner]:
-        return {each.metadata.uid: each for each in (*self.owners, *self.controllers)}
+        return {owner.metadata.uid: owner for owner in (*self.owners, *self.controllers)}
 
-    def above(
+    def owner_chain(
         self, reference: OwnerReference | None
     ) -> tuple[list[Owner | Pod], OwnerReference | None]:
         """The objects from this controller of a pod up to the top, and the first that is not known.
@@ -333,12 +333,12 @@ class Snapshot:
         """
         if reference is None:
             return [], None
-        known = self._chains.get(reference.uid)
-        if known is None:
-            known = self._climb(reference)
-            if known[0]:  # else it answers with the reference that was asked about
-                self._chains[reference.uid] = known
-        return known
+        chain = self._chains.get(reference.uid)
+        if chain is None:
+            chain = self._climb(reference)
+            if chain[0]:  # else it answers with the reference that was asked about
+                self._chains[reference.uid] = chain
+        return chain
 
     @cached_property
     def _chains(self) -> dict[str, tuple[list[Owner | Pod], OwnerReference | None]]:
@@ -348,23 +348,26 @@ class Snapshot:
     def _climb(
         self, reference: OwnerReference | None
     ) -> tuple[list[Owner | Pod], OwnerReference | None]:
-        found: dict[str, Owner | Pod] = {}
-        while reference is not None and reference.uid not in found:
-            if len(found) == MOST_OWNERS:
-                return list(found.values()), reference
-            known = self._owners.get(reference.uid)
-            leader = self.pod_index.get(reference.uid) if known is None else None
-            each = self.pods[leader] if leader is not None else known
-            if each is None:
-                return list(found.values()), reference
-            found[reference.uid] = each
-            reference = each.metadata.controller
-        return list(found.values()), None
+        chain: dict[str, Owner | Pod] = {}
+        while reference is not None and reference.uid not in chain:
+            if len(chain) == MOST_OWNERS:
+                return list(chain.values()), reference
+            owner = self._owners.get(reference.uid)
+            leader = self.pod_index.get(reference.uid) if owner is None else None
+            pod = self.pods[leader] if leader is not None else owner
+            if pod is None:
+                return list(chain.values()), reference
+            chain[reference.uid] = pod
+            reference = pod.metadata.controller
+        return list(chain.values()), None
 
     @cached_property
     def namespace_labels(self) -> dict[str, Labels]:
         """Namespace name to its labels."""
-        return {each.metadata.name: each.metadata.labels or {} for each in self.namespaces}
+        return {
+            namespace.metadata.name: namespace.metadata.labels or {}
+            for namespace in self.namespaces
+        }
 
     @cached_property
     def _budgets_by_namespace(self) -> dict[str, list[int]]:
@@ -377,10 +380,12 @@ class Snapshot:
     def budgeted(self) -> BoolArray:
         """(pods,) whether a PodDisruptionBudget selects each."""
         representatives, of_pod = self.pod_template
-        groups = PodGroups(self.pods, representatives)
+        groups = LabelGroups(self.pods, representatives)
         chosen = np.zeros(len(self.pods), dtype=np.bool_)
-        for each in self.budgets:
-            chosen[groups.select(each.spec.selector, frozenset({each.metadata.namespace}))] = True
+        for budget in self.budgets:
+            chosen[groups.select(budget.spec.selector, frozenset({budget.metadata.namespace}))] = (
+                True
+            )
         answer: BoolArray = chosen[representatives][of_pod]
         return answer
 

@@ -27,7 +27,7 @@ class Workload:
     replicas: int | None = None
     ready: int | None = None
     rolling: bool = False
-    known: bool = True
+    chain_is_complete: bool = True
 
     @property
     def key(self) -> str:
@@ -42,8 +42,8 @@ def resolve(
 
     A bare pod has none. Pods of one Deployment share one workload, whichever ReplicaSet made them.
     """
-    by_uid = {each.metadata.uid: each for each in controllers}
-    updated = _updated(pods, by_uid)
+    by_uid = {controller.metadata.uid: controller for controller in controllers}
+    updated = _updated_sets(pods, by_uid)
     workloads: list[Workload] = []
     of_controller: dict[str, int] = {}
     of_top: dict[tuple[str, str], int] = {}
@@ -74,28 +74,28 @@ def resolve(
     return workloads, answer
 
 
-def _updated(pods: Sequence[Pod], by_uid: dict[str, Controller]) -> set[str]:
+def _updated_sets(pods: Sequence[Pod], by_uid: dict[str, Controller]) -> set[str]:
     """UIDs of the StatefulSets whose pods all have the new template, though the status lags.
 
     The controller lets `currentRevision` follow only where it rolls out by itself: with OnDelete it
     stays behind for ever (completeRollingUpdate in pkg/controller/statefulset).
     A pod below a partition is made from the old template.
     """
-    found = {
+    updated_uids = {
         uid
-        for uid, each in by_uid.items()
-        if each.kind == "StatefulSet"
-        and each.status.currentRevision != each.status.updateRevision
-        and (each.status.updatedReplicas or 0) >= each.status.replicas
-        and not each.spec.partition
+        for uid, controller in by_uid.items()
+        if controller.kind == "StatefulSet"
+        and controller.status.currentRevision != controller.status.updateRevision
+        and (controller.status.updatedReplicas or 0) >= controller.status.replicas
+        and not controller.spec.partition
     }
-    for pod in pods if found else ():
+    for pod in pods if updated_uids else ():
         owner = pod.controller
-        if owner is not None and owner.uid in found:
+        if owner is not None and owner.uid in updated_uids:
             revision = (pod.metadata.labels or {}).get("controller-revision-hash")
             if revision != by_uid[owner.uid].status.updateRevision:
-                found.discard(owner.uid)
-    return found
+                updated_uids.discard(owner.uid)
+    return updated_uids
 
 
 def _top(
@@ -118,7 +118,7 @@ def _top(
             uid=reference.uid,
             controller_kind=reference.kind,
             controller_uid=reference.uid,
-            known=False,
+            chain_is_complete=False,
         )
     return Workload(
         kind=top.kind,
@@ -129,7 +129,7 @@ def _top(
         controller_uid=reference.uid,
         replicas=top.wanted,
         ready=_ready(top),
-        rolling=_rolling(top, updated),
+        rolling=_is_rolling(top, updated),
     )
 
 
@@ -141,7 +141,7 @@ def _ready(top: Controller) -> int | None:
     return top.status.readyReplicas or 0
 
 
-def _rolling(top: Controller, updated: set[str]) -> bool:
+def _is_rolling(top: Controller, updated: set[str]) -> bool:
     """Whether a Deployment or StatefulSet is between two templates.
 
     A Deployment is stable when all its replicas are updated; a StatefulSet when its current and

@@ -1,1 +1,1 @@
-"""What is planned, sent and remembered of moves: values only."""
+"""Moves: planned, sent, recorded in the history; gates, gains and steering of each."""

@@ -23,8 +23,8 @@ _VERSION = re.compile(r"v?(\d+\.\d+)")
 
 def scheduler_version(version: str) -> str:
     """Major and minor version, such as `1.36`, of the API server; else `unknown`."""
-    found = _VERSION.match(version)
-    return found[1] if found else "unknown"
+    match = _VERSION.match(version)
+    return match[1] if match else "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def compare(landing: Mapping[str, float], unschedulable: float, landed: str) -> 
     chances = {**landing, "": unschedulable}
     chance = chances.get(landed, 0.0)
     unnamed = 1.0 - sum(chances.values())
-    squares = sum(each * each for each in chances.values())
+    squares = sum(probability * probability for probability in chances.values())
     return Comparison(
         within=chance > _NOTHING or (unnamed > _ROUNDING and landed not in chances),
         likeliest=chance > _NOTHING and chance >= max(chances.values()) - _NOTHING,
@@ -111,16 +111,22 @@ class LandingRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     def _add_of_workload(self, workload: str, namespace: str, within: bool, at: datetime) -> None:
         """Count it once for its workload; a namespace that has most of them loses its oldest."""
         at = at.replace(microsecond=0)
-        known = self.workloads.pop(workload, None)
-        if known is None:
+        landings = self.workloads.pop(workload, None)
+        if landings is None:
             self.workloads[workload] = WorkloadLandings(namespace, at, float(within))
         else:
-            count = min(known.compared + 1, MOST_OF_WORKLOAD)
-            share = known.within + (within - known.within) / count
+            count = min(landings.compared + 1, MOST_OF_WORKLOAD)
+            share = landings.within + (within - landings.within) / count
             self.workloads[workload] = WorkloadLandings(namespace, at, round(share, 3), count)
         if len(self.workloads) > MOST_WORKLOADS:
-            most = Counter(each.namespace for each in self.workloads.values()).most_common(1)[0][0]
-            own = [mark for mark, each in self.workloads.items() if each.namespace == most]
+            most = Counter(
+                workload_landings.namespace for workload_landings in self.workloads.values()
+            ).most_common(1)[0][0]
+            own = [
+                mark
+                for mark, workload_landings in self.workloads.items()
+                if workload_landings.namespace == most
+            ]
             del self.workloads[own[0]]
 
 

@@ -122,8 +122,8 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
         for values in self.nodes.values():
             for name in values.keys() - nodes:
                 del values[name]
-        for each in self.selected.values():
-            each.nodes = [name for name in each.nodes if name in nodes]
+        for total in self.selected.values():
+            total.nodes = [name for name in total.nodes if name in nodes]
         for devices in self.devices.values():
             for name in devices.keys() - nodes:
                 del devices[name]
@@ -132,7 +132,7 @@ class Baseline(msgspec.Struct, omit_defaults=True, kw_only=True):
                 del uses[name]
 
 
-class Pair(msgspec.Struct, array_like=True, frozen=True):
+class MeasuredGain(msgspec.Struct, array_like=True, frozen=True):
     """What a group of moves that was measured as one has promised and brought, together."""
 
     promised: float
@@ -155,7 +155,7 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     """
 
     policy: str
-    pairs: list[Pair] = []
+    pairs: list[MeasuredGain] = []
     demotions: int = 0
     demoted: datetime | None = None
     until: datetime | None = None
@@ -164,17 +164,17 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
     @property
     def promised(self) -> float:
         """What the moves that count have promised, under the load when they were measured."""
-        return sum(each.promised for each in self.pairs)
+        return sum(pair.promised for pair in self.pairs)
 
     @property
     def measured(self) -> float:
         """What they have brought."""
-        return sum(each.measured for each in self.pairs)
+        return sum(pair.measured for pair in self.pairs)
 
     @property
     def moves(self) -> int:
         """How many moves these are."""
-        return sum(each.moves for each in self.pairs)
+        return sum(pair.moves for pair in self.pairs)
 
     @property
     def summary(self) -> str:
@@ -190,22 +190,22 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
 
     def add(self, promised: float, measured: float, moves: int = 1) -> None:
         """Count one more group of so many moves."""
-        pair = Pair(round(promised, 6), round(measured, 6), moves)
+        pair = MeasuredGain(round(promised, 6), round(measured, 6), moves)
         self.pairs = [*self.pairs, pair][-MOST_PAIRS:]
 
-    def last(self, sample: int) -> "GainRecord":
+    def recent_record(self, sample: int) -> "GainRecord":
         """The record of the last groups alone that are enough to decide.
 
         A policy that has stopped helping need not first use up what it brought before.
         """
-        found = GainRecord(policy=self.policy)
-        for each in reversed(self.pairs):
-            if found.enough(sample):
+        recent_groups = GainRecord(policy=self.policy)
+        for pair in reversed(self.pairs):
+            if recent_groups.has_enough(sample):
                 break
-            found.pairs.insert(0, each)
-        return found
+            recent_groups.pairs.insert(0, pair)
+        return recent_groups
 
-    def enough(self, sample: int) -> bool:
+    def has_enough(self, sample: int) -> bool:
         """Whether so many moves have been measured, in groups enough."""
         return self.moves >= sample and len(self.pairs) >= min(sample, LEAST_PAIRS)
 
@@ -213,7 +213,7 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         """The sums of moves that have brought too little: all, or the last sample; or ""."""
         if self.falls_short(share, enough) or self._others_fall_short(share, enough):
             return self.summary
-        last = self.last(sample)
+        last = self.recent_record(sample)
         return last.summary if last.falls_short(share, sample, _DOUBT_OF_LAST) else ""
 
     def _others_fall_short(self, share: float, sample: int) -> bool:
@@ -222,7 +222,7 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         One that brought more than all others, as something else has helped, raises the doubt so far
         that nothing would ever be decided.
         """
-        if not self.enough(sample) or len(self.pairs) <= LEAST_PAIRS:
+        if not self.has_enough(sample) or len(self.pairs) <= LEAST_PAIRS:
             return False
         best = max(range(len(self.pairs)), key=lambda at: self.pairs[at].surplus)
         others = GainRecord(policy=self.policy, pairs=self.pairs[:best] + self.pairs[best + 1 :])
@@ -235,10 +235,10 @@ class GainRecord(msgspec.Struct, omit_defaults=True, kw_only=True):
         none.
         """
         count, promised = len(self.pairs), self.promised
-        if not self.enough(sample) or promised <= 0:
+        if not self.has_enough(sample) or promised <= 0:
             return False
         ratio = self.measured / promised
-        squares = sum((each.measured - ratio * each.promised) ** 2 for each in self.pairs)
+        squares = sum((pair.measured - ratio * pair.promised) ** 2 for pair in self.pairs)
         error = sqrt(squares * count / max(count - 1, 1)) / promised
         return ratio + doubt * error < share
 

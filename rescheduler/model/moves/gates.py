@@ -1,4 +1,4 @@
-"""The gates: all that must hold before a pod is evicted, in the order in which it is looked at.
+"""The table of gates: all conditions of an eviction, in the order in which they are checked.
 
 A row says what must hold, when it is looked at and with which codes it refuses. The functions of
 the rows are in `planning/gates`; those that have to read something from the API server are in

@@ -116,43 +116,47 @@ class History(msgspec.Struct, omit_defaults=True):
         same = (baseline.plan, baseline.batch)
         if any(m.unmeasured and (m.plan, m.batch) == same for m in self.moves):
             return
-        kept = [each for each in self.baselines if (each.plan, each.batch) != same]
+        kept = [
+            past_baseline
+            for past_baseline in self.baselines
+            if (past_baseline.plan, past_baseline.batch) != same
+        ]
         self.baselines = [*kept, baseline][-MOST_BASELINES:]
 
     def baseline(self, move: PastMove) -> Baseline | None:
         """The readings before the batch of this move, where they are kept."""
-        found = (b for b in self.baselines if (b.plan, b.batch) == (move.plan, move.batch))
-        return next(found, None)
+        matches = (b for b in self.baselines if (b.plan, b.batch) == (move.plan, move.batch))
+        return next(matches, None)
 
-    def beside(self, since: datetime) -> list[PastMove]:
+    def moves_beside(self, since: datetime) -> list[PastMove]:
         """The moves that readings from then on may not show whole."""
         return [move for move in self.moves if move.charged and move.at >= since - BESIDE]
 
     def trim_baselines(self) -> None:
         """Keep of the readings before each batch only what is needed to measure its moves."""
         kept: list[Baseline] = []
-        for each in self.baselines:
-            batch = (each.plan, each.batch)
+        for baseline in self.baselines:
+            batch = (baseline.plan, baseline.batch)
             moves = [m for m in self.moves if m.unmeasured and (m.plan, m.batch) == batch]
             if not moves:
                 continue
             if all(move.landedOn or not move.in_flight for move in moves):
                 own = {name for move in moves for name in (move.source, move.landedOn)}
-                beside = self.beside(kept[-1].at if kept else each.at)
-                each.keep(own | {n for m in beside for n in (m.source, m.landedOn)}, own)
-            kept.append(each)
+                beside = self.moves_beside(kept[-1].at if kept else baseline.at)
+                baseline.keep(own | {n for m in beside for n in (m.source, m.landedOn)}, own)
+            kept.append(baseline)
         self.baselines = kept
 
     def gains_of(self, policy: str) -> GainRecord:
         """What the moves for this policy's sake have brought; begun here if there is none."""
-        found = next((each for each in self.gains if each.policy == policy), None)
-        if found is None:
-            found = GainRecord(policy=policy)
-            spare = [each for each in self.gains if each.demoted is None]
+        record = next((gain for gain in self.gains if gain.policy == policy), None)
+        if record is None:
+            record = GainRecord(policy=policy)
+            spare = [gain for gain in self.gains if gain.demoted is None]
             if len(self.gains) >= MOST_POLICIES and spare:
                 self.gains.remove(spare[0])
-            self.gains.append(found)
-        return found
+            self.gains.append(record)
+        return record
 
     def charged_since(self, since: datetime) -> list[PastMove]:
         """The moves that count against a budget whose window began then."""

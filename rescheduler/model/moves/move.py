@@ -14,7 +14,7 @@ class Shift(NamedTuple):
     source: int
     destination: int
 
-    def reversed(self) -> "Shift":
+    def shift_back(self) -> "Shift":
         """The shift back."""
         return Shift(self.pod, self.destination, self.source)
 

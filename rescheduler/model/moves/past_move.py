@@ -346,7 +346,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         return self.state in ("intended", "evicted")
 
     @property
-    def awaited(self) -> bool:
+    def replacement_pending(self) -> bool:
         """Whether its slot is taken, and may still become free by itself soon."""
         return self.in_flight and self.code != STAYS
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from rescheduler.model.moves.steering import Strength
+from rescheduler.model.moves.steering_entry import Strength
 
 
 class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):

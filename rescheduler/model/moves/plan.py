@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from rescheduler.model.found import Found
-from rescheduler.model.idle import IdleHolder
-from rescheduler.model.moves.restarting import RestartCost, StopRef
-from rescheduler.model.moves.room import GangRoom
+from rescheduler.model.finding_count import FindingCount
+from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.gang_room import GangRoom
+from rescheduler.model.moves.restart_cost import RestartCost, StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.moves.selection import SelectionResult
-from rescheduler.model.moves.steering import Steered
+from rescheduler.model.moves.steering_entry import Steered
 from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "2"
@@ -127,7 +127,7 @@ class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
     readySeconds: float | None = None
 
     @classmethod
-    def of(cls, move: PlannedMove, result: Result, code: Problem) -> "MoveResult":
+    def from_move(cls, move: PlannedMove, result: Result, code: Problem) -> "MoveResult":
         """The result of this move, of which no landing is seen yet."""
         return cls(
             pod=move.pod,
@@ -232,7 +232,7 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     brought: GainsResult | None = None  # by its moves; None where none was measured
     selection: SelectionResult | None = None
     idle: list[IdleHolder] = []
-    found: list[Found] = []  # what it finds that can be counted
+    found: list[FindingCount] = []  # what it finds that can be counted
     room: list[GangRoom] = []  # the gangs that wait, where the policy makes room for them
     document: dict[str, Any] = {}
     """The policy's whole document as JSON, from which `apply` makes the same policy again."""
@@ -240,7 +240,11 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     def demoted_since(self) -> list[datetime]:
         """Since when it counts as Audit, for each reason that it does for."""
         whys = (self.brought, self.selection)
-        return [each.demotedAt for each in whys if each is not None and each.demotedAt is not None]
+        return [
+            result.demotedAt
+            for result in whys
+            if result is not None and result.demotedAt is not None
+        ]
 
 
 class ReadingResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -352,7 +356,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     totals: Totals
     score: Change = msgspec.field(default_factory=lambda: Change(before=None, after=None))
     policies: list[PolicyResult]
-    found: list[Found] = []  # what all policies together find that can be counted
+    found: list[FindingCount] = []  # what all policies together find that can be counted
     readings: list[ReadingResult]
     schedulers: list[SchedulerResult] = []
     guards: list[Problem] = []

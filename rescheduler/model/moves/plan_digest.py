@@ -63,7 +63,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
 """What the digest leaves out, by the field that holds it."""
 
 
-def sealed(plan: Plan) -> Plan:
+def seal_plan(plan: Plan) -> Plan:
     """The plan with its digest, and the id that is made of it."""
     digest = digest_of(plan)
     return structs.replace(plan, digest=digest, id=digest[:ID_LENGTH])
@@ -71,22 +71,22 @@ def sealed(plan: Plan) -> Plan:
 
 def digest_of(plan: Plan) -> str:
     """SHA-256 over what decides, whatever digest the plan itself names."""
-    covered = {name: each for name, each in structs.asdict(plan).items() if _covers("plan", name)}
+    covered = {name: value for name, value in structs.asdict(plan).items() if _covers("plan", name)}
     for name in ("policies", "schedulers", "guards"):
-        covered[name] = [_covered(structs.asdict(each), name) for each in covered[name]]
+        covered[name] = [_covered_fields(structs.asdict(entry), name) for entry in covered[name]]
     whole = msgspec.to_builtins(covered)
-    whole["moves"] = [_deciding(move) for move in whole["moves"]]
+    whole["moves"] = [_deciding_fields(move) for move in whole["moves"]]
     whole["totals"] = canonical(whole["totals"], _DECIMALS)
     return checksum(whole)
 
 
-def _deciding(move: dict[str, Any]) -> dict[str, Any]:
+def _deciding_fields(move: dict[str, Any]) -> dict[str, Any]:
     # Equally likely nodes may come in any order.
     landings = {
         name: sorted((s["node"], round(s["probability"], _DECIMALS)) for s in move.pop(name))
         for name in ("landing", "unsteered")
     }
-    move["reasons"] = [_covered(each, "reasons") for each in move["reasons"]]
+    move["reasons"] = [_covered_fields(reason, "reasons") for reason in move["reasons"]]
     return {**canonical(move, _DECIMALS), **landings}
 
 
@@ -105,11 +105,14 @@ def canonical(value: Any, decimals: int | None = None) -> Any:
     kind = type(value)
     if kind is dict:
         return {
-            key: each if type(each) in _ALIKE else canonical(each, decimals)
-            for key, each in value.items()
+            key: child if type(child) in _ALIKE else canonical(child, decimals)
+            for key, child in value.items()
         }
     if kind is list or kind is tuple:
-        return [each if type(each) in _ALIKE else canonical(each, decimals) for each in value]
+        return [
+            element if type(element) in _ALIKE else canonical(element, decimals)
+            for element in value
+        ]
     if not isinstance(value, float):
         return value
     number = value if decimals is None else round(value, decimals)
@@ -120,5 +123,5 @@ def _covers(holder: str, name: str) -> bool:
     return name not in UNCOVERED[holder]
 
 
-def _covered(fields: dict[str, Any], holder: str) -> dict[str, Any]:
-    return {name: each for name, each in fields.items() if _covers(holder, name)}
+def _covered_fields(fields: dict[str, Any], holder: str) -> dict[str, Any]:
+    return {name: field for name, field in fields.items() if _covers(holder, name)}

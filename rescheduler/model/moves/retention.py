@@ -55,19 +55,23 @@ def kept_for(cool_down_cap: timedelta, cycle_period: timedelta) -> timedelta:
 def room_per_day(keep: timedelta) -> int:
     """How many moves a day the state has room for, if each is kept so long."""
     day = timedelta(days=1)
-    each = LOOK_BACK / day * RECENT_BYTES + max(keep - LOOK_BACK, timedelta(0)) / day * OLD_BYTES
-    return int((INTENT_BYTES - RESERVED_BYTES) / each)
+    move_bytes = (
+        LOOK_BACK / day * RECENT_BYTES + max(keep - LOOK_BACK, timedelta(0)) / day * OLD_BYTES
+    )
+    return int((INTENT_BYTES - RESERVED_BYTES) / move_bytes)
 
 
-def pruned(history: History, now: datetime, keep: timedelta) -> History:
+def prune_history(history: History, now: datetime, keep: timedelta) -> History:
     """The history with of each move what may still decide something; what is in flight stays.
 
     now: a time that has surely come, by more than one clock. keep: what the limits of now need;
     a move that was made under limits that need it longer is kept for that long.
     """
     refused = [m for m in history.moves if m.state == "refused" and not m.watched]
-    since = _since((m.last for m in refused if not m.brokeOff), now - REFUSED_FOR, MOST_REFUSED)
-    resting = _since((m.last for m in refused if m.brokeOff), now - keep, MOST_BROKEN_OFF)
+    since = _kept_since(
+        (m.last for m in refused if not m.brokeOff), now - REFUSED_FOR, MOST_REFUSED
+    )
+    resting = _kept_since((m.last for m in refused if m.brokeOff), now - keep, MOST_BROKEN_OFF)
     in_flight = sorted((m.at for m in history.moves if m.in_flight), reverse=True)
     whole = min(in_flight[:WHOLE_LANDINGS], default=now)
     kept = []
@@ -76,30 +80,30 @@ def pruned(history: History, now: datetime, keep: timedelta) -> History:
             kept.append(move)
         elif move.state == "refused":
             if move.last >= (resting if move.brokeOff else since):
-                kept.append(_refused(move))
+                kept.append(_prune_refused(move))
         elif move.in_flight:
             kept.append(_in_flight(move, keep, whole=move.at >= whole))
         elif move.last >= now - max(keep, timedelta(seconds=move.kept)):
-            kept.append(_closed(move, now, keep))
+            kept.append(_prune_closed(move, now, keep))
     ramp, made = history.rampSince, history.rampMade
     if ramp is not None:
-        made += _charged(history.moves, ramp) - _charged(kept, ramp)
+        made += _count_charged(history.moves, ramp) - _count_charged(kept, ramp)
         if not history.ramp_left(now - LOOK_BACK):
             ramp, made = None, 0
     slow = {name: at for name, at in history.slow.items() if at > now - SLOW_FOR}
     return structs.replace(history, moves=kept, rampSince=ramp, rampMade=made, slow=slow)
 
 
-def _since(times: Iterable[datetime], earliest: datetime, most: int) -> datetime:
+def _kept_since(times: Iterable[datetime], earliest: datetime, most: int) -> datetime:
     """From when on they are kept, where no more than so many are."""
     return max([earliest, *sorted(times, reverse=True)[most - 1 : most]])
 
 
-def _charged(moves: list[PastMove], since: datetime) -> int:
+def _count_charged(moves: list[PastMove], since: datetime) -> int:
     return sum(move.charged and move.at >= since for move in moves)
 
 
-def _refused(move: PastMove) -> PastMove:
+def _prune_refused(move: PastMove) -> PastMove:
     if not (move.landing or move.known or move.usage or move.gains):
         return move
     return structs.replace(move, landing={}, known=[], selector="", usage={}, gains={})
@@ -110,7 +114,7 @@ def _in_flight(move: PastMove, keep: timedelta, *, whole: bool) -> PastMove:
     return structs.replace(move, landing=landing, kept=_longest(move, keep))
 
 
-def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
+def _prune_closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
     """A lost one may still be found and compared until `LOOK_BACK`; a Ready one was."""
     kept = _longest(move, keep)
     if move.last < now - LOOK_BACK:
@@ -133,8 +137,8 @@ def _closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
             kept=kept,
         )
     # Of a Ready one, what it has brought is measured against where it was to land.
-    asked = move.state != "ready" or move.unmeasured
-    landing = likeliest(move.landing, COMPARED_NODES) if asked else {}
+    needs_landing = move.state != "ready" or move.unmeasured
+    landing = likeliest(move.landing, COMPARED_NODES) if needs_landing else {}
     hot = move.hot if move.at >= now - RELIEVED_FOR else {}
     if move.state == "ready":
         return structs.replace(move, landing=landing, known=[], selector="", kept=kept, hot=hot)

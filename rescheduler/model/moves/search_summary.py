@@ -38,23 +38,25 @@ class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.bound <= 0 else max(0.0, 1.0 - self.gain / self.bound)
 
 
-def together(passes: Sequence[SearchSummary]) -> SearchSummary | None:
+def merge_summaries(passes: Sequence[SearchSummary]) -> SearchSummary | None:
     """The passes of one plan as one search; None without any. It stopped as the first that did."""
     if not passes:
         return None
     return SearchSummary(
-        stopped=next((each.stopped for each in passes if each.stopped != "complete"), "complete"),
-        steps=sum(each.steps for each in passes),
-        gain=sum(each.gain for each in passes),
-        bound=sum(each.bound for each in passes),
-        chained=sum(each.chained for each in passes),
-        alone=sum(each.gain if each.alone is None else each.alone for each in passes)
-        if any(each.alone is not None for each in passes)
+        stopped=next(
+            (summary.stopped for summary in passes if summary.stopped != "complete"), "complete"
+        ),
+        steps=sum(summary.steps for summary in passes),
+        gain=sum(summary.gain for summary in passes),
+        bound=sum(summary.bound for summary in passes),
+        chained=sum(summary.chained for summary in passes),
+        alone=sum(summary.gain if summary.alone is None else summary.alone for summary in passes)
+        if any(summary.alone is not None for summary in passes)
         else None,
-        singly=sum(each.gain if each.singly is None else each.singly for each in passes)
-        if any(each.singly is not None for each in passes)
+        singly=sum(summary.gain if summary.singly is None else summary.singly for summary in passes)
+        if any(summary.singly is not None for summary in passes)
         else None,
-        resumed=sum(each.resumed or 0.0 for each in passes)
-        if any(each.resumed is not None for each in passes)
+        resumed=sum(summary.resumed or 0.0 for summary in passes)
+        if any(summary.resumed is not None for summary in passes)
         else None,
     )

@@ -43,14 +43,14 @@ class Selection(msgspec.Struct, frozen=True):
 
     def exceeds(self, other: "Selection") -> bool:
         """Whether it is a jump from the other."""
-        nodes, known = self.nodes or 0, other.nodes or 0
+        nodes, other_nodes = self.nodes or 0, other.nodes or 0
         return self.pods > GROWTH * max(other.pods, FEW_PODS) or nodes > GROWTH * max(
-            known, FEW_NODES
+            other_nodes, FEW_NODES
         )
 
-    def most(self, other: "Selection") -> "Selection":
+    def max_with(self, other: "Selection") -> "Selection":
         """The greater number of pods, and of nodes."""
-        nodes = [each for each in (self.nodes, other.nodes) if each is not None]
+        nodes = [count for count in (self.nodes, other.nodes) if count is not None]
         return Selection(max(self.pods, other.pods), max(nodes, default=None))
 
 
@@ -81,47 +81,51 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
     demoted: bool = False
 
     @classmethod
-    def accepted(
-        cls, policy: str, meaning: str, found: Selection, now: datetime
+    def accept_selection(
+        cls, policy: str, meaning: str, selection: Selection, now: datetime
     ) -> "SelectionRecord":
         """What is found, as known from now on."""
-        return cls(policy=policy, meaning=meaning, known=found, peak=found, at=now, seen=now)
+        return cls(
+            policy=policy, meaning=meaning, known=selection, peak=selection, at=now, seen=now
+        )
 
-    def after(
-        self, meaning: str, found: Selection, now: datetime, audit_first: timedelta
+    def next_record(
+        self, meaning: str, selection: Selection, now: datetime, audit_first: timedelta
     ) -> "SelectionRecord":
         """What is known after a cycle in which the policy has this meaning and selects that much.
 
         audit_first: how long it is on trial.
         """
         changed = meaning != self.meaning
-        if not changed and not found.exceeds(self.known):
-            return self._usual(found, now)
-        trial = self._tried(meaning, found, now)
+        if not changed and not selection.exceeds(self.known):
+            return self._usual(selection, now)
+        trial = self._continue_trial(meaning, selection, now)
         if now - trial.since >= audit_first:
-            return SelectionRecord.accepted(self.policy, meaning, found, now)
-        return self._with(seen=_fresh(self.seen, now), trial=trial, demoted=True)
+            return SelectionRecord.accept_selection(self.policy, meaning, selection, now)
+        return self._replace_fields(seen=_fresh(self.seen, now), trial=trial, demoted=True)
 
-    def _usual(self, found: Selection, now: datetime) -> "SelectionRecord":
+    def _usual(self, selection: Selection, now: datetime) -> "SelectionRecord":
         """The known meaning, and no more than is usual. A jump of before is kept in mind."""
         trial, seen = self.trial, _fresh(self.seen, now)
         if trial is not None and (trial.meaning != self.meaning or now - trial.last > TRIAL_KEPT):
             trial = None
-        peak = self.peak.most(found)
+        peak = self.peak.max_with(selection)
         if now - self.at < PERIOD:
-            return self._with(peak=peak, seen=seen, trial=trial, demoted=False)
-        return self._with(known=peak, peak=found, at=now, seen=seen, trial=trial, demoted=False)
+            return self._replace_fields(peak=peak, seen=seen, trial=trial, demoted=False)
+        return self._replace_fields(
+            known=peak, peak=selection, at=now, seen=seen, trial=trial, demoted=False
+        )
 
-    def _tried(self, meaning: str, found: Selection, now: datetime) -> Trial:
+    def _continue_trial(self, meaning: str, selection: Selection, now: datetime) -> Trial:
         """The trial that goes on; begun again where this is another meaning, or another jump."""
         trial = self.trial
-        if trial is None or trial.meaning != meaning or found.exceeds(trial.selection):
-            return Trial(since=now, last=now, meaning=meaning, selection=found)
+        if trial is None or trial.meaning != meaning or selection.exceeds(trial.selection):
+            return Trial(since=now, last=now, meaning=meaning, selection=selection)
         # A clock that was ahead must not make a trial longer than it is.
         since = min(trial.since, now)
         return structs.replace(trial, since=since, last=_fresh(trial.last, now))
 
-    def _with(self, **changes: Any) -> "SelectionRecord":
+    def _replace_fields(self, **changes: Any) -> "SelectionRecord":
         return structs.replace(self, **changes)
 
 
@@ -129,14 +133,16 @@ def _fresh(then: datetime, now: datetime) -> datetime:
     return then if timedelta(0) <= now - then < REFRESH else now
 
 
-def remembered(
+def records_to_keep(
     records: list[SelectionRecord], current: list[SelectionRecord], now: datetime
 ) -> list[SelectionRecord]:
     """The records of the policies that a run has, and of others the latest, by name."""
-    names = {each.policy for each in current}
-    gone = [each for each in records if each.policy not in names and now - each.seen <= KEEP]
-    gone = sorted(gone, key=lambda each: each.seen, reverse=True)[:MOST_GONE]
-    return sorted([*current, *gone], key=lambda each: each.policy)
+    names = {record.policy for record in current}
+    gone = [
+        record for record in records if record.policy not in names and now - record.seen <= KEEP
+    ]
+    gone = sorted(gone, key=lambda record: record.seen, reverse=True)[:MOST_GONE]
+    return sorted([*current, *gone], key=lambda record: record.policy)
 
 
 class SelectionResult(msgspec.Struct, frozen=True, kw_only=True):

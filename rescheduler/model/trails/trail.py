@@ -1,9 +1,9 @@
-"""The audit trail: what was planned, asked, answered and found afterwards, one record a line.
+"""Record types of the audit trail, and the line that holds one.
 
-A line is an `Entry`: the record with its number, the API server's time, and the SHA-256 of the line
-before it, so that a line that was changed, lost or moved shows. Who can write the file can also
-write a whole new chain: keep the last hash, or a copy, where they cannot. Lines are ASCII, at most
-64 KiB long. A new type of record needs no new version: readers skip those that they do not know.
+A line is a `TrailEntry`: the record with its number, the API server's time, and the SHA-256 of the
+line before it, so that a line that was changed, lost or moved shows. Who can write the file can
+also write a whole new chain: keep the last hash, or a copy, where they cannot. Lines are ASCII, at
+most 64 KiB long. A new type of record needs no new version: readers skip those they do not know.
 """
 
 import hashlib
@@ -129,11 +129,11 @@ class OfMove(Record, frozen=True, kw_only=True):
     message: str = ""
 
 
-class Answer(OfMove, frozen=True, kw_only=True, tag="answer"):
+class AnswerRecord(OfMove, frozen=True, kw_only=True, tag="answer"):
     """What the API server answered to one eviction; exactly one for each request that returned."""
 
 
-class Followed(OfMove, frozen=True, kw_only=True, tag="followed"):
+class FollowUpRecord(OfMove, frozen=True, kw_only=True, tag="followed"):
     """What a later look has found that is new: of a replacement, or of an unanswered request.
 
     state: as the table of states has it. node: of the replacement, "" while it is on none.
@@ -148,11 +148,11 @@ class Followed(OfMove, frozen=True, kw_only=True, tag="followed"):
     seconds: float | None = None
 
 
-class Became(OfMove, frozen=True, kw_only=True, tag="outcome"):
+class MoveEnd(OfMove, frozen=True, kw_only=True, tag="outcome"):
     """What a move of a plan had come to at the end of the cycle, also where none was requested."""
 
 
-class Measured(Record, frozen=True, kw_only=True, tag="measured"):
+class MeasuredRecord(Record, frozen=True, kw_only=True, tag="measured"):
     """What a move really brought to each policy, unweighted like the promised gain."""
 
     uid: str
@@ -194,20 +194,20 @@ AnyRecord = (
     | Planned
     | PlannedStep
     | Intent
-    | Answer
-    | Followed
-    | Became
-    | Measured
+    | AnswerRecord
+    | FollowUpRecord
+    | MoveEnd
+    | MeasuredRecord
     | Guard
     | Repaired
     | CycleEnd
 )
 
-AFTERWARDS = (Answer, Followed, Became, Measured)
+AFTERWARDS = (AnswerRecord, FollowUpRecord, MoveEnd, MeasuredRecord)
 """Records of what has happened already: where they cannot be written, nothing can be held back."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class TrailEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One line of a trail.
 
     chain: the same for all lines that follow on each other. seq: from 1, without gaps. cycle: the
@@ -225,11 +225,11 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     record: msgspec.Raw
 
 
-_entry: msgspec.json.Decoder[Entry] = msgspec.json.Decoder(Entry)
+_entry: msgspec.json.Decoder[TrailEntry] = msgspec.json.Decoder(TrailEntry)
 _record: msgspec.json.Decoder[AnyRecord] = msgspec.json.Decoder(AnyRecord)
 
 
-def read_entry(line: bytes) -> Entry:
+def read_entry(line: bytes) -> TrailEntry:
     """The entry of a line.
 
     Raises:
@@ -246,7 +246,7 @@ def read_entry(line: bytes) -> Entry:
     return entry
 
 
-def read_record(entry: Entry) -> AnyRecord | None:
+def read_record(entry: TrailEntry) -> AnyRecord | None:
     """The record of an entry; None where it is of a type that this version does not know."""
     try:
         return _record.decode(entry.record)

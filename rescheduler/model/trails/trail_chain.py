@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from rescheduler.model.trails.trail import MARK, Entry, digest_of_line, read_entry
-from rescheduler.model.wording import counted
+from rescheduler.model.trails.trail import MARK, TrailEntry, digest_of_line, read_entry
+from rescheduler.model.wording import count_text
 
 MOST_PROBLEMS = 20
 """Places that are told; more are counted."""
@@ -35,7 +35,7 @@ class TrailChain:
     _odd: str = ""
     """An undecodable line, of which the next one tells whether it was part of the chain."""
 
-    def add(self, line: bytes, file: str, number: int) -> Entry | None:
+    def add(self, line: bytes, file: str, number: int) -> TrailEntry | None:
         """The entry of this line; None where it is no line of a trail, or not decodable."""
         start = line.find(MARK)
         # `kubectl logs` puts a time or the name of a container before a line, if asked to.
@@ -66,7 +66,7 @@ class TrailChain:
         """There is no further line."""
         self._note_odd("it is the last line, as a crash leaves it; the next run takes it away")
 
-    def _check(self, entry: Entry, where: str) -> None:
+    def _check(self, entry: TrailEntry, where: str) -> None:
         before = self._links.get(entry.chain)
         if before is None:
             if entry.seq == 1 and entry.previous:
@@ -89,7 +89,7 @@ class TrailChain:
         elif entry.seq > before.seq:
             missing = entry.seq - before.seq - 1
             self._break(
-                f"{where}: {counted(missing, 'record')} before this line "
+                f"{where}: {count_text(missing, 'record')} before this line "
                 f"{'is' if missing == 1 else 'are'} missing: it is number {entry.seq}, and "
                 f"{before.where} is number {before.seq}"
             )
@@ -105,7 +105,7 @@ class TrailChain:
             self.problems.append(problem)
         self._odd = ""
 
-    def _note_odd(self, known: str = "no record is missing") -> None:
+    def _note_odd(self, conclusion: str = "no record is missing") -> None:
         if self._odd and len(self.warnings) < MOST_PROBLEMS:
-            self.warnings.append(f"{self._odd}; {known}")
+            self.warnings.append(f"{self._odd}; {conclusion}")
         self._odd = ""

@@ -12,7 +12,7 @@ def is_folder(path: str) -> bool:
     return path.endswith("/")
 
 
-def rotated(name: str, day: str, seq: int) -> str:
+def rotated_name(name: str, day: str, seq: int) -> str:
     """The name that the file gets when it is full: with the day and number of its last record."""
     stem, dot, suffix = name.rpartition(".")
     if not stem:
@@ -28,5 +28,7 @@ def in_order(name: str, names: Iterable[str]) -> list[str]:
     pattern = re.compile(
         rf"{re.escape(stem)}-(\d{{4}}-\d\d-\d\d-\d{{12,}}){re.escape(dot + suffix)}", re.ASCII
     )
-    found = [(match[1], each) for each in names if (match := pattern.fullmatch(each))]
-    return [each for _, each in sorted(found)]
+    dated_names = [
+        (match[1], file_name) for file_name in names if (match := pattern.fullmatch(file_name))
+    ]
+    return [file_name for _, file_name in sorted(dated_names)]

@@ -37,7 +37,7 @@ def make_line(
     for text, items in _SIZES:
         cut: list[str] = []
         head = {"trail": VERSION, "chain": chain, "seq": seq, "at": at.isoformat(), "cycle": cycle}
-        kept = _bounded(whole, text, items, clean, "", cut)
+        kept = _bound_value(whole, text, items, clean, "", cut)
         left_out = {"cut": cut[:20]} if cut else {}
         entry = {**head, "previous": previous, **left_out, "record": kept}
         line = json.dumps(entry, ensure_ascii=True, separators=(",", ":")).encode()
@@ -46,16 +46,16 @@ def make_line(
     raise AssertionError(f"a record of type {whole.get('type')} cannot be kept short")
 
 
-def _whole(text: str) -> str:
+def _valid_text(text: str) -> str:
     """The text without halves of characters, which JSON does not have."""
     return text.encode(errors="replace").decode()
 
 
-def _bounded(
+def _bound_value(
     value: Any, text: int, items: int, clean: Callable[[str], str], where: str, cut: list[str]
 ) -> Any:
     if isinstance(value, str):
-        value = clean(_whole(value))
+        value = clean(_valid_text(value))
         if len(value) <= text:
             return None if isinstance(value, float) and not math.isfinite(value) else value
         cut.append(f"{where}: {len(value) - text} more characters")
@@ -63,14 +63,14 @@ def _bounded(
     if isinstance(value, list):
         if len(value) > items:
             cut.append(f"{where}: {len(value) - items} more")
-        return [_bounded(each, text, items, clean, where, cut) for each in value[:items]]
+        return [_bound_value(element, text, items, clean, where, cut) for element in value[:items]]
     if isinstance(value, dict):
         if len(value) > items:
             cut.append(f"{where}: {len(value) - items} more")
         return {
-            clean(_whole(key))[:text]: _bounded(
-                each, text, items, clean, f"{where}.{key[:50]}" if where else key[:50], cut
+            clean(_valid_text(key))[:text]: _bound_value(
+                child, text, items, clean, f"{where}.{key[:50]}" if where else key[:50], cut
             )
-            for key, each in list(value.items())[:items]
+            for key, child in list(value.items())[:items]
         }
     return None if isinstance(value, float) and not math.isfinite(value) else value

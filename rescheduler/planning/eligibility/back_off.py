@@ -25,7 +25,7 @@ from rescheduler.model.cluster.workload import Workload
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted, instant
+from rescheduler.model.wording import count_text, instant, verb_for
 from rescheduler.planning.eligibility.ready_times import ReadyTimes
 from rescheduler.policies.limits import Limits
 
@@ -77,7 +77,7 @@ class BackOff:
             return None
         name = f"{workload.kind} {workload.name} cools down until {instant(until)}"
         last = f"it was moved at {instant(max(move.at for move in moves))}"
-        why = self._said(wrong, len(moves), "move") if wrong else last
+        why = self._failure_summary(wrong, len(moves), "move") if wrong else last
         if futile:
             why += f"; {elsewhere} landed elsewhere than predicted, so moving it is futile"
         return Problem(code="ELG022", message=f"{name}: {why}")
@@ -91,7 +91,7 @@ class BackOff:
         if not moves:
             return None
         times = len({(move.plan, move.batch, move.fence) for move in moves})
-        said = f"{counted(times, 'eviction')} of it got no clear answer"
+        said = f"{count_text(times, 'eviction')} of it got no clear answer"
         begun = [move.settled for move in moves if move.settled is not None]
         if len(begun) < len(moves):
             return Problem(code="ELG022", message=f"{name} rests: {said}")
@@ -113,11 +113,11 @@ class BackOff:
     @cached_property
     def _broken_off(self) -> dict[str, list[PastMove]]:
         """Workload (by UID) to its moves that broke off a run."""
-        found: dict[str, list[PastMove]] = defaultdict(list)
+        moves: dict[str, list[PastMove]] = defaultdict(list)
         for move in self._history.moves:
             if move.brokeOff:
-                found[move.workload].append(move)
-        return found
+                moves[move.workload].append(move)
+        return moves
 
     def refuse_node(self, name: str) -> Problem | None:
         """ELG025: whether arrivals at the node have gone wrong again and again."""
@@ -131,7 +131,7 @@ class BackOff:
         until = max(move.settled or move.at for move in wrong) + self._quiet(events - 1)
         if self._snapshot.taken >= until:
             return None
-        why = self._said(wrong, len(arrived), "arrival")
+        why = self._failure_summary(wrong, len(arrived), "arrival")
         return Problem(
             code="ELG025", message=f"node {name} is left alone until {instant(until)}: {why}"
         )
@@ -144,8 +144,8 @@ class BackOff:
     @cached_property
     def _born(self) -> dict[str, datetime | None]:
         """Node name to when the node was made."""
-        nodes = (each.metadata for each in self._snapshot.nodes)
-        return {each.name: each.creationTimestamp for each in nodes}
+        nodes = (node.metadata for node in self._snapshot.nodes)
+        return {node.name: node.creationTimestamp for node in nodes}
 
     def _quiet(self, wrong: int) -> timedelta:
         """The cool-down, doubled by each move that went wrong, up to its cap."""
@@ -156,46 +156,46 @@ class BackOff:
     def _longest(self) -> timedelta:
         return max(self._limits.coolDownCap, self._limits.coolDown)
 
-    def _said(self, wrong: list[PastMove], of: int, noun: str) -> str:
+    def _failure_summary(self, wrong: list[PastMove], of: int, noun: str) -> str:
         """How many of so many moves or arrivals went wrong, and in which way."""
         ways: dict[str, list[PastMove]] = defaultdict(list)
         for move in wrong:
             ways[self._wrong[move.podUid]].append(move)
         parts = []
-        for way, moves in sorted(ways.items(), key=lambda each: (-len(each[1]), each[0])):
-            words = way.replace("were ", agreed(len(moves), "was ", "were "), 1)
+        for way, moves in sorted(ways.items(), key=lambda group: (-len(group[1]), group[0])):
+            words = way.replace("were ", verb_for(len(moves), "was ", "were "), 1)
             nodes = sorted({_place(move, way) for move in moves})
             parts.append(f"{len(moves)} {words} {', '.join(nodes)}")
         number, words = parts[0].split(" ", 1)
-        whose = f"{number} of its last {counted(of, noun)}" if of > 1 else f"its last {noun}"
+        whose = f"{number} of its last {count_text(of, noun)}" if of > 1 else f"its last {noun}"
         return ", ".join([f"{whose} {words}", *parts[1:]])
 
     @cached_property
     def _counting(self) -> dict[str, list[PastMove]]:
         """Workload (by UID) to its moves that start a cool-down."""
-        found: dict[str, list[PastMove]] = defaultdict(list)
+        moves: dict[str, list[PastMove]] = defaultdict(list)
         for move in self._history.moves:
             own = bool(self._plan) and move.plan == self._plan
             if move.charged and (not own or move.podUid in self._wrong):
-                found[move.workload].append(move)
-        return found
+                moves[move.workload].append(move)
+        return moves
 
     @cached_property
     def _arrived(self) -> dict[str, list[PastMove]]:
         """Node to the moves that landed on it."""
-        found: dict[str, list[PastMove]] = defaultdict(list)
+        moves: dict[str, list[PastMove]] = defaultdict(list)
         for move in self._history.moves:
             if move.charged and move.landedOn and not move.freed:
-                found[move.landedOn].append(move)
-        return found
+                moves[move.landedOn].append(move)
+        return moves
 
     @cached_property
     def _wrong(self) -> dict[str, str]:
         """UID of the pod of each move that went wrong, to how."""
-        said = {move.podUid: self._how(move) for move in self._history.moves if move.charged}
+        said = {move.podUid: self._failure(move) for move in self._history.moves if move.charged}
         return {uid: how for uid, how in said.items() if how}
 
-    def _how(self, move: PastMove) -> str:
+    def _failure(self, move: PastMove) -> str:
         if move.freed:
             return _FREED
         if move.boomerang:
@@ -210,7 +210,7 @@ class BackOff:
                 return _LOOPING
             if self._snapshot.pods[index].metadata.deletionTimestamp is None:
                 return _LATE if self._late(move) else ""
-        if self._undone(move):
+        if self._was_undone(move):
             return _RETURNED_LATER if move.podUid in self._brought_back else _REMOVED
         return _LATE if self._late(move) else ""
 
@@ -225,7 +225,7 @@ class BackOff:
             return False
         return seconds > max(_SLOW * usual.seconds, usual.seconds + _LEAST_SLOW_SECONDS)
 
-    def _undone(self, move: PastMove) -> bool:
+    def _was_undone(self, move: PastMove) -> bool:
         """Whether the replacement, which was Ready, is gone within a day, and not by us.
 
         Where its controller wants no pods any more, as after a rollout, or is a Job, whose pods
@@ -247,7 +247,7 @@ class BackOff:
         """UID of each controller that a move names to the pods that it wants."""
         named = {move.controller for move in self._history.moves}
         owners = self._snapshot.controllers
-        return {each.metadata.uid: each.wanted for each in owners if each.metadata.uid in named}
+        return {owner.metadata.uid: owner.wanted for owner in owners if owner.metadata.uid in named}
 
     @cached_property
     def _brought_back(self) -> set[str]:
@@ -257,7 +257,7 @@ class BackOff:
         """
         landed = {move.replacement for move in self._history.moves}
         younger = Counter[tuple[str, str]]()
-        undone = [move for move in self._history.moves if move.charged and self._undone(move)]
+        undone = [move for move in self._history.moves if move.charged and self._was_undone(move)]
         sources = {(move.controller, move.source): move.at for move in reversed(undone)}
         for pod in self._snapshot.pods if undone else ():
             owner, made = pod.controller, pod.metadata.creationTimestamp
@@ -265,17 +265,17 @@ class BackOff:
             since = sources.get(key)
             if since is not None and made is not None and made >= since:
                 younger[key] += pod.metadata.uid not in landed
-        return _first(undone, younger)
+        return _pods_brought_back(undone, younger)
 
 
-def _first(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set[str]:
-    found = set()
+def _pods_brought_back(undone: Iterable[PastMove], younger: Counter[tuple[str, str]]) -> set[str]:
+    uids = set()
     for move in undone:
         key = (move.controller, move.source)
         if younger[key] > 0:
             younger[key] -= 1
-            found.add(move.podUid)
-    return found
+            uids.add(move.podUid)
+    return uids
 
 
 def _events(moves: Iterable[PastMove]) -> int:

@@ -30,27 +30,27 @@ class CrashLoops:
     @cached_property
     def _nodes(self) -> dict[int, set[str]]:
         """Workload to the names of the nodes on which pods of it crash-loop."""
-        found: dict[int, set[str]] = defaultdict(set)
+        nodes: dict[int, set[str]] = defaultdict(set)
         for index, pod in enumerate(self._snapshot.pods):
             if pod.crash_looping and pod.metadata.deletionTimestamp is None:
-                found[int(self._snapshot.pod_workload[index])].add(pod.node)
-        return found
+                nodes[int(self._snapshot.pod_workload[index])].add(pod.node)
+        return nodes
 
     def refusal(self, pod: int) -> Problem | None:
         """ELG023 for a pod that crash-loops, or None; one that does not is not asked about."""
-        each = self._snapshot.pods[pod]
-        if not each.crash_looping:
+        pod_object = self._snapshot.pods[pod]
+        if not pod_object.crash_looping:
             return None
         index = int(self._snapshot.pod_workload[pod])
         if index < 0:
             return None
         workload = self._snapshot.workloads[index]
         name = f"{workload.kind} {workload.name}"
-        others = self._nodes[index] - {each.node}
+        others = self._nodes[index] - {pod_object.node}
         if others:
             return Problem(code="ELG023", message=f"{name} crash-loops on node {min(others)} too")
         for move in self._moved[workload.uid]:
-            if not self._helped(move):
+            if not self._has_helped(move):
                 return Problem(
                     code="ELG023",
                     message=f"{name} had its pod {move.pod} moved for it from node {move.source} "
@@ -59,11 +59,11 @@ class CrashLoops:
                 )
         return None
 
-    def _helped(self, move: PastMove) -> bool:
+    def _has_helped(self, move: PastMove) -> bool:
         index = self._snapshot.pod_index.get(move.replacement)
         return index is not None and _sound(self._snapshot.pods[index])
 
 
 def _sound(pod: Pod) -> bool:
     statuses = pod.status.containerStatuses or ()
-    return pod.ready and not any(each.restartCount for each in statuses)
+    return pod.ready and not any(status.restartCount for status in statuses)

@@ -9,7 +9,7 @@ from functools import cached_property
 import msgspec
 import numpy as np
 
-from rescheduler.kube.gangs import grouped
+from rescheduler.kube.gang_marks import has_scheduling_group
 from rescheduler.kube.objects import ObjectMeta, Pod, PodSpec
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -18,8 +18,8 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.crash_loops import CrashLoops
 from rescheduler.planning.eligibility.gang_checks import GangChecks
 from rescheduler.planning.eligibility.needed_pods import NeededPods
-from rescheduler.planning.eligibility.opt_outs import refuse_opt_out, timed
-from rescheduler.planning.eligibility.places import Places
+from rescheduler.planning.eligibility.node_checks import NodeChecks
+from rescheduler.planning.eligibility.opt_outs import depends_on_age, refuse_opt_out
 from rescheduler.planning.eligibility.pod_checks import (
     refuse_kind,
     refuse_namespace,
@@ -72,12 +72,16 @@ class Eligibility:
         self._needed = NeededPods(snapshot, schedulers)
         self._crash_loops = CrashLoops(snapshot, history)
         self._replacements = ReplacementChecks(snapshot)
-        self.places = Places(snapshot, limits, self._surroundings.refuse_node)
+        self.places = NodeChecks(snapshot, limits, self._surroundings.refuse_node)
         self._gangs = GangChecks(snapshot, limits, history)
-        self._namespaces = {each.metadata.name: each.metadata for each in snapshot.namespaces}
+        self._namespaces = {
+            namespace.metadata.name: namespace.metadata for namespace in snapshot.namespaces
+        }
         self._shared: dict[tuple[int, datetime | None, bool], _Shared] = {}
         self._undecodable = {
-            each.namespace: each for each in snapshot.undecodable if each.namespace
+            undecodable.namespace: undecodable
+            for undecodable in snapshot.undecodable
+            if undecodable.namespace
         }
 
     def ready(self, workload: int) -> int:
@@ -93,17 +97,17 @@ class Eligibility:
 
         whole: whether it is asked for a move of the pod's whole gang.
         """
-        each = self._snapshot.pods[pod]
-        shared = self._shared_checks(pod, crash_looping=each.crash_looping)
+        pod_object = self._snapshot.pods[pod]
+        shared = self._shared_checks(pod, crash_looping=pod_object.crash_looping)
         return (
             shared.kind
-            or refuse_state(each, self._limits, self._snapshot.taken)
+            or refuse_state(pod_object, self._limits, self._snapshot.taken)
             or shared.template
             or self._refuse_gang(pod, whole=whole)
             or self._refuse_storage(pod, shared.storage, whole=whole)
-            or self._surroundings.refuse_moved(each.metadata.uid)
+            or self._surroundings.refuse_moved(pod_object.metadata.uid)
             or self._refuse_workload(pod, shared.workload, whole=whole)
-            or self._replacements.refusal(each)
+            or self._replacements.refusal(pod_object)
             or self._crash_loops.refusal(pod)
             or self._refuse_node(pod)
             or shared.namespace
@@ -117,13 +121,13 @@ class Eligibility:
         snapshot, limits, now = self._snapshot, self._limits, self._snapshot.taken
         by_itself = self._calm[snapshot.pod_node[pods]] & self._harmless(pods)
         by_itself &= np.isin(pods, self._surroundings.moved, invert=True)
-        by_itself &= ~self._replacements.refused(pods)
+        by_itself &= ~self._replacements.refusal_mask(pods)
         moves_loops = limits.crashLooping != "Refuse"
         answer: dict[int, Problem] = {}
         for pod, alone in zip(pods.tolist(), by_itself.tolist(), strict=True):
-            each = snapshot.pods[pod]
-            refusal = refuse_state(each, limits, now) if alone else None
-            if refusal is None and (not alone or (moves_loops and each.crash_looping)):
+            pod_object = snapshot.pods[pod]
+            refusal = refuse_state(pod_object, limits, now) if alone else None
+            if refusal is None and (not alone or (moves_loops and pod_object.crash_looping)):
                 refusal = self.refusal(pod)
             if refusal is not None:
                 answer[pod] = refusal
@@ -131,13 +135,13 @@ class Eligibility:
 
     def protection(self, pod: int) -> Problem | None:
         """As `refusal`, but only what protects a pod whatever state it and its workload are in."""
-        each = self._snapshot.pods[pod]
+        pod_object = self._snapshot.pods[pod]
         workload = int(self._snapshot.pod_workload[pod])
         return (
-            refuse_kind(each)
+            refuse_kind(pod_object)
             or self._refuse_template(pod)
             or self._surroundings.refuse_owners(self._snapshot.workloads[workload])
-            or self._refuse_undecodable(each.metadata.namespace)
+            or self._refuse_undecodable(pod_object.metadata.namespace)
         )
 
     def checks(self, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
@@ -145,31 +149,36 @@ class Eligibility:
 
         A pod without a controller has no workload to ask about.
         """
-        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        pod_object, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
         around = self._surroundings
         workload = int(self._snapshot.pod_workload[pod])
-        yield ("ELG003", "ELG001", "ELG002"), refuse_kind(each)
-        state = refuse_state(each, limits, now) or self._refuse_namespace(each)
+        yield ("ELG003", "ELG001", "ELG002"), refuse_kind(pod_object)
+        state = refuse_state(pod_object, limits, now) or self._refuse_namespace(pod_object)
         yield ("ELG005", "ELG004", "ELG006", "ELG007", "ELG021"), state
-        yield ("ELG008", "ELG009"), refuse_rank(each, limits)
-        yield ("ELG037",), refuse_responders(each)
-        yield ("ELG019",), self._needed.refusal(each)
-        yield ("ELG011",), refuse_opt_out(each, self._above(pod), now, limits.optOuts)
-        yield self._gangs.asked(pod)
-        yield ("ELG010",), self._attachments.refuse_local(each, limits)
-        tied = self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each)
+        yield ("ELG008", "ELG009"), refuse_rank(pod_object, limits)
+        yield ("ELG037",), refuse_responders(pod_object)
+        yield ("ELG019",), self._needed.refusal(pod_object)
+        yield (
+            ("ELG011",),
+            refuse_opt_out(pod_object, self._metadata_above(pod), now, limits.optOuts),
+        )
+        yield self._gangs.check_pod(pod)
+        yield ("ELG010",), self._attachments.refuse_local(pod_object, limits)
+        tied = self._attachments.refuse_pinned(pod_object) or self._attachments.refuse_shared(
+            pod_object
+        )
         yield ("ELG017",), tied
         if workload >= 0:
-            moved = around.refuse_moved(each.metadata.uid) or around.refuse_workload(
+            moved = around.refuse_moved(pod_object.metadata.uid) or around.refuse_workload(
                 workload,
-                crash_looping=each.crash_looping,
-                suspended=self._gangs.restarted(pod),
+                crash_looping=pod_object.crash_looping,
+                suspended=self._gangs.kueue_restarts(pod),
             )
             yield ("ELG015", "ELG036", "ELG014", "ELG013", "ELG024", "ELG012", "ELG022"), moved
-            yield ("ELG041", "ELG042"), self._replacements.refusal(each)
+            yield ("ELG041", "ELG042"), self._replacements.refusal(pod_object)
         yield ("ELG023",), self._crash_loops.refusal(pod)
         yield ("ELG020", "ELG025"), self._refuse_node(pod)
-        yield ("DAT001",), self._refuse_undecodable(each.metadata.namespace)
+        yield ("DAT001",), self._refuse_undecodable(pod_object.metadata.namespace)
 
     def _harmless(self, pods: IntArray) -> BoolArray:
         """(k,) whether nothing refuses what each pod is like, as long as it does not crash-loop.
@@ -181,8 +190,8 @@ class Eligibility:
         for number in np.unique(of_pod[pods]).tolist():
             pod = int(some[number])
             harmless[number] = (
-                not timed(snapshot.pods[pod])
-                and snapshot.gangs.of(pod) is None
+                not depends_on_age(snapshot.pods[pod])
+                and snapshot.gangs.gang_of(pod) is None
                 and self._gangs.alone(pod) is None
                 and self._shared_checks(pod, crash_looping=False).none
             )
@@ -199,11 +208,11 @@ class Eligibility:
         encode = msgspec.msgpack.Encoder().encode
         numbers: dict[tuple[object, ...], int] = {}
         of_spec = [
-            numbers.setdefault((encode(_asked(each)),), len(numbers)) for each in snapshot.specs
+            numbers.setdefault((encode(_spec_key(spec)),), len(numbers)) for spec in snapshot.specs
         ]
         kin, of_pod = snapshot.pod_kin
         numbers = {}
-        found: list[int] = []
+        representatives: list[int] = []
         of_kin: list[int] = []
         for pod, spec in zip(kin.tolist(), snapshot.pod_spec[kin].tolist(), strict=True):
             metadata = snapshot.pods[pod].metadata
@@ -214,11 +223,11 @@ class Eligibility:
                 id(metadata.annotations),
                 id(metadata.ownerReferences),
             )
-            number = numbers.setdefault(key, len(found))
-            if number == len(found):
-                found.append(pod)
+            number = numbers.setdefault(key, len(representatives))
+            if number == len(representatives):
+                representatives.append(pod)
             of_kin.append(number)
-        return np.array(found, dtype=np.int32), np.array(of_kin, dtype=np.int32)[of_pod]
+        return np.array(representatives, dtype=np.int32), np.array(of_kin, dtype=np.int32)[of_pod]
 
     @cached_property
     def _calm(self) -> BoolArray:
@@ -226,68 +235,74 @@ class Eligibility:
         return np.append(self.places.calm, False)
 
     def _shared_checks(self, pod: int, *, crash_looping: bool) -> _Shared:
-        each = self._snapshot.pods[pod]
-        start = each.status.startTime if timed(each) else None
+        pod_object = self._snapshot.pods[pod]
+        start = pod_object.status.startTime if depends_on_age(pod_object) else None
         key = (int(self._alike[1][pod]), start, crash_looping)
-        known = self._shared.get(key)
-        if known is None:
-            known = self._shared[key] = self._evaluate(pod, crash_looping=crash_looping)
-        return known
+        checks = self._shared.get(key)
+        if checks is None:
+            checks = self._shared[key] = self._evaluate(pod, crash_looping=crash_looping)
+        return checks
 
     def _evaluate(self, pod: int, *, crash_looping: bool) -> _Shared:
-        each = self._snapshot.pods[pod]
-        kind = refuse_kind(each)
+        pod_object = self._snapshot.pods[pod]
+        kind = refuse_kind(pod_object)
         if kind is not None:
             return _Shared(kind, None, None, None, None)
         return _Shared(
             kind,
             self._refuse_template(pod),
-            self._attachments.refuse_local(each, self._limits)
-            or self._attachments.refuse_pinned(each)
-            or self._attachments.refuse_shared(each),
+            self._attachments.refuse_local(pod_object, self._limits)
+            or self._attachments.refuse_pinned(pod_object)
+            or self._attachments.refuse_shared(pod_object),
             self._surroundings.refuse_workload(
                 int(self._snapshot.pod_workload[pod]), crash_looping=crash_looping
             ),
-            self._refuse_undecodable(each.metadata.namespace),
+            self._refuse_undecodable(pod_object.metadata.namespace),
         )
 
     def _refuse_template(self, pod: int) -> Problem | None:
-        each, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
+        pod_object, limits, now = self._snapshot.pods[pod], self._limits, self._snapshot.taken
         return (
-            self._refuse_namespace(each)
-            or refuse_rank(each, limits)
-            or refuse_responders(each)
-            or self._needed.refusal(each)
-            or refuse_opt_out(each, self._above(pod), now, limits.optOuts)
+            self._refuse_namespace(pod_object)
+            or refuse_rank(pod_object, limits)
+            or refuse_responders(pod_object)
+            or self._needed.refusal(pod_object)
+            or refuse_opt_out(pod_object, self._metadata_above(pod), now, limits.optOuts)
         )
 
-    def _refuse_storage(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
+    def _refuse_storage(self, pod: int, problem: Problem | None, *, whole: bool) -> Problem | None:
         """What ties it to its node, where the pods of its gang that share a volume go with it."""
-        gang = self._snapshot.gangs.of(pod) if whole else None
-        if found is None or found.code != "ELG017" or gang is None:
-            return found
-        each, pods = self._snapshot.pods[pod], self._snapshot.pods
+        gang = self._snapshot.gangs.gang_of(pod) if whole else None
+        if problem is None or problem.code != "ELG017" or gang is None:
+            return problem
+        pod_object, pods = self._snapshot.pods[pod], self._snapshot.pods
         members = self._snapshot.gangs.facts(gang).members.tolist()
         going = {pods[member].metadata.uid for member in members}
-        return self._attachments.refuse_pinned(each) or self._attachments.refuse_shared(each, going)
+        return self._attachments.refuse_pinned(pod_object) or self._attachments.refuse_shared(
+            pod_object, going
+        )
 
-    def _refuse_workload(self, pod: int, found: Problem | None, *, whole: bool) -> Problem | None:
+    def _refuse_workload(self, pod: int, problem: Problem | None, *, whole: bool) -> Problem | None:
         """What holds of its workload, where its gang is suspended and not evicted."""
-        if found is None or found.code != "ELG014" or not (whole and self._gangs.restarted(pod)):
-            return found
+        if (
+            problem is None
+            or problem.code != "ELG014"
+            or not (whole and self._gangs.kueue_restarts(pod))
+        ):
+            return problem
         workload = int(self._snapshot.pod_workload[pod])
         return self._surroundings.refuse_workload(workload, suspended=True)
 
     def _refuse_gang(self, pod: int, *, whole: bool) -> Problem | None:
-        gang = self._snapshot.gangs.of(pod) if whole else None
-        return self._gangs.alone(pod) if gang is None else self._gangs.whole(gang)
+        gang = self._snapshot.gangs.gang_of(pod) if whole else None
+        return self._gangs.alone(pod) if gang is None else self._gangs.refuse_gang(gang)
 
     def owners_of(self, pod: int) -> tuple[ObjectMeta, ...]:
         """The metadata of the objects above the pod that we know, its controller first."""
-        found, _ = self._snapshot.above(self._snapshot.pods[pod].controller)
-        return tuple(each.metadata for each in found)
+        owners, _ = self._snapshot.owner_chain(self._snapshot.pods[pod].controller)
+        return tuple(owner.metadata for owner in owners)
 
-    def _above(self, pod: int) -> tuple[ObjectMeta, ...]:
+    def _metadata_above(self, pod: int) -> tuple[ObjectMeta, ...]:
         namespace = self._namespaces.get(self._snapshot.pods[pod].metadata.namespace)
         return (*self.owners_of(pod), *([namespace] if namespace is not None else []))
 
@@ -314,12 +329,12 @@ class Eligibility:
         )
 
 
-def _asked(spec: PodSpec) -> tuple[object, ...]:
+def _spec_key(spec: PodSpec) -> tuple[object, ...]:
     """What is asked of a spec where its pod's own state does not matter."""
     return (
         spec.priority,
         spec.priorityClassName,
-        grouped(spec),
+        has_scheduling_group(spec),
         spec.volumes,
         spec.resourceClaims,
         spec.evictionResponders,

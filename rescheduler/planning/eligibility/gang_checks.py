@@ -4,12 +4,12 @@ A gang whose minimum is known can spare its Ready members above it, one by one. 
 may be moved where every member is Running and Ready.
 """
 
-from rescheduler.kube.gangs import SCHEDULING_GROUP, WORKLOAD_REF, WORKLOADS
+from rescheduler.kube.gang_marks import SCHEDULING_GROUP, WORKLOAD_REF, WORKLOADS
 from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.eligibility.kueue_checks import KueueChecks
 from rescheduler.policies.limits import Limits
@@ -30,7 +30,7 @@ class GangChecks:
 
         ELG029, ELG034 and ELG035 of a pod without a gang, which Kueue may admit by itself.
         """
-        gang = self._snapshot.gangs.of(pod)
+        gang = self._snapshot.gangs.gang_of(pod)
         if gang is None:
             return self._kueue.refuse_pod(self._snapshot.pods[pod])
         if self._limits.gangs == "Spare":
@@ -43,20 +43,20 @@ class GangChecks:
         if self._snapshot.gangs.facts(gang).kueue:
             text = f"Kueue stops and starts gang {gang.name} ({gang.mark}) with all its pods"
             return Problem(code="ELG028", message=text)
-        if self._snapshot.pods[pod].ready and self._spare.of(gang) > 0:
+        if self._snapshot.pods[pod].ready and self._spare.spare_count(gang) > 0:
             return None
         if self._limits.gangs == "Whole":
             if len(self._snapshot.gangs.facts(gang).members) == 1:
-                return self.whole(gang)
+                return self.refuse_gang(gang)
             return Problem(
                 code="ELG028",
                 message=f"{self._needs(gang)}, so it is moved with its whole gang or not at all",
             )
         return Problem(code="ELG027", message=f"{self._needs(gang)}: none can be spared")
 
-    def asked(self, pod: int) -> tuple[tuple[str, ...], Problem | None]:
+    def check_pod(self, pod: int) -> tuple[tuple[str, ...], Problem | None]:
         """What is asked about the pod's gang, however it may be moved: the codes and the answer."""
-        gang, answer = self._snapshot.gangs.of(pod), self.alone(pod)
+        gang, answer = self._snapshot.gangs.gang_of(pod), self.alone(pod)
         if gang is None and answer is not None:
             return ("ELG029", "ELG034", "ELG035"), answer
         if gang is None or self._limits.gangs == "Spare":
@@ -65,17 +65,17 @@ class GangChecks:
             return ("ELG029", "ELG027"), answer
         alone = answer is None or answer.code != "ELG028"
         codes = ("ELG029", "ELG034", "ELG035", "ELG030")
-        return codes, answer if alone else self.whole(gang)
+        return codes, answer if alone else self.refuse_gang(gang)
 
-    def whole(self, gang: Gang) -> Problem | None:
+    def refuse_gang(self, gang: Gang) -> Problem | None:
         """ELG016, ELG029, ELG030, ELG034 and ELG035: whether the gang may be moved as a whole."""
         if gang not in self._wholes:
             self._wholes[gang] = self._refuse_whole(gang)
         return self._wholes[gang]
 
-    def restarted(self, pod: int) -> bool:
+    def kueue_restarts(self, pod: int) -> bool:
         """Whether the pod's gang would be stopped and started by Kueue, not evicted."""
-        gang = self._snapshot.gangs.of(pod)
+        gang = self._snapshot.gangs.gang_of(pod)
         kueue = gang is not None and self._snapshot.gangs.facts(gang).kueue
         return kueue and self._limits.kueue == "Restart"
 
@@ -94,7 +94,7 @@ class GangChecks:
             return Problem(code="ELG030", message=text)
         size, ready = len(facts.members), self._spare.ready(gang)
         if ready < size or (facts.minimum is not None and size < facts.minimum):
-            text = f"{self._needs(gang)} of {counted(size, 'pod')}, so it is not complete"
+            text = f"{self._needs(gang)} of {count_text(size, 'pod')}, so it is not complete"
             return Problem(code="ELG030", message=text)
         return None
 
@@ -102,7 +102,7 @@ class GangChecks:
         facts, ready = self._snapshot.gangs.facts(gang), self._spare.ready(gang)
         if facts.entangled:
             return f"some pods of gang {gang.name} ({gang.mark}) are of another gang too"
-        least = "all its pods" if facts.minimum is None else counted(facts.minimum, "pod")
+        least = "all its pods" if facts.minimum is None else count_text(facts.minimum, "pod")
         return f"gang {gang.name} ({gang.mark}) needs {least} and has {ready} Ready"
 
     def _refuse_kueue(self, gang: Gang) -> Problem | None:

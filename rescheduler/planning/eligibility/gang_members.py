@@ -23,7 +23,7 @@ class SpareMembers:
             for pod in snapshot.gangs.facts(gang).members.tolist()
         )
 
-    def of(self, gang: Gang) -> int:
+    def spare_count(self, gang: Gang) -> int:
         """How many of them may go one by one; 0 where it is not known what the gang needs."""
         if gang not in self._spare:
             facts = self._snapshot.gangs.facts(gang)

@@ -23,7 +23,7 @@ _TOLERATED = 0.01
 """The probability of a refusal that is taken for none: with it a loop cannot last."""
 
 
-class Admission:
+class KubeletAdmission:
     """Kubelets' NUMA admission on the working copy, as far as NodeResourceTopology reports it."""
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -42,13 +42,13 @@ class Admission:
         """Whether the kubelet of this node would or may refuse the pod, now in the working copy."""
         if self._allocation is None or node == source:
             return False
-        return bool(self._allocation.rejected(pod, np.array([node], dtype=np.int32))[0])
+        return bool(self._allocation.refusals(pod, np.array([node], dtype=np.int32))[0])
 
-    def rejected(self, pod: int, source: int, nodes: IntArray) -> BoolArray:
+    def rejection_mask(self, pod: int, source: int, nodes: IntArray) -> BoolArray:
         """(k,) the same as `rejects` for each of these nodes."""
         if self._allocation is None:
             return np.zeros(len(nodes), dtype=np.bool_)
-        answer: BoolArray = self._allocation.rejected(pod, nodes) & (nodes != source)
+        answer: BoolArray = self._allocation.refusals(pod, nodes) & (nodes != source)
         return answer
 
     def refusal(self, pod: int, source: int, landing: Landing) -> Problem | None:
@@ -62,22 +62,23 @@ class Admission:
             return Problem("FEA007", f"whether a NUMA zone holds it is not known: {said}")
         if self._allocation is None:
             return None
-        rejected = self._allocation.rejected(pod, landing.nodes) & (landing.nodes != source)
+        rejected = self._allocation.refusals(pod, landing.nodes) & (landing.nodes != source)
         if float(landing.probabilities[rejected].sum()) <= _TOLERATED:
             return None
         kubelets = self._allocation.kubelets
-        known = np.array([not kubelets.doubtful(node) for node in landing.nodes.tolist()])
+        reliable = np.array([not kubelets.doubtful(node) for node in landing.nodes.tolist()])
         causes = []
-        if (rejected & known).any():
+        if (rejected & reliable).any():
             causes.append(
-                f"{self._where(landing, rejected & known)}, where no NUMA zone that is free holds "
+                f"{self._describe_nodes(landing, rejected & reliable)}, where no NUMA zone "
+                "that is free holds "
                 "it: kubelet would refuse it, and its controller try again"
             )
-        if (rejected & ~known).any():
-            causes.append(self._doubt(kubelets, landing, rejected & ~known))
+        if (rejected & ~reliable).any():
+            causes.append(self._doubt(kubelets, landing, rejected & ~reliable))
         return Problem(code="FEA007", message=f"it may land {'; or '.join(causes)}")
 
-    def _where(self, landing: Landing, which: BoolArray) -> str:
+    def _describe_nodes(self, landing: Landing, which: BoolArray) -> str:
         """The chance of these nodes of the landing, and their names."""
         chance = float(landing.probabilities[which].sum())
         names = [self._names[node] for node in landing.nodes[which].tolist()]
@@ -89,7 +90,8 @@ class Admission:
         first = int(landing.nodes[which][0])
         example = f"on {self._names[first]} " if which.sum() > 1 else ""
         return (
-            f"{self._where(landing, which)}, whose NodeResourceTopology cannot be relied on "
+            f"{self._describe_nodes(landing, which)}, whose NodeResourceTopology cannot be "
+            "relied on "
             f"({example}{kubelets.odd[first]}), and its kubelet's policy is "
             f"{kubelets.policies[first]}: it may refuse the pod, and its controller try again"
         )

@@ -9,11 +9,11 @@ what it owns itself.
 from collections import Counter
 from functools import cached_property
 
-from rescheduler.kube.gangs import KUEUE, WORKLOADS, GangObject, admitted_alone
+from rescheduler.kube.gang_marks import KUEUE, WORKLOADS, GangObject, admitted_alone
 from rescheduler.kube.kueue import (
     ClusterQueue,
     LocalQueue,
-    unlike,
+    readmission_obstacle,
     unrepeatable,
     unstoppable,
     waits,
@@ -23,7 +23,7 @@ from rescheduler.kube.selectors import matches
 from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 
 _KINDS = (WORKLOADS, "ClusterQueue", "LocalQueue")
 _COHORTS = "cohorts"
@@ -55,10 +55,10 @@ class KueueChecks:
     def _of_pods(self) -> dict[str, GangObject]:
         """UID of each pod that has a Workload of its own to that Workload."""
         return {
-            owner.uid: each
-            for each in self._snapshot.gang_objects
-            if each.group == KUEUE
-            and (owner := each.metadata.controller) is not None
+            owner.uid: gang_object
+            for gang_object in self._snapshot.gang_objects
+            if gang_object.group == KUEUE
+            and (owner := gang_object.metadata.controller) is not None
             and owner.kind == "Pod"
         }
 
@@ -79,7 +79,8 @@ class KueueChecks:
         size = len(facts.members)
         if size != workload.minimum or size < 2:
             text = (
-                f"Workload {workload.metadata.name} is for {counted(workload.minimum or 0, 'pod')}"
+                f"Workload {workload.metadata.name} is for "
+                f"{count_text(workload.minimum or 0, 'pod')}"
             )
             return Problem(code="ELG029", message=f"{name}: {text}, and has {size}")
         return self._refuse_queue(workload, name)
@@ -108,21 +109,24 @@ class KueueChecks:
         if rival is not None:
             text = f"{rival}, and may take the quota that {name} frees"
             return Problem(code="ELG034", message=text)
-        why = unlike(workload, queue)
+        why = readmission_obstacle(workload, queue)
         return Problem(code="ELG035", message=f"{name}: {why}") if why else None
 
     @cached_property
     def _locals(self) -> dict[tuple[str, str], LocalQueue]:
-        found = self._snapshot.local_queues
-        return {(each.metadata.namespace, each.metadata.name): each for each in found}
+        queues = self._snapshot.local_queues
+        return {(queue.metadata.namespace, queue.metadata.name): queue for queue in queues}
 
     @cached_property
     def _queues(self) -> dict[str, ClusterQueue]:
-        return {each.metadata.name: each for each in self._snapshot.cluster_queues}
+        return {queue.metadata.name: queue for queue in self._snapshot.cluster_queues}
 
     @cached_property
     def _labels(self) -> dict[str, dict[str, str] | None]:
-        return {each.metadata.name: each.metadata.labels for each in self._snapshot.namespaces}
+        return {
+            namespace.metadata.name: namespace.metadata.labels
+            for namespace in self._snapshot.namespaces
+        }
 
     @cached_property
     def _rivals(self) -> dict[str, str]:
@@ -136,16 +140,19 @@ class KueueChecks:
         for bad in self._snapshot.undecodable:
             if bad.kind == WORKLOADS:
                 answer.setdefault("", f"Workload {bad.namespace}/{bad.name} cannot be decoded")
-        for each in self._snapshot.gang_objects:
-            if each.group == KUEUE and waits(each):
-                pool = self._pool_of(each, hopeless)
+        for gang_object in self._snapshot.gang_objects:
+            if gang_object.group == KUEUE and waits(gang_object):
+                pool = self._pool_of(gang_object, hopeless)
                 if pool is not None:
-                    text = f"Workload {each.metadata.namespace}/{each.metadata.name} waits"
+                    text = (
+                        "Workload "
+                        f"{gang_object.metadata.namespace}/{gang_object.metadata.name} waits"
+                    )
                     answer.setdefault(pool, text)
         for queue in self._snapshot.cluster_queues:
             waiting = queue.status.pendingWorkloads - hopeless[queue.metadata.name]
             if waiting > 0 and queue.takes_workloads:
-                text = f"ClusterQueue {queue.metadata.name} has {counted(waiting, 'Workload')}"
+                text = f"ClusterQueue {queue.metadata.name} has {count_text(waiting, 'Workload')}"
                 answer.setdefault(_pool(queue), f"{text} pending")
         return answer
 
@@ -178,8 +185,9 @@ class KueueChecks:
         if local is not None:
             wanted = ("ClusterQueue", "", local.spec.clusterQueue)
         return any(
-            each.kind == wanted[0] and (each.namespace, each.name) in (wanted[1:], ("", ""))
-            for each in self._snapshot.undecodable
+            undecodable.kind == wanted[0]
+            and (undecodable.namespace, undecodable.name) in (wanted[1:], ("", ""))
+            for undecodable in self._snapshot.undecodable
         )
 
 

@@ -46,10 +46,10 @@ class NeededPods:
 
     def refusal(self, pod: Pod) -> Problem | None:
         """ELG019: what needs the pod, or None."""
-        why = self._own(pod) or self._answering(pod) or self._scheduling(pod)
+        why = self._own_pod_reason(pod) or self._service_reason(pod) or self._scheduling(pod)
         return Problem(code="ELG019", message=why) if why else refuse_needed(pod)
 
-    def _own(self, pod: Pod) -> str:
+    def _own_pod_reason(self, pod: Pod) -> str:
         owner = pod.controller
         ours = owner is not None and owner.uid != "" and owner.uid == self._ours
         return "it is the rescheduler itself" if ours else ""
@@ -63,7 +63,7 @@ class NeededPods:
                 return pod.controller.uid if pod.controller is not None else ""
         return ""
 
-    def _answering(self, pod: Pod) -> str:
+    def _service_reason(self, pod: Pod) -> str:
         labels = pod.metadata.labels or {}
         for selector, why in self._selectors.get(pod.metadata.namespace, ()):
             if all(labels.get(key) == value for key, value in selector.items()):
@@ -73,29 +73,29 @@ class NeededPods:
     @cached_property
     def _selectors(self) -> dict[str, list[tuple[Labels, str]]]:
         """Namespace to what selects needed pods in it, and why they are needed."""
-        found: dict[str, list[tuple[Labels, str]]] = defaultdict(list)
+        selectors: dict[str, list[tuple[Labels, str]]] = defaultdict(list)
         for service, why in self._needed_services():
             namespace, selector = service.metadata.namespace, service.spec.selector
             if not selector:
                 # Its endpoints were written by hand: any pod of the namespace may be one of them.
                 name = service.metadata.name
                 doubt = f"{why}, or another pod here does: Service {name} has no selector"
-                found[namespace].append(({}, doubt))
+                selectors[namespace].append(({}, doubt))
             else:
-                found[namespace].append((selector, why))
-        return found
+                selectors[namespace].append((selector, why))
+        return selectors
 
     def _needed_services(self) -> Iterator[tuple[Service, str]]:
         snapshot = self._snapshot
         for address in snapshot.dependencies.addresses:
-            for service in self._behind(address.host, address.namespace):
+            for service in self._services_of_host(address.host, address.namespace):
                 yield service, f"it answers {address.purpose}"
-        for each in snapshot.validating_webhooks:
-            yield from self._called("ValidatingWebhookConfiguration", each)
-        for each in snapshot.mutating_webhooks:
-            yield from self._called("MutatingWebhookConfiguration", each)
+        for webhook in snapshot.validating_webhooks:
+            yield from self._webhook_services("ValidatingWebhookConfiguration", webhook)
+        for webhook in snapshot.mutating_webhooks:
+            yield from self._webhook_services("MutatingWebhookConfiguration", webhook)
         for api in snapshot.api_services:
-            for service in self._referred(api.spec.service):
+            for service in self._referenced_services(api.spec.service):
                 yield service, f"it serves APIService {api.metadata.name}"
         for service in snapshot.services:
             labels = service.metadata.labels or {}
@@ -103,19 +103,25 @@ class NeededPods:
                 key = f"{service.metadata.namespace}/{service.metadata.name}"
                 yield service, f"it answers DNS for Service {key}"
 
-    def _called(self, kind: str, made: WebhookConfiguration) -> Iterator[tuple[Service, str]]:
+    def _webhook_services(
+        self, kind: str, made: WebhookConfiguration
+    ) -> Iterator[tuple[Service, str]]:
         for webhook in made.webhooks or ():
             why = f"it answers webhook {webhook.name} of {kind} {made.metadata.name}"
             config = webhook.clientConfig
-            for service in self._referred(config.service) or self._behind(_host(config.url), ""):
+            for service in self._referenced_services(config.service) or self._services_of_host(
+                _host(config.url), ""
+            ):
                 yield service, why
 
-    def _referred(self, reference: ServiceReference | None) -> list[Service]:
+    def _referenced_services(self, reference: ServiceReference | None) -> list[Service]:
         if reference is None:
             return []
-        return self._named(reference.namespace, reference.name, _MOST_ALIASES)
+        return self._services_by_name(reference.namespace, reference.name, _MOST_ALIASES)
 
-    def _behind(self, host: str, namespace: str, aliases: int = _MOST_ALIASES) -> list[Service]:
+    def _services_of_host(
+        self, host: str, namespace: str, aliases: int = _MOST_ALIASES
+    ) -> list[Service]:
         """The Services that this host may be: an address of theirs, or a name in cluster DNS.
 
         Source: the DNS-based service discovery specification 1.1. A name that only looks like one
@@ -126,35 +132,45 @@ class NeededPods:
             return self._by_address[host]
         parts = host.split(".")
         if len(parts) == 1:
-            return self._named(namespace, host, aliases)
+            return self._services_by_name(namespace, host, aliases)
         names = [(parts[1], parts[0])]
         if len(parts) > 2:  # a pod of a headless Service: pod.service.namespace
             names.append((parts[2], parts[1]))
-        return [each for space, name in names for each in self._named(space, name, aliases)]
+        return [
+            service
+            for space, name in names
+            for service in self._services_by_name(space, name, aliases)
+        ]
 
-    def _named(self, namespace: str, name: str, aliases: int) -> list[Service]:
+    def _services_by_name(self, namespace: str, name: str, aliases: int) -> list[Service]:
         service = self._by_name.get((namespace, name))
         if service is None:
             return []
         if service.spec.type != "ExternalName":
             return [service]
-        return self._behind(service.spec.externalName, namespace, aliases - 1) if aliases else []
+        return (
+            self._services_of_host(service.spec.externalName, namespace, aliases - 1)
+            if aliases
+            else []
+        )
 
     @cached_property
     def _by_name(self) -> dict[tuple[str, str], Service]:
         services = self._snapshot.services
-        return {(each.metadata.namespace, each.metadata.name): each for each in services}
+        return {
+            (service.metadata.namespace, service.metadata.name): service for service in services
+        }
 
     @cached_property
     def _by_address(self) -> dict[str, list[Service]]:
         """Address to its Services; several may claim one external address."""
-        found: dict[str, list[Service]] = defaultdict(list)
-        for each in self._snapshot.services:
-            spec = each.spec
+        services: dict[str, list[Service]] = defaultdict(list)
+        for service in self._snapshot.services:
+            spec = service.spec
             for address in {spec.clusterIP, *(spec.clusterIPs or ()), *(spec.externalIPs or ())}:
                 if address not in ("", "None"):
-                    found[address.lower()].append(each)
-        return found
+                    services[address.lower()].append(service)
+        return services
 
     def _scheduling(self, pod: Pod) -> str:
         labels, namespace = pod.metadata.labels or {}, pod.metadata.namespace
@@ -171,18 +187,18 @@ class NeededPods:
     def _schedulers(self) -> dict[str, str]:
         """What the pods of a scheduler are called to the name by which pods ask for it."""
         named = {spec.schedulerName for spec in self._snapshot.specs if spec.schedulerName}
-        found = {called: name for name in named for called in (name, f"{name}-{_SCHEDULER}")}
+        schedulers = {called: name for name in named for called in (name, f"{name}-{_SCHEDULER}")}
         if _DEFAULT_SCHEDULER in named:
-            found["kube-scheduler"] = _DEFAULT_SCHEDULER
-        return found
+            schedulers["kube-scheduler"] = _DEFAULT_SCHEDULER
+        return schedulers
 
     @cached_property
     def _named_in(self) -> dict[str, set[str]]:
         """Namespace to the schedulers that its own pods name."""
-        found: dict[str, set[str]] = defaultdict(set)
+        schedulers: dict[str, set[str]] = defaultdict(set)
         for pod in self._snapshot.pods:
-            found[pod.metadata.namespace].add(pod.spec.schedulerName)
-        return found
+            schedulers[pod.metadata.namespace].add(pod.spec.schedulerName)
+        return schedulers
 
 
 def _host(url: str | None) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.policies.base import Policy
 from rescheduler.policies.match import Match
@@ -24,14 +24,14 @@ def never_moved(policy: Policy, snapshot: Snapshot, eligibility: Eligibility) ->
         return
     representatives, of_pod = snapshot.pod_kin
     groups, sizes = np.unique(of_pod[select_pods(match, snapshot)], return_counts=True)
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for group, size in zip(groups.tolist(), sizes.tolist(), strict=True):
         refusal = eligibility.protection(int(representatives[group]))
         if refusal is None:
             return
-        found[refusal.code] += size
-    if found:
-        code, size = found.most_common(1)[0]
-        some = "" if len(found) == 1 else f", {counted(size, 'pod')} because"
+        counts[refusal.code] += size
+    if counts:
+        code, size = counts.most_common(1)[0]
+        some = "" if len(counts) == 1 else f", {count_text(size, 'pod')} because"
         reason = CATALOG[code].sentence.rstrip(".")
         yield f"match: no pod that it selects may be moved{some or ':'} {reason} ({code})"

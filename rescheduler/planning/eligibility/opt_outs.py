@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rescheduler.kube import annotations
 from rescheduler.kube.go_durations import go_seconds
-from rescheduler.kube.mark_words import asks_to_stay
+from rescheduler.kube.mark_words import forbids_moving
 from rescheduler.kube.objects import ObjectMeta, Pod
 from rescheduler.model.problem import Problem
 from rescheduler.policies.marks import OptOut
@@ -71,61 +71,63 @@ def refuse_opt_out(
         value = (metadata.annotations or {}).get(annotations.OPT_OUT)
         if value is not None and _opted_out(value, now):
             where = "" if metadata is pod.metadata else f" on {metadata.name}"
-            return _protected(annotations.OPT_OUT, value, where)
-    if marked := _marked(pod.metadata, above, own) or _refuse_label(pod.metadata.labels or {}):
+            return _protection(annotations.OPT_OUT, value, where)
+    if marked := _refuse_configured(pod.metadata, above, own) or _refuse_label(
+        pod.metadata.labels or {}
+    ):
         return marked
     if not notes:
         return None
     if notes.get(annotations.SAFE_TO_EVICT, "true").strip().lower() != "true":
-        return _protected(annotations.SAFE_TO_EVICT, notes[annotations.SAFE_TO_EVICT])
+        return _protection(annotations.SAFE_TO_EVICT, notes[annotations.SAFE_TO_EVICT])
     return _other_tools(notes, pod, now)
 
 
-def _marked(
+def _refuse_configured(
     pod: ObjectMeta, above: tuple[ObjectMeta, ...], own: Iterable[OptOut]
 ) -> Problem | None:
     for mark in own:
         for metadata in (pod, *above):
-            value = mark.on(metadata)
+            value = mark.mark_value(metadata)
             if value is not None:
                 where = "" if metadata is pod else f" on {metadata.name}"
-                return _protected(mark.key, value, where, mark.kind)
+                return _protection(mark.key, value, where, mark.kind)
     return None
 
 
 def _refuse_label(labels: Mapping[str, str]) -> Problem | None:
     for name, value in labels.items():
         listed = name in _LABELS and value.lower() != _OFF
-        if listed or (name not in _LABELS and asks_to_stay(name, value)):
-            return _protected(name, value, kind="label")
+        if listed or (name not in _LABELS and forbids_moving(name, value)):
+            return _protection(name, value, kind="label")
     return None
 
 
-def timed(pod: Pod) -> bool:
+def depends_on_age(pod: Pod) -> bool:
     """Whether `refuse_opt_out` may answer by how long ago the pod started."""
     notes = pod.metadata.annotations
-    return notes is not None and any(each in notes for each in _TIMED)
+    return notes is not None and any(annotation in notes for annotation in _TIMED)
 
 
 def _other_tools(notes: Mapping[str, str], pod: Pod, now: datetime) -> Problem | None:
     for name in _TIMED:
         value = notes.get(name)
         if value is not None and _undisruptable(value, pod, now):
-            return _protected(name, value)
+            return _protection(name, value)
     for name in _EVICTABLE:
         if notes.get(name, "").strip().lower() == _OFF:
-            return _protected(name, notes[name])
+            return _protection(name, notes[name])
     for name in (*_PROTECTING, *_LABELS):
         value = notes.get(name)
         if value is not None and value.strip().lower() != _OFF:
-            return _protected(name, value)
+            return _protection(name, value)
     for name, value in notes.items():
-        if name not in _LISTED and asks_to_stay(name, value):
-            return _protected(name, value)
+        if name not in _LISTED and forbids_moving(name, value):
+            return _protection(name, value)
     return None
 
 
-def _protected(name: str, value: str, where: str = "", kind: str = "annotation") -> Problem:
+def _protection(name: str, value: str, where: str = "", kind: str = "annotation") -> Problem:
     shown = repr(value if len(value) <= _SHOWN else f"{value[:_SHOWN]}...")
     return Problem(code="ELG011", message=f"{kind} {name}: {shown}{where} protects it")
 

@@ -7,7 +7,7 @@ from rescheduler.kube.controllers import (
     MOST_SELECTOR,
     READ_OWNERS,
     Owner,
-    qualified,
+    qualified_kind,
     selector_size,
 )
 from rescheduler.kube.objects import OwnerReference
@@ -27,13 +27,15 @@ class OwnerChecks:
     def __init__(self, snapshot: Snapshot, limits: Limits) -> None:
         self._snapshot = snapshot
         self._limits = limits
-        self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
+        self._controllers = {
+            controller.metadata.uid: controller for controller in snapshot.controllers
+        }
 
     def refusal(self, workload: Workload) -> Problem | None:
         """ELG015, ELG036: whether the controller replaces pods, and every owner lets them move."""
         name = f"{workload.kind} {workload.name}"
         controller = self._controllers.get(workload.controller_uid)
-        if not workload.known or controller is None:
+        if not workload.chain_is_complete or controller is None:
             return Problem(code="ELG015", message=f"its owner {name} is not known")
         if workload.controller_kind not in _REPLACING_KINDS:
             return Problem(code="ELG015", message=f"its owner {name} is of a kind we cannot follow")
@@ -43,8 +45,8 @@ class OwnerChecks:
                 code="ELG015", message=f"{text} bytes: above {MOST_SELECTOR} it is not followed"
             )
         top = self._controllers[workload.uid]
-        for each in (controller, top):
-            for condition in each.status.conditions or ():
+        for owner in (controller, top):
+            for condition in owner.status.conditions or ():
                 if condition.type == "ReplicaFailure" and condition.status == "True":
                     reason = condition.reason or "ReplicaFailure"
                     return Problem(code="ELG015", message=f"{name} cannot make pods: {reason}")
@@ -56,10 +58,10 @@ class OwnerChecks:
 
     def refuse_above(self, workload: Workload) -> Problem | None:
         """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
-        found, unread = self._snapshot.above(_controller_of(workload))
-        for each in found:
-            if each.metadata.deletionTimestamp is not None:
-                text = f"its owner {each.metadata.name} is being deleted"
+        owners, unread = self._snapshot.owner_chain(_controller_of(workload))
+        for owner in owners:
+            if owner.metadata.deletionTimestamp is not None:
+                text = f"its owner {owner.metadata.name} is being deleted"
                 return Problem(code="ELG015", message=text)
         if unread is None:
             return None
@@ -68,47 +70,47 @@ class OwnerChecks:
             return Problem(code="ELG015", message=f"{text}: that may have opted out")
         if self._limits.allows(unread):
             return None
-        text = f"it is run by {qualified(unread)} {unread.name}, a kind that is not read"
+        text = f"it is run by {qualified_kind(unread)} {unread.name}, a kind that is not read"
         return Problem(code="ELG036", message=f"{text}: that may have opted out")
 
     def refuse_rollout(self, workload: Workload) -> Problem | None:
         """ELG013: whether an owner that is not read seems to be between two templates."""
-        _, unread = self._snapshot.above(_controller_of(workload))
+        _, unread = self._snapshot.owner_chain(_controller_of(workload))
         count = 0 if unread is None else len(self._rolled.get(unread.uid, ()))
         if unread is None or count < 2:
             return None
-        text = f"{qualified(unread)} {unread.name} has pods of {count} {workload.kind}s"
+        text = f"{qualified_kind(unread)} {unread.name} has pods of {count} {workload.kind}s"
         return Problem(code="ELG013", message=f"{text}: it may be rolling out")
 
     def names(self, workload: Workload) -> list[tuple[str, str]]:
         """Kind and name of every owner that can be told, also of the first one that is not read."""
-        found, unread = self._snapshot.above(_controller_of(workload))
-        known = [(each.kind, each.metadata.name) for each in found if isinstance(each, Owner)]
-        return known if unread is None else [*known, (unread.kind, unread.name)]
+        owners, unread = self._snapshot.owner_chain(_controller_of(workload))
+        pairs = [(owner.kind, owner.metadata.name) for owner in owners if isinstance(owner, Owner)]
+        return pairs if unread is None else [*pairs, (unread.kind, unread.name)]
 
     @cached_property
     def _rolled(self) -> dict[str, set[int]]:
         """UID of each owner that is not read to what it has directly below it with living pods."""
         above: dict[int, str] = {}
         for index, workload in enumerate(self._snapshot.workloads):
-            if workload.known and workload.kind in _ROLLED_KINDS:
-                _, unread = self._snapshot.above(_controller_of(workload))
+            if workload.chain_is_complete and workload.kind in _ROLLED_KINDS:
+                _, unread = self._snapshot.owner_chain(_controller_of(workload))
                 if unread is not None:
                     above[index] = unread.uid
-        found = defaultdict[str, set[int]](set)
+        children = defaultdict[str, set[int]](set)
         pods = zip(self._snapshot.pods, self._snapshot.pod_workload.tolist(), strict=True)
         for pod, index in pods if above else ():
             if index in above and pod.status.phase not in ("Succeeded", "Failed"):
-                found[above[index]].add(index)
-        return found
+                children[above[index]].add(index)
+        return children
 
-    def unread(self, workload: Workload) -> str:
+    def unread_kind(self, workload: Workload) -> str:
         """The kind for which ELG036 refuses the workload; "" where nothing or another code does."""
         problem = self.refusal(workload)
         if problem is None or problem.code != "ELG036":
             return ""
-        _, unread = self._snapshot.above(_controller_of(workload))
-        return "" if unread is None else qualified(unread)
+        _, unread = self._snapshot.owner_chain(_controller_of(workload))
+        return "" if unread is None else qualified_kind(unread)
 
 
 def _controller_of(workload: Workload) -> OwnerReference:

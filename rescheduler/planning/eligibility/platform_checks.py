@@ -46,23 +46,25 @@ class PlatformChecks:
         here = int(of_node[node]) if node >= 0 else -1
         key = (id(spec), workload, here)  # the snapshot keeps every spec alive
         if key not in self._known:
-            barred = tuple(bool(self._differing(pod, number)) for number in range(len(platforms)))
-            self._known[key] = self._nodes_of(barred) if any(barred) else None
+            blocked = tuple(
+                bool(self._differing_parts(pod, number)) for number in range(len(platforms))
+            )
+            self._known[key] = self._nodes_of(blocked) if any(blocked) else None
         return self._known[key]
 
-    def _nodes_of(self, barred: tuple[bool, ...]) -> BoolArray:
+    def _nodes_of(self, blocked: tuple[bool, ...]) -> BoolArray:
         """(nodes,) the nodes of these platforms; one array for each choice of them."""
-        known = self._arrays.get(barred)
-        if known is None:
-            known = np.array(barred, dtype=np.bool_)[self._platforms[1]]
-            self._arrays[barred] = known
-        return known
+        mask = self._arrays.get(blocked)
+        if mask is None:
+            mask = np.array(blocked, dtype=np.bool_)[self._platforms[1]]
+            self._arrays[blocked] = mask
+        return mask
 
     def refusal(self, pod: int, node: int) -> Problem | None:
         """FEA017: whether the node is of another platform than any that the pod has run on."""
         platforms, of_node = self._platforms
         number = int(of_node[node])
-        differing = self._differing(pod, number)
+        differing = self._differing_parts(pod, number)
         if not differing:
             return None
         name, part = self._snapshot.nodes[node].metadata.name, differing[0]
@@ -70,39 +72,43 @@ class PlatformChecks:
         system = self._snapshot.pods[pod].spec.os
         if part == 1 and system is not None:
             return Problem("FEA017", f"{text}, and the pod says {system.name}")
-        used = sorted({each[part] or "unknown" for each in self._used(pod)})
+        used = sorted({platform[part] or "unknown" for platform in self._platforms_used(pod)})
         return Problem("FEA017", f"{text}, and its workload runs on {', '.join(used)} only")
 
     @cached_property
     def _platforms(self) -> tuple[list[Platform], IntArray]:
         """The different platforms; (nodes,) the place of each node's."""
         numbers: dict[Platform, int] = {}
-        found = [
+        of_node = [
             numbers.setdefault(platform_of(node.metadata.labels), len(numbers))
             for node in self._snapshot.nodes
         ]
-        return list(numbers), np.array(found, dtype=np.int32)
+        return list(numbers), np.array(of_node, dtype=np.int32)
 
-    def _differing(self, pod: int, number: int) -> list[int]:
+    def _differing_parts(self, pod: int, number: int) -> list[int]:
         """In which parts the platform of this number is none that the pod is known to run on."""
         platform, spec = self._platforms[0][number], self._snapshot.pods[pod].spec
-        named, used = keys_named(spec), self._used(pod)
+        named, used = keys_named(spec), self._platforms_used(pod)
         differing = []
-        if not ARCHITECTURE & named and platform[0] not in {each[0] for each in used}:
+        if not ARCHITECTURE & named and platform[0] not in {
+            other_platform[0] for other_platform in used
+        }:
             differing.append(0)
         if spec.os is not None:
             if platform[1].partition(" ")[0] not in ("", spec.os.name.lower()):
                 return [1]
-        elif not SYSTEM & named and platform[1] not in {each[1] for each in used}:
+        elif not SYSTEM & named and platform[1] not in {
+            other_platform[1] for other_platform in used
+        }:
             differing.append(1)
-        if differing and self._pulled(pod, platform):
+        if differing and self._has_images(pod, platform):
             differing = []
-        models = {each[2] for each in used}
+        models = {other_platform[2] for other_platform in used}
         if requests_gpus(spec) and not GPU_MODEL & named and platform[2] not in models:
             differing.append(2)
         return differing
 
-    def _used(self, pod: int) -> set[Platform]:
+    def _platforms_used(self, pod: int) -> set[Platform]:
         """The platforms where the pod, and Ready pods of its workload, are."""
         platforms, of_node = self._platforms
         node = int(self._snapshot.pod_node[pod])
@@ -113,7 +119,7 @@ class PlatformChecks:
     def _of_workload(self) -> dict[int, set[Platform]]:
         """Workload to the platforms where Ready pods of it are."""
         platforms, of_node = self._platforms
-        found = defaultdict[int, set[Platform]](set)
+        by_workload = defaultdict[int, set[Platform]](set)
         snapshot = self._snapshot
         placed = np.flatnonzero((snapshot.pod_node >= 0) & (snapshot.pod_workload >= 0))
         here = of_node[snapshot.pod_node[placed]]
@@ -123,10 +129,10 @@ class PlatformChecks:
         for number, place in zip(placed.tolist(), pair.tolist(), strict=True):
             ready[place] = ready[place] or snapshot.pods[number].ready
         for workload, number in np.array(divmod(different[ready], len(platforms))).T.tolist():
-            found[workload].add(platforms[number])
-        return found
+            by_workload[workload].add(platforms[number])
+        return by_workload
 
-    def _pulled(self, pod: int, platform: Platform) -> bool:
+    def _has_images(self, pod: int, platform: Platform) -> bool:
         """Whether nodes of this architecture and system list all images of the pod."""
         listed = self._images[platform[:2]]
         return all(image in listed for image in images(self._snapshot.pods[pod].spec))
@@ -135,9 +141,9 @@ class PlatformChecks:
     def _images(self) -> dict[tuple[str, ...], set[str]]:
         """Architecture and system to the images that nodes of them list."""
         platforms, of_node = self._platforms
-        found = defaultdict[tuple[str, ...], set[str]](set)
+        image_names = defaultdict[tuple[str, ...], set[str]](set)
         for node, number in zip(self._snapshot.nodes, of_node.tolist(), strict=True):
-            names = found[platforms[number][:2]]
+            names = image_names[platforms[number][:2]]
             for image in node.status.images or ():
                 names.update(map(full_image, image.names or ()))
-        return found
+        return image_names

@@ -81,17 +81,23 @@ def refuse_responders(pod: Pod) -> Problem | None:
 
     The Eviction API passes by `evictionResponders` (KEP-4563). Kubernetes' own only sends it.
     """
-    asked = [each.name for each in pod.spec.evictionResponders or () if each.name != _IMPERATIVE]
-    if not asked:
+    responders = [
+        responder.name
+        for responder in pod.spec.evictionResponders or ()
+        if responder.name != _IMPERATIVE
+    ]
+    if not responders:
         return None
-    return Problem(code="ELG037", message=f"it names the eviction responder {', '.join(asked)}")
+    return Problem(
+        code="ELG037", message=f"it names the eviction responder {', '.join(responders)}"
+    )
 
 
-def refuse_namespace(name: str, found: ObjectMeta | None) -> Problem | None:
+def refuse_namespace(name: str, namespace: ObjectMeta | None) -> Problem | None:
     """ELG005: whether the namespace is there, and is not being deleted with all that is in it."""
-    if found is None:
+    if namespace is None:
         return Problem(code="ELG005", message=f"its namespace {name} is not known")
-    if found.deletionTimestamp is not None:
+    if namespace.deletionTimestamp is not None:
         return Problem(code="ELG005", message=f"its namespace {name} is being deleted")
     return None
 

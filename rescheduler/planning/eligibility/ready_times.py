@@ -28,6 +28,6 @@ class ReadyTimes:
 
     def usual(self, workload: str, *, but: str = "") -> Usual:
         """What is usual for the workload (by UID), without the move of the pod with UID `but`."""
-        known = self._times.get(workload, {})
-        times = [seconds for pod, seconds in known.items() if pod != but]
+        times_by_pod = self._times.get(workload, {})
+        times = [seconds for pod, seconds in times_by_pod.items() if pod != but]
         return Usual(median(times) if times else None, len(times))

@@ -14,8 +14,8 @@ import numpy as np
 
 from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Namespace
-from rescheduler.kube.limit_ranges import LimitRange, completed, violation
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.limit_ranges import LimitRange, apply_limit_ranges, violation
+from rescheduler.kube.nesting import decode_json
 from rescheduler.kube.objects import Labels, Pod, PodSpec, Toleration
 from rescheduler.kube.pods.pod_security import ENFORCE, refused_by
 from rescheduler.kube.pods.template_parts import REQUESTS, images_of, requests_of, template_parts
@@ -39,25 +39,35 @@ class ReplacementChecks:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self._next = snapshot.next_pods
-        self._namespaces = {each.metadata.name: each for each in snapshot.namespaces}
+        self._namespaces = {namespace.metadata.name: namespace for namespace in snapshot.namespaces}
         self._ranges = defaultdict[str, list[LimitRange]](list)
-        for each in snapshot.limit_ranges:
-            self._ranges[each.metadata.namespace].append(each)
-        self._classes = {each.metadata.name: each for each in snapshot.priority_classes}
-        default = next((each for each in snapshot.priority_classes if each.globalDefault), None)
+        for limit_range in snapshot.limit_ranges:
+            self._ranges[limit_range.metadata.namespace].append(limit_range)
+        self._classes = {
+            priority_class.metadata.name: priority_class
+            for priority_class in snapshot.priority_classes
+        }
+        default = next(
+            (
+                priority_class
+                for priority_class in snapshot.priority_classes
+                if priority_class.globalDefault
+            ),
+            None,
+        )
         self._default_class = default.metadata.name if default is not None else ""
         self._known: dict[tuple[int, str, int], Problem | None] = {}
         self._parts: dict[tuple[int, str, bool], dict[str, object]] = {}
         self._kept: list[PodSpec] = []  # as long as these are alive, an id stands for one of them
 
-    def refused(self, pods: IntArray) -> BoolArray:
+    def refusal_mask(self, pods: IntArray) -> BoolArray:
         """(k,) whether `refusal` refuses each of the pods: of like pods one is asked for all."""
         some, of_pod = self._snapshot.pod_kin
         answer = np.zeros(len(some), dtype=np.bool_)
         for kin in np.unique(of_pod[pods]).tolist():
             answer[kin] = self.refusal(self._snapshot.pods[int(some[kin])]) is not None
-        found: BoolArray = answer[of_pod[pods]]
-        return found
+        refused: BoolArray = answer[of_pod[pods]]
+        return refused
 
     def refusal(self, pod: Pod) -> Problem | None:
         """Why the replacement of the pod would not be made, or be another pod, or None."""
@@ -70,13 +80,13 @@ class ReplacementChecks:
         return self._known[key]
 
     def _evaluate(self, pod: Pod) -> Problem | None:
-        following = self._next.of(pod)
+        following = self._next.next_pod_of(pod)
         if following is None:
             return None
         if LIMIT_RANGES in self._snapshot.unread:
             text = "whether its replacement would be made is not known: LimitRange was not read"
             return Problem("ELG042", text)
-        differing = [*self._differing(pod, following)]
+        differing = [*self._changed_fields(pod, following)]
         if differing:
             text = f"{following.source} has other {', '.join(differing)}"
             return Problem("ELG041", f"its replacement would not be like it: {text}")
@@ -86,7 +96,7 @@ class ReplacementChecks:
         why = self._refused_class(following) or self._refused_here(pod, following)
         return Problem("ELG042", why) if why else None
 
-    def _differing(self, pod: Pod, following: NextPod) -> Iterator[str]:
+    def _changed_fields(self, pod: Pod, following: NextPod) -> Iterator[str]:
         """The fields that its replacement will have otherwise, but for requests.
 
         These are predicted. Of a container that admission adds, another image is only another
@@ -95,10 +105,12 @@ class ReplacementChecks:
         labels = pod.metadata.labels or {}
         if any(labels.get(key) != value for key, value in following.labels.items()):
             yield "labels"
-        found = self._classes.get(pod.spec.priorityClassName)
-        if found is not None and pod.spec.priority not in (None, found.value):
+        priority_class = self._classes.get(pod.spec.priorityClassName)
+        if priority_class is not None and pod.spec.priority not in (None, priority_class.value):
             yield "priority"
-        here, next_one = (images_of(each, following.written) for each in (pod.spec, following.spec))
+        here, next_one = (
+            images_of(pod_spec, following.written) for pod_spec in (pod.spec, following.spec)
+        )
         if any(here[name] != next_one[name] for name in here.keys() & next_one.keys()):
             yield "images"
         own, theirs = self._parts_of(pod, pod.spec), self._parts_of(pod, following.spec)
@@ -112,22 +124,25 @@ class ReplacementChecks:
         namespace, owner = pod.metadata.namespace, pod.controller
         stateful = owner is not None and owner.kind == "StatefulSet"
         key = (id(spec), namespace, stateful)
-        known = self._parts.get(key)
-        if known is None:
+        parts = self._parts.get(key)
+        if parts is None:
             self._kept.append(spec)
             bare = self._bare(spec, namespace)
-            known = self._parts[key] = template_parts(bare, stateful=stateful)
-        return known
+            parts = self._parts[key] = template_parts(bare, stateful=stateful)
+        return parts
 
     def _bare(self, spec: PodSpec, namespace: str) -> PodSpec:
         """The spec without what the namespace adds to all of its pods."""
         added = _selector(self._namespaces.get(namespace))
-        given = _tolerations(self._namespaces.get(namespace))
+        defaults = _tolerations(self._namespaces.get(namespace))
         own = {k: v for k, v in (spec.nodeSelector or {}).items() if added.get(k) != v}
         return msgspec.structs.replace(
             spec,
             nodeSelector=own or None,
-            tolerations=[each for each in spec.tolerations or () if each not in given] or None,
+            tolerations=[
+                toleration for toleration in spec.tolerations or () if toleration not in defaults
+            ]
+            or None,
         )
 
     def _refused_class(self, following: NextPod) -> str:
@@ -139,13 +154,13 @@ class ReplacementChecks:
     def _refused_here(self, pod: Pod, following: NextPod) -> str:
         """What rules of its namespace that came later would do to the replacement."""
         ranges = self._ranges[pod.metadata.namespace]
-        spec = completed(following.spec, ranges)
+        spec = apply_limit_ranges(following.spec, ranges)
         if following.at is not None and requests_of(spec) != requests_of(following.spec):
             return "a LimitRange would give its replacement other requests"
         if why := violation(spec, ranges):
             return f"its replacement would be refused: {why}"
         namespace = self._namespaces.get(pod.metadata.namespace)
-        changed = _changed(namespace)
+        changed = _rules_changed_at(namespace)
         shown = changed and following.at is not None and following.at > changed + _CACHES
         if namespace is None or shown:
             return ""
@@ -153,15 +168,19 @@ class ReplacementChecks:
         if why := refused_by(level, spec):
             return f"its replacement would be refused: namespace enforces {level}, which bars {why}"
         added = _selector(namespace).items() - (pod.spec.nodeSelector or {}).items()
-        given = [
-            each for each in _tolerations(namespace) if each not in (pod.spec.tolerations or ())
+        tolerations = [
+            toleration
+            for toleration in _tolerations(namespace)
+            if toleration not in (pod.spec.tolerations or ())
         ]
-        if not (added or given):
+        if not (added or tolerations):
             return ""
         newest = self._shown_since(namespace, changed)
         if added and (newest is None or not added.isdisjoint((newest.nodeSelector or {}).items())):
             return "its namespace would add to the nodeSelector of its replacement"
-        if any(newest is None or each in (newest.tolerations or ()) for each in given):
+        if any(
+            newest is None or toleration in (newest.tolerations or ()) for toleration in tolerations
+        ):
             return "its namespace would add tolerations to its replacement"
         return ""
 
@@ -179,23 +198,23 @@ class ReplacementChecks:
     @cached_property
     def _newest(self) -> dict[str, Pod]:
         """The newest pod of a controller in each namespace."""
-        found: dict[str, Pod] = {}
+        newest: dict[str, Pod] = {}
         for pod in self._snapshot.pods:
             made, name = pod.metadata.creationTimestamp, pod.metadata.namespace
             if made is None or pod.controller is None:
                 continue
-            before = found[name].metadata.creationTimestamp if name in found else None
+            before = newest[name].metadata.creationTimestamp if name in newest else None
             if before is None or made > before:
-                found[name] = pod
-        return found
+                newest[name] = pod
+        return newest
 
 
-def _changed(namespace: Namespace | None) -> datetime | None:
+def _rules_changed_at(namespace: Namespace | None) -> datetime | None:
     """When rules of the namespace for its pods were changed last; None where that is not known."""
     writes = namespace.metadata.managedFields if namespace is not None else None
-    times = [each.time for each in writes or () if not _RULES.isdisjoint(each.keys)]
-    known = [each for each in times if each is not None]
-    return max(known) if known and len(known) == len(times) else None
+    times = [write.time for write in writes or () if not _RULES.isdisjoint(write.keys)]
+    dates = [time for time in times if time is not None]
+    return max(dates) if dates and len(dates) == len(times) else None
 
 
 def _selector(namespace: Namespace | None) -> Labels:
@@ -209,6 +228,8 @@ def _tolerations(namespace: Namespace | None) -> list[Toleration]:
     """What the namespace adds to the tolerations of its pods; nothing where that is no JSON."""
     notes = (namespace.metadata.annotations if namespace is not None else None) or {}
     try:
-        return decoded(notes.get(annotations.DEFAULT_TOLERATIONS, "[]").encode(), list[Toleration])
+        return decode_json(
+            notes.get(annotations.DEFAULT_TOLERATIONS, "[]").encode(), list[Toleration]
+        )
     except msgspec.MsgspecError:
         return []

@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.gangs import kueue_marked
+from rescheduler.kube.gang_marks import kueue_marked
 from rescheduler.kube.objects import NodeSelector, Pod
 from rescheduler.kube.pods.node_selection import node_affinity
-from rescheduler.kube.pods.steered import HOSTNAME
+from rescheduler.kube.pods.steered_affinity import HOSTNAME
 from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
@@ -31,11 +31,11 @@ class Steerable:
 
         whole: whether it is asked for a move of the pod's whole gang.
         """
-        each = self._snapshot.pods[pod]
-        metadata = each.metadata
+        pod_object = self._snapshot.pods[pod]
+        metadata = pod_object.metadata
         # The snapshot keeps all of these alive, so an id stands for one object.
         key = (
-            id(each.spec),
+            id(pod_object.spec),
             id(metadata.labels),
             id(metadata.annotations),
             id(metadata.ownerReferences),
@@ -51,30 +51,30 @@ class Steerable:
         """(nodes,) the nodes that can be named: their hostname label is there, and theirs alone."""
         labels = [(node.metadata.labels or {}).get(HOSTNAME, "") for node in self._snapshot.nodes]
         count = Counter(labels)
-        return np.array([bool(each) and count[each] == 1 for each in labels], dtype=np.bool_)
+        return np.array([bool(label) and count[label] == 1 for label in labels], dtype=np.bool_)
 
     def _evaluate(self, pod: int, *, whole: bool) -> Problem | None:
-        each = self._snapshot.pods[pod]
-        kind = refuse_kind(each)
+        pod_object = self._snapshot.pods[pod]
+        kind = refuse_kind(pod_object)
         if kind is not None:
             return kind
-        pinned = self._pinned(each) or self._claimed(each)
+        pinned = self._node_pin(pod_object) or self._bound_claim(pod_object)
         if pinned:
             return Problem(code="ELG031", message=pinned)
         workload = int(self._snapshot.pod_workload[pod])
-        chain = self._snapshot.gangs.above(each)
+        chain = self._snapshot.gangs.owner_uids(pod_object)
         above = [self._controllers[uid] for uid in chain if uid in self._controllers]
         if workload < 0 or not above:
             return Problem(code="ELG031", message="its controller could not be read")
-        if kueue_marked(each, above):
+        if kueue_marked(pod_object, above):
             return Problem(code="ELG032", message="Kueue decides where its pods go")
-        gang = self._snapshot.gangs.of(pod)
+        gang = self._snapshot.gangs.gang_of(pod)
         if gang is not None and not whole:
             said = f"it is moved without the others of its gang {gang.name}"
             return Problem(code="ELG033", message=said)
         return None
 
-    def _pinned(self, pod: Pod) -> str:
+    def _node_pin(self, pod: Pod) -> str:
         """What names its node in the pod or in its controller's template, or ""."""
         owner = pod.controller
         controller = self._controllers.get(owner.uid) if owner is not None else None
@@ -86,15 +86,15 @@ class Steerable:
         required = node_affinity(pod.spec).requiredDuringSchedulingIgnoredDuringExecution
         return "its node affinity names nodes" if names_nodes(required) else ""
 
-    def _claimed(self, pod: Pod) -> str:
+    def _bound_claim(self, pod: Pod) -> str:
         """Which volume claim of it is bound to some nodes, or ""."""
-        for each in pod.spec.volumes or ():
-            if each.persistentVolumeClaim is None:
+        for pod_volume in pod.spec.volumes or ():
+            if pod_volume.persistentVolumeClaim is None:
                 continue
-            name = each.persistentVolumeClaim.claimName
+            name = pod_volume.persistentVolumeClaim.claimName
             claim = self._snapshot.claim_index.get((pod.metadata.namespace, name))
-            known = self._snapshot.volume_index
-            volume = None if claim is None else known.get(claim.spec.volumeName)
+            volumes = self._snapshot.volume_index
+            volume = None if claim is None else volumes.get(claim.spec.volumeName)
             if volume is None:
                 return f"its volume claim {name} is not known, or not bound"
             affinity = volume.spec.nodeAffinity
@@ -106,15 +106,15 @@ class Steerable:
 
     @cached_property
     def _controllers(self) -> dict[str, Controller]:
-        return {each.metadata.uid: each for each in self._snapshot.controllers}
+        return {controller.metadata.uid: controller for controller in self._snapshot.controllers}
 
 
 def names_nodes(selector: NodeSelector | None) -> bool:
     """Whether any term selects nodes by name or hostname; one that only excludes some does not."""
     terms = (selector.nodeSelectorTerms if selector is not None else None) or ()
     return any(
-        each.operator == "In" and (field or each.key == HOSTNAME)
+        requirement.operator == "In" and (field or requirement.key == HOSTNAME)
         for term in terms
-        for field, asked in ((True, term.matchFields), (False, term.matchExpressions))
-        for each in asked or ()
+        for field, requirements in ((True, term.matchFields), (False, term.matchExpressions))
+        for requirement in requirements or ()
     )

@@ -13,7 +13,7 @@ from rescheduler.kube.pods.node_selection import NodeSelection
 from rescheduler.kube.storage import PersistentVolume
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.limits import Limits
 
 _MANY_NODES = frozenset({"ReadWriteMany", "ReadOnlyMany"})
@@ -47,7 +47,7 @@ class Attachments:
             return None
         safe = {name.strip() for name in notes.get(annotations.SAFE_VOLUMES, "").split(",")}
         for volume in self._own_volumes(pod):
-            lost = self._lost(pod.metadata.namespace, volume)
+            lost = self._lost_volume(pod.metadata.namespace, volume)
             if lost and volume.name not in safe:
                 return Problem(code="ELG010", message=f"its volume {volume.name} is {lost}")
         return None
@@ -62,18 +62,20 @@ class Attachments:
         if declared is None:
             return volumes
         return [
-            each
-            for each in volumes
-            if each.name in declared or (each.emptyDir is None and each.hostPath is None)
+            volume
+            for volume in volumes
+            if volume.name in declared or (volume.emptyDir is None and volume.hostPath is None)
         ]
 
     @cached_property
     def _declared(self) -> dict[str, frozenset[str]]:
         """UID of each owner with a template to the names of the template's volumes."""
         return {
-            each.metadata.uid: frozenset(one.name for one in each.spec.template.spec.volumes or ())
-            for each in self._snapshot.controllers
-            if each.spec.template is not None
+            controller.metadata.uid: frozenset(
+                one.name for one in controller.spec.template.spec.volumes or ()
+            )
+            for controller in self._snapshot.controllers
+            if controller.spec.template is not None
         }
 
     def refuse_shared(self, pod: Pod, going: Container[str] = ()) -> Problem | None:
@@ -95,7 +97,7 @@ class Attachments:
             others = [u for u in users if u != pod.metadata.uid and u not in going]
             if others:
                 other = self._snapshot.pods[self._snapshot.pod_index[others[0]]]
-                more = f" and {counted(len(others) - 1, 'more pod')}" if len(others) > 1 else ""
+                more = f" and {count_text(len(others) - 1, 'more pod')}" if len(others) > 1 else ""
                 return Problem(
                     code="ELG017",
                     message=f"its volume claim {name} may be on one node at a time, and is used "
@@ -115,7 +117,7 @@ class Attachments:
     @cached_property
     def _users(self) -> dict[tuple[str, str], list[str]]:
         """Namespace and name of each claim to the UIDs of the pods that use it."""
-        found = defaultdict[tuple[str, str], list[str]](list)
+        users = defaultdict[tuple[str, str], list[str]](list)
         claims = [
             [
                 v.persistentVolumeClaim.claimName
@@ -129,8 +131,8 @@ class Attachments:
         for number in np.flatnonzero(using[of_pod]).tolist() if using.any() else ():
             metadata = self._snapshot.pods[number].metadata
             for name in claims[of_pod[number]]:
-                found[metadata.namespace, name].append(metadata.uid)
-        return found
+                users[metadata.namespace, name].append(metadata.uid)
+        return users
 
     def refuse_pinned(self, pod: Pod) -> Problem | None:
         """ELG017: whether a claim leaves no other node, or cannot be followed."""
@@ -143,11 +145,11 @@ class Attachments:
         for volume in pod.spec.volumes or ():
             if volume.persistentVolumeClaim is not None:
                 name = volume.persistentVolumeClaim.claimName
-                if problem := self._pinned(pod.metadata.namespace, name):
+                if problem := self._claim_pin(pod.metadata.namespace, name):
                     return Problem(code="ELG017", message=f"its volume claim {name} {problem}")
         return None
 
-    def _lost(self, namespace: str, volume: Volume) -> str:
+    def _lost_volume(self, namespace: str, volume: Volume) -> str:
         """What kind of volume it is, if a replacement on another node would not find its data."""
         if volume.hostPath is not None:
             return "a hostPath"
@@ -156,17 +158,17 @@ class Attachments:
         if volume.ephemeral is not None:
             return "ephemeral: its claim is deleted with the pod"
         if volume.persistentVolumeClaim is not None:
-            known = self._snapshot.volume_index
+            volumes = self._snapshot.volume_index
             name = volume.persistentVolumeClaim.claimName
             claim = self._snapshot.claim_index.get((namespace, name))
-            bound = None if claim is None else known.get(claim.spec.volumeName)
+            bound = None if claim is None else volumes.get(claim.spec.volumeName)
             if bound is not None and bound.spec.hostPath is not None:
                 return f"a hostPath, by PersistentVolume {bound.metadata.name}"
             if bound is not None and bound.spec.local and self._reachable_from(bound) > 1:
                 return f"a local volume, by PersistentVolume {bound.metadata.name}"
         return ""
 
-    def _pinned(self, namespace: str, name: str) -> str:
+    def _claim_pin(self, namespace: str, name: str) -> str:
         claim = self._snapshot.claim_index.get((namespace, name))
         if claim is None:
             return "is not known"
@@ -183,5 +185,5 @@ class Attachments:
     def _reachable_from(self, volume: PersistentVolume) -> int:
         """How many nodes the volume's node affinity admits."""
         affinity = volume.spec.nodeAffinity
-        reachable = self._selection.selected(affinity.required if affinity else None)
+        reachable = self._selection.selected_nodes(affinity.required if affinity else None)
         return len(self._snapshot.nodes) if reachable is None else int(reachable.sum())

@@ -13,7 +13,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.cluster.workload import Workload
 from rescheduler.model.moves.history import History
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted, instant
+from rescheduler.model.wording import count_text, instant, verb_for
 from rescheduler.planning.eligibility.back_off import BackOff
 from rescheduler.planning.eligibility.owner_checks import OwnerChecks
 from rescheduler.policies.limits import Limits
@@ -31,12 +31,14 @@ class Surroundings:
         self._history = history
         self._owners = OwnerChecks(snapshot, limits)
         self._back_off = BackOff(snapshot, limits, history, plan)
-        self._controllers = {each.metadata.uid: each for each in snapshot.controllers}
+        self._controllers = {
+            controller.metadata.uid: controller for controller in snapshot.controllers
+        }
         self._autoscalers: dict[tuple[str, str, str], list[HorizontalPodAutoscaler]] = {}
-        for each in snapshot.autoscalers:
-            target = each.spec.scaleTargetRef
-            key = target.kind, each.metadata.namespace, target.name
-            self._autoscalers.setdefault(key, []).append(each)
+        for autoscaler in snapshot.autoscalers:
+            target = autoscaler.spec.scaleTargetRef
+            key = target.kind, autoscaler.metadata.namespace, target.name
+            self._autoscalers.setdefault(key, []).append(autoscaler)
         self._ready = Counter(
             int(workload)
             for pod, workload in zip(snapshot.pods, snapshot.pod_workload, strict=True)
@@ -57,8 +59,8 @@ class Surroundings:
     @cached_property
     def moved(self) -> IntArray:
         """(k,) the pods that `refuse_moved` refuses."""
-        found = (self._snapshot.pod_index.get(uid) for uid in self._moved)
-        return np.array([each for each in found if each is not None], dtype=np.int32)
+        pods = (self._snapshot.pod_index.get(uid) for uid in self._moved)
+        return np.array([pod for pod in pods if pod is not None], dtype=np.int32)
 
     def refuse_moved(self, uid: str) -> Problem | None:
         """ELG022 for the pod itself: we asked for its eviction before."""
@@ -74,12 +76,12 @@ class Surroundings:
     def unread_owners(self) -> Counter[str]:
         """How many pods are left alone for an owner that is not read (ELG036), by its kind."""
         pods = Counter(self._snapshot.pod_workload.tolist())
-        found = Counter[str]()
+        counts = Counter[str]()
         for index, workload in enumerate(self._snapshot.workloads):
             if workload.namespace not in self._limits.protected:
-                found.update({self._owners.unread(workload): pods[index]})
-        del found[""]
-        return found
+                counts.update({self._owners.unread_kind(workload): pods[index]})
+        del counts[""]
+        return counts
 
     def refuse_workload(
         self, workload: int, *, crash_looping: bool = False, suspended: bool = False
@@ -93,9 +95,9 @@ class Surroundings:
         """
         key = (workload, crash_looping, suspended)
         if key not in self._verdicts:
-            found = self._snapshot.workloads[workload]
+            workload_object = self._snapshot.workloads[workload]
             self._verdicts[key] = self._evaluate(
-                workload, found, crash_looping=crash_looping, suspended=suspended
+                workload, workload_object, crash_looping=crash_looping, suspended=suspended
             )
         return self._verdicts[key]
 
@@ -106,7 +108,7 @@ class Surroundings:
             self._owners.refusal(workload)
             or (None if suspended else self._refuse_job(index, workload))
             or self._refuse_moving(workload)
-            or self._refuse_awaited(workload)
+            or self._refuse_in_flight(workload)
             or (None if crash_looping else self._refuse_missing(index, workload))
             or (None if crash_looping else self._refuse_few(index, workload))
             or self._back_off.refuse_workload(workload)
@@ -117,7 +119,7 @@ class Surroundings:
             return None
         policy = self._controllers[workload.controller_uid].spec.podFailurePolicy
         pods = np.flatnonzero(self._snapshot.pod_workload == index).tolist() if policy else []
-        if pods and all(ignores_eviction(policy, self._snapshot.pods[each]) for each in pods):
+        if pods and all(ignores_eviction(policy, self._snapshot.pods[pod]) for pod in pods):
             return None
         return Problem(
             code="ELG014", message=f"Job {workload.name} would count the eviction as a failure"
@@ -131,7 +133,8 @@ class Surroundings:
         if top.kind in _SCALED_KINDS and top.status.replicas != top.wanted:
             return Problem(
                 code="ELG013",
-                message=f"{name} wants {counted(top.wanted, 'pod')} and has {top.status.replicas}",
+                message=f"{name} wants {count_text(top.wanted, 'pod')} "
+                f"and has {top.status.replicas}",
             )
         return self._owners.refuse_rollout(workload) or self._refuse_autoscaled(workload)
 
@@ -139,9 +142,9 @@ class Surroundings:
         if not self._autoscalers:
             return None
         scaled = (
-            self._refuse_scaled(each)
+            self._refuse_scaled(autoscaler)
             for kind, owner in self._owners.names(workload)
-            for each in self._autoscalers.get((kind, workload.namespace, owner), ())
+            for autoscaler in self._autoscalers.get((kind, workload.namespace, owner), ())
         )
         return next(filter(None, scaled), None)
 
@@ -151,7 +154,7 @@ class Surroundings:
             return Problem(
                 code="ELG013",
                 message=f"its autoscaler {scaler.metadata.name} goes from "
-                f"{status.currentReplicas or 0} to {counted(status.desiredReplicas, 'pod')}",
+                f"{status.currentReplicas or 0} to {count_text(status.desiredReplicas, 'pod')}",
             )
         if status.lastScaleTime and self._snapshot.taken - status.lastScaleTime < _SCALE_QUIET:
             return Problem(
@@ -167,17 +170,17 @@ class Surroundings:
         Where `inFlightPerWorkload` is above 1, replacements of our own moves may be what it lacks.
         """
         ready, wanted = self.ready(index), workload.replicas
-        if wanted is None or ready + self._awaited(workload) >= wanted:
+        if wanted is None or ready + self._count_pending(workload) >= wanted:
             return None
         name = f"{workload.kind} {workload.name}"
         return Problem(code="ELG024", message=f"{name} has {ready} Ready of {wanted} wanted")
 
-    def _awaited(self, workload: Workload) -> int:
+    def _count_pending(self, workload: Workload) -> int:
         """How many of its pods we evicted ourselves of late, and await.
 
         A pod whose eviction may have failed, as it is still Ready, is not missing.
         """
-        found = (
+        evicted = (
             self._snapshot.pod_index.get(move.podUid)
             for move in self._history.moves
             if move.workload == workload.uid
@@ -186,7 +189,9 @@ class Surroundings:
             and not move.crashLooping
         )
         pods = self._snapshot.pods
-        return sum(pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in found)
+        return sum(
+            pod is None or pods[pod].metadata.deletionTimestamp is not None for pod in evicted
+        )
 
     def _refuse_few(self, index: int, workload: Workload) -> Problem | None:
         if workload.controller_kind == "Job":
@@ -199,9 +204,9 @@ class Surroundings:
             )
         return None
 
-    def _refuse_awaited(self, workload: Workload) -> Problem | None:
-        awaited = self._history.in_flight(workload.uid)
-        if awaited < self._limits.inFlightPerWorkload:
+    def _refuse_in_flight(self, workload: Workload) -> Problem | None:
+        in_flight = self._history.in_flight(workload.uid)
+        if in_flight < self._limits.inFlightPerWorkload:
             return None
-        what = f"{counted(awaited, 'replacement')} of {workload.kind} {workload.name}"
-        return Problem(code="ELG022", message=f"{what} {agreed(awaited, 'is', 'are')} awaited")
+        what = f"{count_text(in_flight, 'replacement')} of {workload.kind} {workload.name}"
+        return Problem(code="ELG022", message=f"{what} {verb_for(in_flight, 'is', 'are')} awaited")

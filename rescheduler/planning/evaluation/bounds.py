@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.problem import Problem
-from rescheduler.planning.evaluation.evaluation import NOTHING, Gate
+from rescheduler.planning.evaluation.evaluation import NOTHING, GainThreshold
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.disruption import Disruptions
 
@@ -23,13 +23,13 @@ class Bounds:
 
     best: dict[int, float]
     refusals: dict[int, Problem]
-    gate: Gate
+    gate: GainThreshold
 
     def worth_making(self, disruptions: Disruptions) -> list[int]:
         """The pods whose moves may pass the gate."""
         gaining = [pod for pod, bound in self.best.items() if bound > NOTHING]
         gains = np.array([self.best[pod] for pod in gaining])
-        passing = self.gate.passing(gains, np.array([disruptions[pod] for pod in gaining]))
+        passing = self.gate.pass_mask(gains, np.array([disruptions[pod] for pod in gaining]))
         return [pod for pod, passes in zip(gaining, passing.tolist(), strict=True) if passes]
 
 
@@ -47,11 +47,13 @@ def bounds(
     theirs too. steered: whether anything is; else policies with `onlyIfSteered` gain nothing.
     """
     counted = [pod for pod in candidates if pod not in refusals or pod in together]
-    found = greatest(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
-    worth = {pod: bound for pod, bound in zip(counted, found, strict=True) if bound > 0}
-    best = {pod: bound for pod, bound in zip(counted, found, strict=True) if pod not in refusals}
+    gain_bounds = greatest(copy, np.array(counted, dtype=np.int32), steered=steered).tolist()
+    worth = {pod: bound for pod, bound in zip(counted, gain_bounds, strict=True) if bound > 0}
+    best = {
+        pod: bound for pod, bound in zip(counted, gain_bounds, strict=True) if pod not in refusals
+    }
     copy.disruptions.learn(np.array(list(worth), dtype=np.int32))
-    gate = Gate(
+    gate = GainThreshold(
         margin=copy.limits.margin,
         share=copy.limits.gainShare,
         removable=min(sum(worth.values()), copy.cost()),

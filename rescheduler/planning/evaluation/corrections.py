@@ -13,7 +13,7 @@ from rescheduler.model.moves.past_move import PastMove
 _GONE = ("evicted", "ready", "lost")
 
 
-def corrected(snapshot: Snapshot, history: History) -> Snapshot:
+def correct_readings(snapshot: Snapshot, history: History) -> Snapshot:
     """The snapshot with its node readings as if the window had seen our moves whole.
 
     A move t seconds ago with usage u still stands with u (1 - (t - a) / w) in the source's average
@@ -28,7 +28,7 @@ def corrected(snapshot: Snapshot, history: History) -> Snapshot:
     if not moves:
         return snapshot
     entries = tuple(
-        _corrected(reading, moves, snapshot) if reading.request.subject == "node" else reading
+        _correct_reading(reading, moves, snapshot) if reading.request.subject == "node" else reading
         for reading in snapshot.readings.entries
     )
     if all(new is old for new, old in zip(entries, snapshot.readings.entries, strict=True)):
@@ -36,7 +36,7 @@ def corrected(snapshot: Snapshot, history: History) -> Snapshot:
     return replace(snapshot, readings=Readings(entries))
 
 
-def _corrected(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> Reading:
+def _correct_reading(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> Reading:
     used = "pod" + reading.name.removeprefix("node")
     window = reading.request.window
     capacity = reading.capacity
@@ -46,7 +46,7 @@ def _corrected(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> R
     count = 0
     for move in moves:
         amount = move.usage.get(used, 0.0)
-        shares = _missing(move, reading, snapshot)
+        shares = _missing_shares(move, reading, snapshot)
         if amount <= 0 or not shares:
             continue
         values = reading.values.copy() if values is None else values
@@ -62,11 +62,11 @@ def _corrected(reading: Reading, moves: list[PastMove], snapshot: Snapshot) -> R
     return replace(reading, values=values, notes=(*reading.notes, note))
 
 
-def _missing(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, float]:
+def _missing_shares(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, float]:
     """Per node, the share of the move's usage that its reading lacks (above 0) or still has."""
     answer: dict[str, float] = {}
 
-    def unseen(since: datetime, name: str) -> float:
+    def unseen_share(since: datetime, name: str) -> float:
         """The share of the node's window that lies before that time, 0 to 1."""
         node = snapshot.node_index.get(name, -1)
         age = float(reading.ages[node]) if node >= 0 else 0.0
@@ -76,16 +76,16 @@ def _missing(move: PastMove, reading: Reading, snapshot: Snapshot) -> dict[str, 
     ending = move.podUid in snapshot.pod_index
     if move.unread and ending and not snapshot.leaving[snapshot.pod_index[move.podUid]]:
         return answer  # it is charged because nobody knew, and was never evicted
-    left = 1.0 if ending else unseen(move.asked or move.at, move.source)
-    if move.state in _GONE and left > 0:
-        answer[move.source] = -left
+    remaining = 1.0 if ending else unseen_share(move.asked or move.at, move.source)
+    if move.state in _GONE and remaining > 0:
+        answer[move.source] = -remaining
     if move.state == "lost":
         return answer
     since = move.settled if move.state == "ready" and move.settled is not None else snapshot.taken
     if move.state == "ready" and move.settled is None:
         since = move.at
     for name, probability in ({move.landedOn: 1.0} if move.landedOn else move.landing).items():
-        arrived = unseen(since, name)
+        arrived = unseen_share(since, name)
         if arrived > 0:
             answer[name] = answer.get(name, 0.0) + arrived * probability
     return answer

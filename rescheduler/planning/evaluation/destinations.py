@@ -5,7 +5,7 @@ import numpy as np
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Landing
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.evaluation.evaluation import Evaluation
@@ -25,11 +25,11 @@ def refuse_landing(
         filters = ", ".join(
             f"{name} rejects {count}"
             for name, count in sorted(
-                landing.rejections.items(), key=lambda each: (-each[1], each[0])
+                landing.rejections.items(), key=lambda rejection: (-rejection[1], rejection[0])
             )
         )
         if landing.unschedulable >= _CERTAIN:
-            text = f"none of {counted(len(snapshot.nodes), 'node')} is feasible"
+            text = f"none of {count_text(len(snapshot.nodes), 'node')} is feasible"
             return Problem(code="FEA001", message=f"{text}: {filters}" if filters else text)
         return Problem(
             code="FEA004",
@@ -60,7 +60,9 @@ def refuse_untrusted(
     """
     source = int(snapshot.pod_node[pod])
     avoided = eligibility.places.avoided_for(pod)
-    unread = np.logical_or.reduce([np.zeros_like(avoided), *(each.unknown for each in wanting)])
+    unread = np.logical_or.reduce(
+        [np.zeros_like(avoided), *(binding.unknown for binding in wanting)]
+    )
     unknown = unread | avoided
     doubted = unknown[landing.nodes]
     for node, probability in [

@@ -1,4 +1,4 @@
-"""How long planning may look for moves."""
+"""Limits on the time and the steps of planning."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

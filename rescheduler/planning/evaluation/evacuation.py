@@ -7,7 +7,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.eligibility.kubelet_admission import Admission
+from rescheduler.planning.eligibility.kubelet_admission import KubeletAdmission
 from rescheduler.planning.evaluation.destinations import refuse_landing, refuse_untrusted
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
@@ -29,9 +29,9 @@ class Ways:
     eligibility: Eligibility
     budgets: Budgets
     scheduler: SchedulerModel
-    admission: Admission
+    admission: KubeletAdmission
     landed: frozenset[str]
-    left: frozenset[str]
+    sources: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +52,20 @@ class Leaving:
         uid = self.snapshot.pods[pod].metadata.uid
         if not self.binding.moves(pod) or uid in self.ways.landed:
             return False
-        if self.ways.budgets.exhausted(pod) is not None:
+        if self.ways.budgets.cluster_refusal(pod) is not None:
             return False
         refusal = self.ways.eligibility.refusal(pod)
         if refusal is None or refusal.code != _COOLS_DOWN:
             return refusal is None
-        found = (code for _, code in self.ways.eligibility.checks(pod))
-        return all(code is None or code.code == _COOLS_DOWN for code in found)
+        problems = (code for _, code in self.ways.eligibility.checks(pod))
+        return all(code is None or code.code == _COOLS_DOWN for code in problems)
 
-    def begun(self, node: int) -> bool:
+    def has_begun(self, node: int) -> bool:
         """Whether pods have left the node by our own recent moves."""
-        return self.snapshot.nodes[node].metadata.name in self.ways.left
+        return self.snapshot.nodes[node].metadata.name in self.ways.sources
 
-    def landing(self, pod: int, barred: BoolArray) -> int:
-        """The node outside of `barred` where its replacement most likely lands; -1: none."""
+    def landing(self, pod: int, blocked: BoolArray) -> int:
+        """The node outside of `blocked` where its replacement most likely lands; -1: none."""
         ways, source = self.ways, int(self.snapshot.pod_node[pod])
         landing = ways.scheduler.landing(pod)
         refusal = (
@@ -80,7 +80,7 @@ class Leaving:
         if not len(nodes):
             return -1
         likely = nodes[chances >= chances.max() - 1e-9]
-        free = likely[~barred[likely]].tolist()
+        free = likely[~blocked[likely]].tolist()
         return min(free, key=lambda node: self.snapshot.nodes[node].metadata.name, default=-1)
 
     def commit(self, shift: Shift) -> None:

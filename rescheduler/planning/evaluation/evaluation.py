@@ -1,4 +1,4 @@
-"""What moves would gain and cost in the working copy, or why they are not made; and the gate."""
+"""The evaluation of a move: gain, cost and landing, or the refusal; the threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.moves.plan import BudgetUse
-from rescheduler.model.moves.steering import Strength
+from rescheduler.model.moves.steering_entry import Strength
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.plugin import Steer
 
@@ -29,7 +29,7 @@ class Choice:
     unsteered: Landing
     landing: Landing
 
-    def landed(self, landing: Landing) -> "Choice":
+    def with_landing(self, landing: Landing) -> "Choice":
         """The same, with the landing that it leads to."""
         return replace(self, landing=landing)
 
@@ -91,17 +91,17 @@ class JointEvaluation:
     @property
     def gain(self) -> float:
         """The expected decrease of the weighted cost, of all of them together."""
-        return sum(each.gain for each in self.moves)
+        return sum(move.gain for move in self.moves)
 
     @property
     def likely_gain(self) -> float:
         """The decrease of the weighted cost where all of them most likely land."""
-        return sum(each.likely_gain for each in self.moves)
+        return sum(move.likely_gain for move in self.moves)
 
     @property
     def disruption(self) -> float:
         """What all of them disrupt, in pods."""
-        return sum(each.disruption for each in self.moves)
+        return sum(move.disruption for move in self.moves)
 
     @property
     def gains(self) -> dict[str, float]:
@@ -115,7 +115,7 @@ class JointEvaluation:
     @property
     def chain(self) -> bool:
         """Whether some of them make room for others."""
-        return any(each.after for each in self.moves)
+        return any(move.after for move in self.moves)
 
     @property
     def value(self) -> float:
@@ -124,7 +124,7 @@ class JointEvaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class GainThreshold:
     """The gate for acting: a margin, and a share of gain that answers for the share of disruption.
 
     removable: weighted cost that the candidates could remove at best, together.
@@ -185,13 +185,13 @@ class Gate:
             )
         return None
 
-    def least(self, disruption: float) -> float:
+    def least_gain(self, disruption: float) -> float:
         """What so much disruption must gain to pass, beside the margin."""
         if self.removable <= 0 or self.disruption <= 0:
             return 0.0
         return self.share * self.removable * disruption / self.disruption
 
-    def passing(self, gains: FloatArray, disruptions: FloatArray) -> BoolArray:
+    def pass_mask(self, gains: FloatArray, disruptions: FloatArray) -> BoolArray:
         """(k,) whether `refusal` lets each of these single moves pass."""
         passed: BoolArray = (gains > NOTHING) & (gains > self.margin)
         if self.removable > 0 and self.disruption > 0:

@@ -1,4 +1,4 @@
-"""The evaluation of candidates on a working copy: what they gain and cost, or why not."""
+"""Evaluates candidates on a working copy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -10,13 +10,18 @@ from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.readings import FloatArray
 from rescheduler.model.moves.move import Landing
 from rescheduler.model.problem import Problem
-from rescheduler.planning.binding import gained
+from rescheduler.planning.binding import weighted_gain
 from rescheduler.planning.evaluation.bounds import Bounds, bounds, greatest
-from rescheduler.planning.evaluation.choosing import Chooser
+from rescheduler.planning.evaluation.destination_choice import Chooser
 from rescheduler.planning.evaluation.destinations import describe, refuse_counted, refuse_landing
 from rescheduler.planning.evaluation.effort import never
-from rescheduler.planning.evaluation.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
-from rescheduler.planning.evaluation.pending_pods import Waiting
+from rescheduler.planning.evaluation.evaluation import (
+    NOTHING,
+    Evaluation,
+    GainThreshold,
+    JointEvaluation,
+)
+from rescheduler.planning.evaluation.pending_pods import PendingPods
 from rescheduler.planning.evaluation.stability import Stability
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.policies.terms import NO_ROOM
@@ -38,7 +43,7 @@ class Evaluator:
     def __init__(self, copy: WorkingCopy) -> None:
         self.copy = copy
         self.stability = Stability(copy.bindings, copy.snapshot, copy.finding_history)
-        self._waiting = Waiting(copy.snapshot, copy.scheduler, copy.limits)
+        self._waiting = PendingPods(copy.snapshot, copy.scheduler, copy.limits)
         self.chooser = Chooser(copy, self._waiting)
         self._permanent: dict[int, Problem | None] = {}
         self._bounds: tuple[int, Bounds] | None = None
@@ -61,10 +66,10 @@ class Evaluator:
             candidates = copy.candidates()
             refusals = self.stability.refusals(copy.deciding, candidates)
             refusals |= self._refuse_all(candidates)
-            steered = self.chooser.asked
+            steered = self.chooser.is_steering
             if not steered:
                 refusals = self._refuse_unsteered() | refusals
-            together = {pod for pod, each in refusals.items() if each.code == ONLY_WHOLE}
+            together = {pod for pod, refusal in refusals.items() if refusal.code == ONLY_WHOLE}
             self._bounds = (
                 copy.version,
                 bounds(copy, candidates, refusals, together, steered=steered),
@@ -74,14 +79,16 @@ class Evaluator:
     def partners(self, pods: tuple[int, ...]) -> dict[int, float]:
         """Candidates that may gain more since these have moved, each with its bound now."""
         copy, moved = self.copy, np.array(pods, dtype=np.int32)
-        found = {each for binding in copy.deciding for each in binding.partners(moved).tolist()}
-        free = [pod for pod in sorted(found - copy.moved) if self.refuse_always(pod) is None]
+        partners = {
+            partner for binding in copy.deciding for partner in binding.partners(moved).tolist()
+        }
+        free = [pod for pod in sorted(partners - copy.moved) if self.refuse_always(pod) is None]
         if not free:
             return {}
-        best = greatest(copy, np.array(free, dtype=np.int32), steered=self.chooser.asked)
+        best = greatest(copy, np.array(free, dtype=np.int32), steered=self.chooser.is_steering)
         return dict(zip(free, best.tolist(), strict=True))
 
-    def evaluate(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
+    def evaluate(self, pods: tuple[int, ...], gate: GainThreshold | None = None) -> JointEvaluation:
         """Whether to move these pods: the gain over their landings, or the one reason why not.
 
         gate: of another state of the working copy; that of this one, unless given.
@@ -93,19 +100,19 @@ class Evaluator:
         """What keeps the pod where it is, whatever the plan does; worked out once."""
         if pod not in self._permanent:
             copy = self.copy
-            found = copy.eligibility.refusal(pod) or copy.refuse_held(pod)
-            self._permanent[pod] = found or copy.budgets.permanent(pod)
+            refusal = copy.eligibility.refusal(pod) or copy.refuse_held(pod)
+            self._permanent[pod] = refusal or copy.budgets.permanent(pod)
         return self._permanent[pod]
 
     def _refuse_all(self, pods: list[int]) -> dict[int, Problem]:
         """What `refuse_always` answers to each of the pods; those that may move are not in it."""
-        known, copy = self._permanent, self.copy
-        asked = np.array([pod for pod in pods if pod not in known], dtype=np.int32)
-        if len(asked):
-            found = copy.budgets.permanents(asked) | copy.refusals_of_held(asked)
-            found |= copy.eligibility.refusals(asked)
-            known.update((pod, found.get(pod)) for pod in asked.tolist())
-        return {pod: refusal for pod in pods if (refusal := known[pod]) is not None}
+        refusals, copy = self._permanent, self.copy
+        unchecked = np.array([pod for pod in pods if pod not in refusals], dtype=np.int32)
+        if len(unchecked):
+            refused = copy.budgets.permanents(unchecked) | copy.refusals_of_held(unchecked)
+            refused |= copy.eligibility.refusals(unchecked)
+            refusals.update((pod, refused.get(pod)) for pod in unchecked.tolist())
+        return {pod: refusal for pod in pods if (refusal := refusals[pod]) is not None}
 
     def _refuse_in_gang(self, pod: int, gang: Gang) -> Problem | None:
         """As `refuse_always`, where the whole gang of the pod moves with it."""
@@ -126,20 +133,20 @@ class Evaluator:
         for pod in pods:
             refusal = self._refuse_in_gang(pod, gang) if gang else self.refuse_always(pod)
             if refusal is not None:
-                return self._named(pod, pods, refusal)
+                return self._name_pod(pod, pods, refusal)
         if limited and (refusal := budgets.shares.refusal(pods)) is not None:
             return refusal
         spent: list[int] = []
         try:
             for pod in pods:
                 follows = whole and self.copy.follows(pod, spent)
-                asked = budgets.refusal if closed else budgets.used_up
+                check = budgets.refusal if closed else budgets.used_up
                 if limited:
-                    refusal = asked(pod, whole=whole, follows=follows)
+                    refusal = check(pod, whole=whole, follows=follows)
                 else:
-                    refusal = budgets.exhausted(pod, whole=whole)
+                    refusal = budgets.cluster_refusal(pod, whole=whole)
                 if refusal is not None:
-                    return self._named(pod, pods, refusal)
+                    return self._name_pod(pod, pods, refusal)
                 if pod != pods[-1]:
                     budgets.spend(pod, whole=whole, follows=follows)
                     spent.append(pod)
@@ -148,7 +155,7 @@ class Evaluator:
                 budgets.release(pod)
         return None
 
-    def weigh(self, pods: tuple[int, ...], gate: Gate | None = None) -> JointEvaluation:
+    def weigh(self, pods: tuple[int, ...], gate: GainThreshold | None = None) -> JointEvaluation:
         """What the moves would do, and why they are not worth it, whatever budgets allow."""
         if self._version != self.copy.version:
             self._known, self._version = {}, self.copy.version
@@ -158,31 +165,33 @@ class Evaluator:
         moves = self._known[pods]
         if isinstance(moves, Problem):
             return JointEvaluation(pods, refusal=moves)
-        found = JointEvaluation(pods, moves)
-        return replace(found, refusal=self._refuse_gain(found, gate or self.bounds().gate))
+        evaluation = JointEvaluation(pods, moves)
+        return replace(
+            evaluation, refusal=self._refuse_gain(evaluation, gate or self.bounds().gate)
+        )
 
     def work_out(self, pods: tuple[int, ...]) -> tuple[Evaluation, ...] | Problem:
         """Where each would land and what it would gain, the ones before it being made."""
-        found: list[Evaluation] = []
+        moves: list[Evaluation] = []
         whole = self.copy.whole_gang(pods) is not None
         group = self.copy.group(pods)
         room = "" if whole else self.rooms.get(pods, "")
         with ExitStack() as made:
             for pod in pods:
-                if found and self.ended():
+                if moves and self.ended():
                     return UNSEEN
                 helps = bool(room) or (not whole and pod != pods[-1])
                 move = self._move(pod, whole=whole, helps=helps)
                 if isinstance(move, Problem):
-                    return self._named(pod, pods, move)
-                after = () if whole or room else tuple(each.pod for each in found)
-                found.append(replace(move, group=group, room=room, after=after))
+                    return self._name_pod(pod, pods, move)
+                after = () if whole or room else tuple(evaluation.pod for evaluation in moves)
+                moves.append(replace(move, group=group, room=room, after=after))
                 if room or pod != pods[-1]:
-                    made.enter_context(self.copy.trying(move.shift))
-            if room and room in self.copy.lacking():
+                    made.enter_context(self.copy.try_shift(move.shift))
+            if room and room in self.copy.gangs_without_room():
                 text = f"gang {room} would have no room as a whole after them"
                 return Problem(code=NO_ROOM, message=text)
-        return tuple(found)
+        return tuple(moves)
 
     def helper(self, pod: int) -> Evaluation | Problem:
         """The move of one pod that only makes room, on the working copy as it is now."""
@@ -198,16 +207,16 @@ class Evaluator:
         with ExitStack() as undone:
             for move in reversed(evaluation.moves):
                 here = np.array([move.source], dtype=np.int32)
-                change += float(sum(each[0] for each in copy.changes(move.pod, here).values()))
-                undone.enter_context(copy.trying(move.shift.reversed()))
+                change += float(sum(array[0] for array in copy.changes(move.pod, here).values()))
+                undone.enter_context(copy.try_shift(move.shift.shift_back()))
             return change <= NOTHING and self._all_fit(evaluation, made)
 
     def _all_fit(self, undone: JointEvaluation, made: Sequence[Evaluation]) -> bool:
         """Whether the other moves to the nodes that these pods have left can still be made."""
-        left = {each.source for each in undone.moves}
+        sources = {move.source for move in undone.moves}
         for move in made:
-            if move.destination in left and move.pod not in undone.pods:
-                with self.copy.trying(move.shift.reversed()):
+            if move.destination in sources and move.pod not in undone.pods:
+                with self.copy.try_shift(move.shift.shift_back()):
                     copy, there = self.copy, move.destination
                     if not copy.scheduler.feasible(move.pod)[there]:
                         return False
@@ -246,8 +255,8 @@ class Evaluator:
         # Coming back gains nothing.
         away = np.where(landing.nodes == source, 0.0, landing.probabilities)
         gains = {
-            each.policy.name: -float(away @ worth[each.policy.name]) / each.policy.weight
-            for each in copy.active
+            binding.policy.name: -float(away @ worth[binding.policy.name]) / binding.policy.weight
+            for binding in copy.active
         }
         if choice is None and (refusal := self._leave_unsteered(pod, gains, whole=whole)):
             return refusal
@@ -255,7 +264,7 @@ class Evaluator:
             pod,
             source,
             destination,
-            gain=gained(copy.active, gains),
+            gain=weighted_gain(copy.active, gains),
             gains=gains,
             likely_gain=-float(total[landing.nodes == destination].sum()),
             disruption=copy.disruption(pod),
@@ -267,18 +276,21 @@ class Evaluator:
         """The candidates of policies with `onlyIfSteered` alone, and these policies' names."""
         version = self.copy.version
         if self._strict is None or self._strict[0] != version:
-            found: dict[int, list[str]] = {}
+            names: dict[int, list[str]] = {}
             others: set[int] = set()
             deciding = self.copy.deciding
-            if any(each.policy.onlyIfSteered for each in deciding):
-                for each in deciding:
-                    pods = each.candidates().tolist()
-                    if not each.policy.onlyIfSteered:
+            if any(binding.policy.onlyIfSteered for binding in deciding):
+                for binding in deciding:
+                    pods = binding.candidates().tolist()
+                    if not binding.policy.onlyIfSteered:
                         others.update(pods)
                         continue
                     for pod in pods:
-                        found.setdefault(pod, []).append(each.policy.name)
-            self._strict = version, {pod: each for pod, each in found.items() if pod not in others}
+                        names.setdefault(pod, []).append(binding.policy.name)
+            self._strict = (
+                version,
+                {pod: policy_names for pod, policy_names in names.items() if pod not in others},
+            )
         return self._strict[1]
 
     def _refuse_unsteered(self) -> dict[int, Problem]:
@@ -295,13 +307,13 @@ class Evaluator:
         Nor is such a policy's candidate moved for others that gain by it and would not move it.
         """
         strict = [b.policy for b in self.copy.active if b.policy.onlyIfSteered]
-        lost = [each.name for each in strict if gains[each.name] > NOTHING]
+        lost = [policy.name for policy in strict if gains[policy.name] > NOTHING]
         for name in lost:
             gains[name] = 0.0
         if not lost:
             return None
         wanted = not whole and pod in self._wanted_steered()
-        if gained(self.copy.active, gains) > NOTHING and not wanted:
+        if weighted_gain(self.copy.active, gains) > NOTHING and not wanted:
             return None
         why = self.chooser.problem(pod, whole=whole)
         because = "nothing is steered, or no node is better" if why is None else why.message
@@ -322,72 +334,78 @@ class Evaluator:
         best = nodes[likely][worth <= worth.min() + NOTHING]
         return int(best[self.copy.precedence[best].argmin()])
 
-    def _refuse_gain(self, found: JointEvaluation, gate: Gate) -> Problem | None:
-        copy, count = self.copy, len(found.moves)
-        refusal = gate.refusal(found.gain, found.disruption, moves=count, chain=found.chain)
-        refusal = refusal or self._refuse_likely(found) or self._refuse_room(found, gate)
+    def _refuse_gain(self, evaluation: JointEvaluation, gate: GainThreshold) -> Problem | None:
+        copy, count = self.copy, len(evaluation.moves)
+        refusal = gate.refusal(
+            evaluation.gain, evaluation.disruption, moves=count, chain=evaluation.chain
+        )
+        refusal = refusal or self._refuse_likely(evaluation) or self._refuse_room(evaluation, gate)
         if refusal is not None:
-            text = f"{refusal.message}; {self._landings(found)}"
+            text = f"{refusal.message}; {self._landings(evaluation)}"
             return Problem(code=refusal.code, message=text)
-        gains = found.gains
-        deciding = [b for b in copy.deciding if all(b.moves(pod) for pod in found.pods)]
-        wanted = gained(deciding, gains)
+        gains = evaluation.gains
+        deciding = [b for b in copy.deciding if all(b.moves(pod) for pod in evaluation.pods)]
+        wanted = weighted_gain(deciding, gains)
         if wanted <= NOTHING:
             text = f"no policy in mode {copy.mode} gains: {wanted:+.2f}"
             return Problem(code="FEA003", message=text)
-        refusal = self.stability.refuse_moves(found, copy.active, deciding, gate)
-        return refusal or self._refuse_places(found) or copy.reversals.refusal(found.moves)
+        refusal = self.stability.refuse_moves(evaluation, copy.active, deciding, gate)
+        return (
+            refusal or self._refuse_places(evaluation) or copy.reversals.refusal(evaluation.moves)
+        )
 
-    def _refuse_room(self, found: JointEvaluation, gate: Gate) -> Problem | None:
+    def _refuse_room(self, evaluation: JointEvaluation, gate: GainThreshold) -> Problem | None:
         """FEA003, MRG001: room that is made for nothing, however much is gained by making it."""
-        if not found.chain:
+        if not evaluation.chain:
             return None
-        last, helpers = found.moves[-1], found.moves[:-1]
+        last, helpers = evaluation.moves[-1], evaluation.moves[:-1]
         if last.gain <= max(gate.margin, NOTHING):
             code, text = "MRG001", f"its gain is {last.gain:.3g}, and the margin {gate.margin:g}"
-            return self._named(last.pod, found.pods, Problem(code, text))
-        for number, each in enumerate(helpers, 1):
-            later = {move.destination for move in found.moves[number:]}
-            if each.source not in later and each.destination not in later:
+            return self._name_pod(last.pod, evaluation.pods, Problem(code, text))
+        for number, helper in enumerate(helpers, 1):
+            later = {move.destination for move in evaluation.moves[number:]}
+            if helper.source not in later and helper.destination not in later:
                 text = "none of the others goes where it would make room, or comes where it is"
-                return self._named(each.pod, found.pods, Problem("FEA003", text))
+                return self._name_pod(helper.pod, evaluation.pods, Problem("FEA003", text))
         return None
 
-    def _refuse_likely(self, found: JointEvaluation) -> Problem | None:
+    def _refuse_likely(self, evaluation: JointEvaluation) -> Problem | None:
         """FEA003: it gains on the mean over all landings, and nothing at the most likely one.
 
         The working copy puts replacements where they most likely land: there, it would be undone.
         """
-        if found.likely_gain > NOTHING:
+        if evaluation.likely_gain > NOTHING:
             return None
         nodes = self.copy.snapshot.nodes
-        names = ", ".join(nodes[each.destination].metadata.name for each in found.moves)
+        names = ", ".join(nodes[move.destination].metadata.name for move in evaluation.moves)
         return Problem(
             code="FEA003", message=f"no policy gains on {names}, where it most likely lands"
         )
 
-    def _refuse_places(self, found: JointEvaluation) -> Problem | None:
+    def _refuse_places(self, evaluation: JointEvaluation) -> Problem | None:
         """FEA006 or GRD008: a node of a move cannot be counted on, or its room is wanted."""
         copy = self.copy
-        wanting = [each for each in copy.active if found.gains.get(each.policy.name, 0.0) > 0]
-        landings = [(each, each.landing) for each in found.moves if each.landing is not None]
+        wanting = [
+            binding for binding in copy.active if evaluation.gains.get(binding.policy.name, 0.0) > 0
+        ]
+        landings = [(move, move.landing) for move in evaluation.moves if move.landing is not None]
         for move, landing in landings:
             if (refusal := self._waiting.refusal(move.pod, landing)) is not None:
-                return self._named(move.pod, found.pods, refusal)
+                return self._name_pod(move.pod, evaluation.pods, refusal)
         with ExitStack() as made:
             for move, landing in landings:
                 refusal = refuse_counted(copy.snapshot, landing, move, wanting, copy.eligibility)
                 if refusal is not None:
-                    return self._named(move.pod, found.pods, refusal)
-                if move is not found.moves[-1]:
-                    made.enter_context(copy.trying(move.shift))
+                    return self._name_pod(move.pod, evaluation.pods, refusal)
+                if move is not evaluation.moves[-1]:
+                    made.enter_context(copy.try_shift(move.shift))
         return None
 
-    def _landings(self, found: JointEvaluation) -> str:
+    def _landings(self, evaluation: JointEvaluation) -> str:
         snapshot = self.copy.snapshot
-        return "; ".join(describe(snapshot, m.landing) for m in found.moves if m.landing)
+        return "; ".join(describe(snapshot, m.landing) for m in evaluation.moves if m.landing)
 
-    def _named(self, pod: int, pods: tuple[int, ...], refusal: Problem) -> Problem:
+    def _name_pod(self, pod: int, pods: tuple[int, ...], refusal: Problem) -> Problem:
         """Which of several pods it is about."""
         if len(pods) == 1:
             return refusal

@@ -31,29 +31,29 @@ def forecast(
     if not moves:
         return []
     for move in moves:
-        scheduler.commit(move.shift.reversed())
+        scheduler.commit(move.shift.shift_back())
     means = [_Mean() for _ in moves]
     courses = _courses(moves)
     places = _places(courses, len(moves), seed)
     # Courses that begin alike, as all do, find the same landings until they part.
-    known: dict[int, Landing] = {}
+    landings: dict[int, Landing] = {}
     beginnings: dict[tuple[int, int], int] = {}
     for course in range(courses):
         made: list[Shift] = []
         beginning = 0
         for move, mean, place in zip(moves, means, places[course], strict=True):
-            landing = known.get(beginning)
+            landing = landings.get(beginning)
             if landing is None:
                 landing = scheduler.landing(move.pod, move.choice.steer if move.choice else None)
-                known[beginning] = landing
+                landings[beginning] = landing
             mean.add(landing)
-            node = _drawn(landing, float(place), names)
+            node = _draw_node(landing, float(place), names)
             beginning = beginnings.setdefault((beginning, node), len(beginnings) + 1)
             if node >= 0:
                 made.append(Shift(move.pod, move.source, node))
                 scheduler.commit(made[-1])
         for shift in reversed(made):
-            scheduler.commit(shift.reversed())
+            scheduler.commit(shift.shift_back())
     for move in moves:
         scheduler.commit(move.shift)
     return [
@@ -77,11 +77,11 @@ def _places(courses: int, moves: int, seed: int) -> FloatArray:
     return places
 
 
-def _drawn(landing: Landing, place: float, names: Sequence[str]) -> int:
+def _draw_node(landing: Landing, place: float, names: Sequence[str]) -> int:
     """The node at that place of the landing; -1 where the replacement stays Pending."""
     shares = zip(landing.nodes.tolist(), landing.probabilities.tolist(), strict=True)
     passed = 0.0
-    for node, share in sorted(shares, key=lambda each: names[each[0]]):
+    for node, share in sorted(shares, key=lambda node_share: names[node_share[0]]):
         passed += share
         if place < passed:
             return int(node)

@@ -14,17 +14,17 @@ class Justifications:
     """
 
     def __init__(self, bindings: tuple[Binding, ...]) -> None:
-        self._findings = {each.policy.name: each.findings for each in bindings}
+        self._findings = {binding.policy.name: binding.findings for binding in bindings}
         self._by_pod: dict[str, dict[int, Finding]] = {}
 
-    def of(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
+    def reason_of(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
         """The reason that one policy gives for moving this pod, or None if it has none."""
         finding = self._of_policy(binding.policy.name).get(pod)
         return None if finding is None else _reason(finding, pod, source, binding, gain)
 
     def now(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
         """The same in the working copy as it is now, after other moves."""
-        finding = next((each for each in binding.findings if pod in each.pods), None)
+        finding = next((candidate for candidate in binding.findings if pod in candidate.pods), None)
         if finding is None:
             return None
         return _reason(
@@ -33,12 +33,12 @@ class Justifications:
 
     def _of_policy(self, name: str) -> dict[int, Finding]:
         """Pod to the first finding of the policy that names it; only few policies are asked."""
-        known = self._by_pod.get(name)
-        if known is None:
-            known = self._by_pod[name] = {}
+        by_pod = self._by_pod.get(name)
+        if by_pod is None:
+            by_pod = self._by_pod[name] = {}
             for finding in reversed(self._findings.get(name, ())):
-                known.update(dict.fromkeys(finding.pods, finding))
-        return known
+                by_pod.update(dict.fromkeys(finding.pods, finding))
+        return by_pod
 
 
 def _reason(

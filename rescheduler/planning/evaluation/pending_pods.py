@@ -1,4 +1,4 @@
-"""Pending pods that would take the room a replacement counts on (GRD008)."""
+"""Pending pods that would take the capacity that a replacement needs (GRD008)."""
 
 from collections import defaultdict
 from datetime import timedelta
@@ -25,7 +25,7 @@ DefaultPodMaxInUnschedulablePodsDuration.
 """
 
 
-class Waiting:
+class PendingPods:
     """The Pending pods of one snapshot, and the nodes that are feasible for them now.
 
     A move is refused where a Pending pod of the same or a higher priority could be placed on the
@@ -56,11 +56,11 @@ class Waiting:
                 other = chosen.get(key)
                 if other is None or pod.key < self._snapshot.pods[other].key:
                     chosen[key] = index
-        found = (
+        groups = (
             (priority, index, self._feasible(index)) for (priority, _), index in chosen.items()
         )
         return sorted(
-            (group for group in found if group[2].any()),
+            (group for group in groups if group[2].any()),
             key=lambda group: (-group[0], self._snapshot.pods[group[1]].key),
         )
 
@@ -77,7 +77,7 @@ class Waiting:
         if refusal.code == "FEA009":
             return nothing if passed_over else self._scheduler.preemptible(pod)
         unknown = self._snapshot.pods[pod].spec.schedulerName not in self._scheduler.profiles
-        if self._passed_over(pod) or (unknown and not self._tried(pod)):
+        if self._passed_over(pod) or (unknown and not self._is_tried(pod)):
             return feasible
         return self._scheduler.room(pod)
 
@@ -85,17 +85,17 @@ class Waiting:
         since = self._snapshot.pods[pod].metadata.creationTimestamp
         return since is not None and self._snapshot.taken - since > PASSED_OVER
 
-    def _tried(self, pod: int) -> bool:
+    def _is_tried(self, pod: int) -> bool:
         """Whether a scheduler that is not declared tries to place the pod, or others like it.
 
         A scheduler says so in the pod's status. Pods of other tenants that were placed show that
         it is there; one's own may have named their node themselves.
         """
-        each = self._snapshot.pods[pod]
-        if each.status.nominatedNodeName or self._unschedulable(pod):
+        pod_object = self._snapshot.pods[pod]
+        if pod_object.status.nominatedNodeName or self._unschedulable(pod):
             return True
-        tenant = self._tenants.of(each.metadata.namespace)
-        return bool(self._serving[each.spec.schedulerName] - {tenant})
+        tenant = self._tenants.tenant_of(pod_object.metadata.namespace)
+        return bool(self._serving[pod_object.spec.schedulerName] - {tenant})
 
     def _unschedulable(self, pod: int) -> bool:
         """Whether a scheduler says that it found no node for it."""
@@ -105,14 +105,14 @@ class Waiting:
     @cached_property
     def _serving(self) -> defaultdict[str, set[str]]:
         """The tenants of whom pods of each undeclared scheduler have a node."""
-        found: defaultdict[str, set[str]] = defaultdict(set)
-        known = self._scheduler.profiles
-        for each in self._snapshot.pods:
-            if each.node and each.spec.schedulerName not in known:
-                found[each.spec.schedulerName].add(self._tenants.of(each.metadata.namespace))
-        return found
+        tenants: defaultdict[str, set[str]] = defaultdict(set)
+        profiles = self._scheduler.profiles
+        for pod in self._snapshot.pods:
+            if pod.node and pod.spec.schedulerName not in profiles:
+                tenants[pod.spec.schedulerName].add(self._tenants.tenant_of(pod.metadata.namespace))
+        return tenants
 
-    def wanted(self, pod: int) -> BoolArray:
+    def contested_nodes(self, pod: int) -> BoolArray:
         """(nodes,) where a Pending pod could take the room that this pod's replacement needs."""
         mine = pod_priority(self._snapshot.pods[pod].spec)
         answer = np.zeros(len(self._snapshot.nodes), dtype=np.bool_)

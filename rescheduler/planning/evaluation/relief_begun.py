@@ -1,4 +1,4 @@
-"""What our own recent moves have begun to relieve, and shall relieve to `low`."""
+"""Loads that our recent moves have begun to lower and that go on to `low`."""
 
 from datetime import datetime
 

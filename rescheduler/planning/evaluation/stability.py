@@ -16,8 +16,8 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.finding_history import KEY_BYTES, MOST_FINDINGS, FindingHistory, Observation
 from rescheduler.model.problem import Problem
-from rescheduler.planning.binding import Binding, gained
-from rescheduler.planning.evaluation.evaluation import Gate, JointEvaluation
+from rescheduler.planning.binding import Binding, weighted_gain
+from rescheduler.planning.evaluation.evaluation import GainThreshold, JointEvaluation
 from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import Lasting
 
@@ -32,7 +32,7 @@ class _Waiting:
     """
 
     policy: Policy
-    known: FloatArray
+    ages: FloatArray
     measured: bool
     truncated: bool = False
 
@@ -47,40 +47,44 @@ class Stability:
         self, bindings: Iterable[Binding], snapshot: Snapshot, finding_history: FindingHistory
     ) -> None:
         self._taken = snapshot.taken
-        waiting = [each for each in bindings if each.policy.span and each.term is not None]
-        found = {
-            each.policy.name: _finding_keys(each, snapshot, codes)
-            for each in waiting
-            if (codes := _measured(each)) is not None
+        waiting = [
+            binding for binding in bindings if binding.policy.span and binding.term is not None
+        ]
+        keys = {
+            binding.policy.name: _finding_keys(binding, snapshot, codes)
+            for binding in waiting
+            if (codes := _measured_codes(binding)) is not None
         }
         self.observations = tuple(
             Observation(
-                policy=each.policy.name,
-                meaning=each.policy.meaning,
-                patience=timedelta(seconds=each.policy.span),
-                findings=tuple(dict.fromkeys(key for key, _ in found[each.policy.name])),
+                policy=binding.policy.name,
+                meaning=binding.policy.meaning,
+                patience=timedelta(seconds=binding.policy.span),
+                findings=tuple(dict.fromkeys(key for key, _ in keys[binding.policy.name])),
             )
-            for each in waiting
-            if each.policy.name in found
+            for binding in waiting
+            if binding.policy.name in keys
         )
-        known = finding_history.after(self.observations, self._taken)
+        history = finding_history.remember(self.observations, self._taken)
         self._waiting: dict[str, _Waiting] = {}
-        for each in waiting:
-            name, term = each.policy.name, _lasting(each)
-            measured_age = np.full(len(snapshot.pods), np.nan) if term is None else term.lasted()
-            if name in found:
-                self._waiting[name] = self._remembered(
-                    each.policy, found[name], known, measured_age
+        for binding in waiting:
+            name, term = binding.policy.name, _lasting_term(binding)
+            measured_age = (
+                np.full(len(snapshot.pods), np.nan) if term is None else term.finding_ages()
+            )
+            if name in keys:
+                self._waiting[name] = self._waiting_by_history(
+                    binding.policy, keys[name], history, measured_age
                 )
             else:
-                self._waiting[name] = _Waiting(each.policy, measured_age, measured=True)
+                self._waiting[name] = _Waiting(binding.policy, measured_age, measured=True)
 
     def ready(self, binding: Binding, pods: IntArray) -> IntArray:
         """Those of the pods whose findings have held for long enough."""
         waiting = self._waiting.get(binding.policy.name)
         if waiting is None:
             return pods
-        return pods[waiting.known[pods] >= waiting.policy.span - _ROUNDING]
+        return pods[waiting.ages[pods] >= waiting.policy.span - _ROUNDING]
 
     def refusals(
         self, bindings: Iterable[Binding], candidates: Iterable[int]
@@ -98,7 +102,7 @@ class Stability:
             for pod in pods.tolist():
                 wanted.setdefault(pod, []).append(binding)
         if not ready.issuperset(wanted):
-            ready.update(pod for each in others for pod in each.candidates().tolist())
+            ready.update(pod for binding in others for pod in binding.candidates().tolist())
         answer: dict[int, Problem] = {}
         for pod in candidates if wanted else ():
             refusal = None if pod in ready else self._refusal(wanted.get(pod, ()), pod)
@@ -111,7 +115,7 @@ class Stability:
         evaluation: JointEvaluation,
         bindings: Sequence[Binding],
         deciding: Sequence[Binding],
-        gate: Gate,
+        gate: GainThreshold,
     ) -> Problem | None:
         """Why the moves are not worth it without what policies gain whose findings are too new.
 
@@ -119,42 +123,50 @@ class Stability:
         the findings are old enough must gain by itself.
         """
         new = [
-            (each, move)
+            (binding, move)
             for move in evaluation.moves
-            for each in bindings
-            if move.gains[each.policy.name] > 0
-            and not len(self.ready(each, np.array([move.pod], dtype=np.int32)))
+            for binding in bindings
+            if move.gains[binding.policy.name] > 0
+            and not len(self.ready(binding, np.array([move.pod], dtype=np.int32)))
         ]
         if not new:
             return None
         gains = evaluation.gains
-        for each, move in new:
-            gains[each.policy.name] -= move.gains[each.policy.name]
+        for binding, move in new:
+            gains[binding.policy.name] -= move.gains[binding.policy.name]
         rest = evaluation.gain - sum(b.policy.weight * m.gains[b.policy.name] for b, m in new)
         refusal = gate.refusal(
             rest, evaluation.disruption, moves=len(evaluation.moves), chain=evaluation.chain
         )
-        if gained(deciding, gains) > 0 and refusal is None:
+        if weighted_gain(deciding, gains) > 0 and refusal is None:
             return None
         pod = new[0][1].pod
-        return self._refusal([each for each, move in new if move.pod == pod], pod)
+        return self._refusal([binding for binding, move in new if move.pod == pod], pod)
 
     def _refusal(self, bindings: Iterable[Binding], pod: int) -> Problem | None:
         """STB001 or STB002 where these policies' findings on the pod are too new.
 
         Of several that wait, the one that may act first is reported.
         """
-        names = [each.policy.name for each in bindings]
+        names = [binding.policy.name for binding in bindings]
         waiting = [self._waiting[name] for name in names if name in self._waiting]
-        known = [each for each in waiting if not np.isnan(each.known[pod])]
-        if known:
+        dated = [
+            waiting_policy for waiting_policy in waiting if not np.isnan(waiting_policy.ages[pod])
+        ]
+        if dated:
             return self._too_new(
-                min(known, key=lambda each: each.policy.span - float(each.known[pod])), pod
+                min(
+                    dated,
+                    key=lambda waiting_policy: (
+                        waiting_policy.policy.span - float(waiting_policy.ages[pod])
+                    ),
+                ),
+                pod,
             )
-        return _unknown(waiting[0]) if waiting else None
+        return _unknown_age(waiting[0]) if waiting else None
 
     def _too_new(self, waiting: _Waiting, pod: int) -> Problem:
-        policy, seconds = waiting.policy, float(waiting.known[pod])
+        policy, seconds = waiting.policy, float(waiting.ages[pod])
         since = self._taken - timedelta(seconds=seconds)
         until = since + timedelta(seconds=policy.span)
         held = duration_text(timedelta(seconds=round(seconds)))
@@ -169,33 +181,33 @@ class Stability:
             "on, if it holds until then",
         )
 
-    def _remembered(
+    def _waiting_by_history(
         self,
         policy: Policy,
-        found: list[tuple[bytes, tuple[int, ...]]],
+        keys: list[tuple[bytes, tuple[int, ...]]],
         finding_history: FindingHistory,
         measured_age: FloatArray,
     ) -> _Waiting:
         """Since when each pod has had the oldest of its findings. measured_age: by readings."""
-        watch = finding_history.of(policy.name)
-        since = {} if watch is None else watch.since()
-        known = measured_age.copy()
-        for key, concerned in found:
+        watch = finding_history.watch_of(policy.name)
+        since = {} if watch is None else watch.first_times()
+        ages = measured_age.copy()
+        for key, concerned in keys:
             if key in since:
                 seconds = (self._taken - since[key]).total_seconds()
                 index = list(concerned)
-                known[index] = np.fmax(known[index], seconds)
-        missing = any(key not in since for key, _ in found)
-        return _Waiting(policy, known, measured=False, truncated=missing)
+                ages[index] = np.fmax(ages[index], seconds)
+        missing = any(key not in since for key, _ in keys)
+        return _Waiting(policy, ages, measured=False, truncated=missing)
 
 
-def _lasting(binding: Binding) -> Lasting | None:
+def _lasting_term(binding: Binding) -> Lasting | None:
     """The term, where readings show how long its findings have held."""
     term: object = binding.term
     return term if isinstance(term, Lasting) else None
 
 
-def _unknown(waiting: _Waiting) -> Problem:
+def _unknown_age(waiting: _Waiting) -> Problem:
     policy = waiting.policy
     if waiting.measured:
         why = (
@@ -214,22 +226,28 @@ def _unknown(waiting: _Waiting) -> Problem:
     )
 
 
-def _measured(binding: Binding) -> frozenset[str] | None:
+def _measured_codes(binding: Binding) -> frozenset[str] | None:
     """The codes of the findings whose past the readings show; None: of all."""
-    term = _lasting(binding)
-    return frozenset() if term is None else term.measured()
+    term = _lasting_term(binding)
+    return frozenset() if term is None else term.measured_codes()
 
 
 def _finding_keys(
     binding: Binding, snapshot: Snapshot, measured: frozenset[str]
 ) -> list[tuple[bytes, tuple[int, ...]]]:
     """Key of each finding that is remembered, with the pods that it concerns; costliest first."""
-    remembered = [each for each in binding.findings if each.code not in measured]
-    found = sorted(remembered, key=lambda each: (-each.cost, each.code, each.subject))
+    remembered = [finding for finding in binding.findings if finding.code not in measured]
+    findings = sorted(
+        remembered, key=lambda finding: (-finding.cost, finding.code, finding.subject)
+    )
     if not binding.policy.each_alone:
-        return [(_key(each, each.subject), each.pods) for each in found if each.pods]
+        return [
+            (_key(finding, finding.subject), finding.pods) for finding in findings if finding.pods
+        ]
     return [
-        (_key(each, snapshot.pods[pod].metadata.uid), (pod,)) for each in found for pod in each.pods
+        (_key(finding, snapshot.pods[pod].metadata.uid), (pod,))
+        for finding in findings
+        for pod in finding.pods
     ]
 
 

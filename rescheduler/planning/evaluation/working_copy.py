@@ -16,17 +16,17 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.moves.plan import Mode
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.binding import Binding, bind
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.eligibility.kubelet_admission import Admission
-from rescheduler.planning.evaluation.corrections import corrected
+from rescheduler.planning.eligibility.kubelet_admission import KubeletAdmission
+from rescheduler.planning.evaluation.corrections import correct_readings
 from rescheduler.planning.evaluation.evacuation import Leaving, Ways
 from rescheduler.planning.evaluation.evaluation import Evaluation, JointEvaluation
 from rescheduler.planning.evaluation.justification import Justifications
 from rescheduler.planning.evaluation.relief_begun import relief_begun
-from rescheduler.planning.evaluation.reversals import Reversals
-from rescheduler.planning.evaluation.ties import precedence
+from rescheduler.planning.evaluation.reverse_moves import Reversals
+from rescheduler.planning.evaluation.tie_breaks import precedence
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.demotion import in_force
 from rescheduler.planning.limits.disruption import Disruptions
@@ -73,7 +73,7 @@ class WorkingCopy:
         finding_history: FindingHistory = _NO_FINDING_HISTORY,
         attended: bool = False,
     ) -> None:
-        self.snapshot = corrected(snapshot, history)
+        self.snapshot = correct_readings(snapshot, history)
         self.limits = limits
         self.history = history
         self.seed = seed
@@ -83,17 +83,17 @@ class WorkingCopy:
         self.bindings = bind(enforced, self.snapshot)
         self.schedulers = schedulers_of(self.snapshot, schedulers, pinned)
         self.eligibility = Eligibility(
-            self.snapshot, limits, history, plan=plan, schedulers=self.schedulers.known
+            self.snapshot, limits, history, plan=plan, schedulers=self.schedulers.by_name
         )
         self.budgets = Budgets(self.snapshot, limits, history, plan)
         self.scheduler = SchedulerModel(self.snapshot, self.schedulers.profiles)
-        self.admission = Admission(self.snapshot)
+        self.admission = KubeletAdmission(self.snapshot)
         landed = frozenset(move.replacement for move in history.moves if move.replacement)
-        left = frozenset(move.source for move in history.recent(snapshot.taken) if move.charged)
-        ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed, left)
-        for each in self.bindings:
-            each.leave(Leaving(each, self.snapshot, limits, ways))
-            each.continue_relief(relief_begun(each.policy.name, self.snapshot, history))
+        sources = frozenset(move.source for move in history.recent(snapshot.taken) if move.charged)
+        ways = Ways(self.eligibility, self.budgets, self.scheduler, self.admission, landed, sources)
+        for binding in self.bindings:
+            binding.leave(Leaving(binding, self.snapshot, limits, ways))
+            binding.continue_relief(relief_begun(binding.policy.name, self.snapshot, history))
         self.reversals = Reversals(self.snapshot, history)
         self.moved: set[int] = set()
         self.unroomed: dict[str, Problem] = {}
@@ -101,7 +101,7 @@ class WorkingCopy:
         self.disruptions = Disruptions(self.snapshot, self.eligibility, history)
         self._landings: dict[tuple[str, int, int], Landing] = {}
         self._versions = count()
-        self._start_pass([each for each in self.bindings if each.enforced])
+        self._start_pass([binding for binding in self.bindings if binding.enforced])
 
     @cached_property
     def holds(self) -> Holds:
@@ -110,16 +110,16 @@ class WorkingCopy:
 
     def refuse_held(self, pod: int) -> Problem | None:
         """Why this pod is left alone as earlier moves went wrong, or None."""
-        found = self.snapshot.pods[pod]
-        kind = found.controller.kind if found.controller is not None else ""
-        return self.holds.refusal(found.metadata.namespace, kind)
+        pod_object = self.snapshot.pods[pod]
+        kind = pod_object.controller.kind if pod_object.controller is not None else ""
+        return self.holds.refusal(pod_object.metadata.namespace, kind)
 
     def refusals_of_held(self, pods: IntArray) -> dict[int, Problem]:
         """What `refuse_held` answers to each of these; those that are not held are not in it."""
         if not self.holds.some:
             return {}
-        found = ((pod, self.refuse_held(pod)) for pod in pods.tolist())
-        return {pod: refusal for pod, refusal in found if refusal is not None}
+        refusals = ((pod, self.refuse_held(pod)) for pod in pods.tolist())
+        return {pod: refusal for pod, refusal in refusals if refusal is not None}
 
     @cached_property
     def precedence(self) -> IntArray:
@@ -128,7 +128,9 @@ class WorkingCopy:
 
     def _start_pass(self, bindings: list[Binding]) -> None:
         self.active = tuple(
-            each for each in bindings if each.term is not None and each.policy.weight > 0
+            binding
+            for binding in bindings
+            if binding.term is not None and binding.policy.weight > 0
         )
         self._justifications = Justifications(self.active)
         self.version = next(self._versions)
@@ -136,7 +138,7 @@ class WorkingCopy:
     @property
     def mode(self) -> Mode:
         """Whose pass this is: in Audit, moves are shown and never acted on."""
-        return "Enforce" if all(each.enforced for each in self.active) else "Audit"
+        return "Enforce" if all(binding.enforced for binding in self.active) else "Audit"
 
     def start_audit(self) -> bool:
         """Let the Audit policies decide too, with a cycle's limits of their own.
@@ -152,7 +154,7 @@ class WorkingCopy:
     @property
     def deciding(self) -> list[Binding]:
         """The policies for whose sake this pass moves pods."""
-        return [each for each in self.active if each.policy.mode == self.mode]
+        return [binding for binding in self.active if binding.policy.mode == self.mode]
 
     def candidates(self) -> list[int]:
         """The pods of which a move could lower a cost that decides now; never one moved already."""
@@ -166,10 +168,12 @@ class WorkingCopy:
         """The weighted cost of the policies that decide now."""
         return sum(b.policy.weight * b.term.cost() for b in self.active if b.term is not None)
 
-    def lacking(self) -> frozenset[str]:
+    def gangs_without_room(self) -> frozenset[str]:
         """The gangs that wait for room as a whole, as the policies that decide now see it."""
-        roomy = (each.roomy for each in self.active)
-        return frozenset(gang for each in roomy if each is not None for gang in each.lacking())
+        roomy = (binding.roomy for binding in self.active)
+        return frozenset(
+            gang for term in roomy if term is not None for gang in term.gangs_without_room()
+        )
 
     def changes(self, pod: int, nodes: IntArray) -> dict[str, FloatArray]:
         """Policy name to the (k,) weighted change of its cost if the pod moved to each node."""
@@ -197,12 +201,12 @@ class WorkingCopy:
 
     def landing(self, pod: int) -> Landing:
         """The landing; equal pods of one ReplicaSet on one node land alike, so it is kept."""
-        each = self.snapshot.pods[pod]
-        owner = each.controller
-        if owner is None or owner.kind != "ReplicaSet" or each.spec.volumes:
+        pod_object = self.snapshot.pods[pod]
+        owner = pod_object.controller
+        if owner is None or owner.kind != "ReplicaSet" or pod_object.spec.volumes:
             return self.scheduler.landing(pod)
         # The snapshot keeps every spec alive, so an id stands for one spec.
-        key = (owner.uid, int(self.snapshot.pod_node[pod]), id(each.spec))
+        key = (owner.uid, int(self.snapshot.pod_node[pod]), id(pod_object.spec))
         if key not in self._landings:
             self._landings[key] = self.scheduler.landing(pod)
         return self._landings[key]
@@ -220,20 +224,20 @@ class WorkingCopy:
         whole = self.whole_gang(evaluation.pods) is not None
         made: list[Evaluation] = []
         for move in evaluation.moves:
-            before = [each.pod for each in made]
+            before = [made_move.pod for made_move in made]
             made.append(
                 self._make(move, whole=whole, follows=whole and self.follows(move.pod, before))
             )
         room = made[0].room
         if room:
-            made = [self._in_room(each, len(made)) for each in made]
+            made = [self._in_room(made_move, len(made)) for made_move in made]
         elif not whole:
-            made[:-1] = [self._helping(each, made[-1]) for each in made[:-1]]
+            made[:-1] = [self._with_purpose(made_move, made[-1]) for made_move in made[:-1]]
         return replace(evaluation, moves=tuple(made))
 
     def whole_gang(self, pods: Sequence[int]) -> Gang | None:
         """The gang of which these are all the pods, where they are several."""
-        gang = self.snapshot.gangs.of(pods[0]) if len(pods) > 1 else None
+        gang = self.snapshot.gangs.gang_of(pods[0]) if len(pods) > 1 else None
         if gang is None:
             return None
         return gang if set(pods) == set(self.snapshot.gangs.facts(gang).members.tolist()) else None
@@ -246,12 +250,12 @@ class WorkingCopy:
     def follows(self, pod: int, earlier: Iterable[int]) -> bool:
         """Whether one of the earlier pods is of the same workload."""
         owners = self.snapshot.pod_workload
-        return any(owners[each] == owners[pod] for each in earlier)
+        return any(owners[earlier_pod] == owners[pod] for earlier_pod in earlier)
 
     def _make(self, move: Evaluation, *, whole: bool, follows: bool) -> Evaluation:
         budget = self.budgets.use(move.pod)
-        asks_otherwise = other_requests(self.snapshot, move.pod)
-        reasons = (*self._reasons(move), *([asks_otherwise] if asks_otherwise else []))
+        request_change = other_requests(self.snapshot, move.pod)
+        reasons = (*self._reasons(move), *([request_change] if request_change else []))
         self._apply(move.shift)
         self.budgets.spend(move.pod, whole=whole, follows=follows)
         self.moved.add(move.pod)
@@ -263,7 +267,7 @@ class WorkingCopy:
     def take_back(self, evaluation: JointEvaluation) -> None:
         """Undo committed moves, all of them, and give their budgets back."""
         for move in reversed(evaluation.moves):
-            self._apply(move.shift.reversed())
+            self._apply(move.shift.shift_back())
             self.budgets.release(move.pod)
             self.moved.discard(move.pod)
             if move.choice is not None:
@@ -271,14 +275,14 @@ class WorkingCopy:
             self.reversals.take_back(move)
 
     @contextmanager
-    def trying(self, shift: Shift) -> Iterator[None]:
+    def try_shift(self, shift: Shift) -> Iterator[None]:
         """Only within it the pod is elsewhere; budgets are not charged for that."""
         version, landings = self.version, self._landings
         self._apply(shift)
         try:
             yield
         finally:
-            self._apply(shift.reversed())
+            self._apply(shift.shift_back())
             self.version, self._landings = version, landings
 
     def _apply(self, shift: Shift) -> None:
@@ -289,7 +293,7 @@ class WorkingCopy:
         self._landings = {}
         self.version = next(self._versions)
 
-    def _helping(self, move: Evaluation, last: Evaluation) -> Evaluation:
+    def _with_purpose(self, move: Evaluation, last: Evaluation) -> Evaluation:
         """The move with what it is made for, beside what it gains by itself."""
         node = self.snapshot.nodes[last.destination].metadata.name
         room = f"it makes room for {self.snapshot.pods[last.pod].key} on {node}"
@@ -298,15 +302,17 @@ class WorkingCopy:
     @staticmethod
     def _in_room(move: Evaluation, count: int) -> Evaluation:
         """The move with what it is made for, beside what it gains by itself."""
-        whole = f"with {counted(count - 1, 'other move')}, all or none"
+        whole = f"with {count_text(count - 1, 'other move')}, all or none"
         room = Problem(code=ROOM, message=f"it makes room for gang {move.room}, {whole}")
         return replace(move, reasons=(room, *move.reasons))
 
     def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
-        gaining = [each for each in self.active if move.gains.get(each.policy.name, 0.0) > 0]
-        for ask in (self._justifications.of, self._justifications.now):
-            found = [ask(move.pod, move.source, b, move.gains[b.policy.name]) for b in gaining]
-            if reasons := tuple(reason for reason in found if reason is not None):
+        gaining = [
+            binding for binding in self.active if move.gains.get(binding.policy.name, 0.0) > 0
+        ]
+        for ask in (self._justifications.reason_of, self._justifications.now):
+            answers = [ask(move.pod, move.source, b, move.gains[b.policy.name]) for b in gaining]
+            if reasons := tuple(reason for reason in answers if reason is not None):
                 return reasons
         if move.group:
             text = f"it moves with the rest of gang {move.group}"
@@ -316,7 +322,7 @@ class WorkingCopy:
             Problem(
                 code="FEA015",
                 message=f"nothing is wrong where it is, and it fits better on {node} "
-                f"({each.policy.name} {move.gains[each.policy.name]:+.2f})",
+                f"({binding.policy.name} {move.gains[binding.policy.name]:+.2f})",
             )
-            for each in gaining
+            for binding in gaining
         )

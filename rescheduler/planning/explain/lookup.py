@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import NotFound
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 
 _SHOWN = 3
 
@@ -17,18 +17,18 @@ def find_pod(snapshot: Snapshot, said: str) -> int:
         NotFound: there is none, or several namespaces have one.
     """
     namespace, slash, name = said.rpartition("/")
-    found = [
+    matches = [
         index
         for index, pod in enumerate(snapshot.pods)
         if pod.metadata.name == name and (not slash or pod.metadata.namespace == namespace)
     ]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        places = sorted(snapshot.pods[index].key for index in found)
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        places = sorted(snapshot.pods[index].key for index in matches)
         raise NotFound(
-            f"{len(found)} pods are called {name}",
-            f"one of {_listed(places, len(places))} is meant.",
+            f"{len(matches)} pods are called {name}",
+            f"one of {_list_names(places, len(places))} is meant.",
         )
     raise NotFound(f"there is no pod {said}", _near_pods(snapshot, namespace, name))
 
@@ -50,12 +50,12 @@ def _near_pods(snapshot: Snapshot, namespace: str, name: str) -> str:
     keys = [pod.key for pod in snapshot.pods]
     namesakes = sorted(key for key in keys if key.rpartition("/")[2] == name)
     if namesakes:
-        return f"{_listed(namesakes, len(namesakes))} is meant."
+        return f"{_list_names(namesakes, len(namesakes))} is meant."
     namespaces = {pod.metadata.namespace for pod in snapshot.pods}
     if namespace and namespace not in namespaces:
         close = get_close_matches(namespace, sorted(namespaces), n=_SHOWN)
         if close:
-            return f"namespace {_listed(close, len(close))} is meant."
+            return f"namespace {_list_names(close, len(close))} is meant."
         return f"another cluster is meant; namespace {namespace} has no pod here."
     own = [key for key in keys if not namespace or key.startswith(f"{namespace}/")]
     names = [key.rpartition("/")[2] for key in own]
@@ -64,18 +64,18 @@ def _near_pods(snapshot: Snapshot, namespace: str, name: str) -> str:
 
 def _near(said: str, names: Iterable[str], what: str, namespace: str = "") -> str:
     """The names that are like it; where none is, how many of these things there are."""
-    known = sorted(set(names))
-    begun = [name for name in known if name.startswith(said)]
-    close = begun[:_SHOWN] or get_close_matches(said, known, n=_SHOWN, cutoff=0.5)
+    choices = sorted(set(names))
+    begun = [name for name in choices if name.startswith(said)]
+    close = begun[:_SHOWN] or get_close_matches(said, choices, n=_SHOWN, cutoff=0.5)
     if close:
         shown = [f"{namespace}/{name}" if namespace else name for name in close]
-        return f"{_listed(shown, len(begun) or len(close))} is meant."
+        return f"{_list_names(shown, len(begun) or len(close))} is meant."
     where = f" in namespace {namespace}" if namespace else ""
-    are = agreed(len(known), "is", "are")
-    return f"another cluster is meant; here {are} {counted(len(known), what)}{where}."
+    are = verb_for(len(choices), "is", "are")
+    return f"another cluster is meant; here {are} {count_text(len(choices), what)}{where}."
 
 
-def _listed(names: list[str], count: int) -> str:
+def _list_names(names: list[str], count: int) -> str:
     """Some of the names: `a, b or 4 more`."""
     words = names[:_SHOWN]
     if count > len(words):

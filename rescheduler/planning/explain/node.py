@@ -6,7 +6,7 @@ from rescheduler.kube.objects import Node
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.explanation import Header, Load, NodeExplanation, PodOnNode, Room
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.explain.fate import Fates, view
+from rescheduler.planning.explain.pod_verdicts import PodVerdicts, view
 from rescheduler.planning.plan.views import ZONE, number_or_none
 from rescheduler.planning.references import owner_ref, pod_ref
 
@@ -19,14 +19,14 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
     copy: as it is before anything moved; deciding moves it along.
     """
     snapshot = copy.snapshot
-    each = snapshot.nodes[node]
-    name = each.metadata.name
+    node_object = snapshot.nodes[node]
+    name = node_object.metadata.name
     pods = np.flatnonzero(snapshot.pod_node == node).tolist()
     views = [view(binding, set(pods), subject=f"node {name}") for binding in copy.bindings]
     savings = _savings(copy, pods)
     room = _room(copy, node)
     disruption = {pod: copy.disruption(pod) for pod in pods}
-    fates = Fates(copy)
+    verdicts = PodVerdicts(copy)
     listed = [
         PodOnNode(
             pod=pod_ref(snapshot, pod),
@@ -34,16 +34,16 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
             relief=savings[pod],
             disruption=disruption[pod],
             usage=_usage(copy, pod),
-            verdict=fates.of(pod),
+            verdict=verdicts.verdict_of(pod),
         )
         for pod in pods
     ]
     return NodeExplanation(
         header=header,
         node=name,
-        zone=(each.metadata.labels or {}).get(ZONE, ""),
-        ready=each.ready,
-        taints=_taints(each),
+        zone=(node_object.metadata.labels or {}).get(ZONE, ""),
+        ready=node_object.ready,
+        taints=_taints(node_object),
         problem=copy.eligibility.places.destination(node),
         room=room,
         loads=_loads(copy, node),

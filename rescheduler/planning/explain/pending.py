@@ -12,10 +12,10 @@ from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.explanation import Header, PendingExplanation, PendingPod, RoomMove
 from rescheduler.model.moves.move import Landing, Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.evaluation.destinations import refuse_landing
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.explain.place import place
+from rescheduler.planning.explain.pod_prediction import place
 from rescheduler.planning.references import landing_shares, owner_ref, pod_ref
 from rescheduler.scheduler.plugins.default_plugins import STATIC
 
@@ -34,7 +34,7 @@ class RoomResult:
 
     moves: list[RoomMove] = field(default_factory=list)
     tried: int = 0
-    left: Counter[str] = field(default_factory=Counter)
+    skipped: Counter[str] = field(default_factory=Counter)
     reachable: bool = True
     complete: bool = True
 
@@ -45,12 +45,12 @@ def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
     A move is of an eligible pod, within its PodDisruptionBudget, that the scheduler would put on
     another node. The working copy is as before at the end.
     """
-    found = RoomResult()
+    result = RoomResult()
     reachable = _reachable(copy, pending)
-    found.reachable = bool(reachable.any())
-    for pod in _ranked(copy, reachable, pending, found):
-        if found.tried >= TRIED:
-            found.complete = False
+    result.reachable = bool(reachable.any())
+    for pod in _rank_pods(copy, reachable, pending, result):
+        if result.tried >= TRIED:
+            result.complete = False
             break
         landing = copy.scheduler.landing(pod)
         source = int(copy.snapshot.pod_node[pod])
@@ -58,33 +58,35 @@ def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
         refusal = refusal or copy.admission.refusal(pod, source, landing)
         target = _target(landing, source)
         if refusal is not None or target < 0:
-            found.left["FEA002" if refusal is None else refusal.code] += 1
+            result.skipped["FEA002" if refusal is None else refusal.code] += 1
             continue
-        found.tried += 1
-        feasible = _after(copy, Shift(pod, source, target), pending)
+        result.tried += 1
+        feasible = _nodes_after(copy, Shift(pod, source, target), pending)
         if feasible.any():
-            found.moves.append(_room_move(copy, pod, source, landing, feasible))
-            if len(found.moves) == SHOWN:
+            result.moves.append(_room_move(copy, pod, source, landing, feasible))
+            if len(result.moves) == SHOWN:
                 break
-    return found
+    return result
 
 
-def nothing(found: RoomResult) -> Problem | None:
+def no_move_reason(result: RoomResult) -> Problem | None:
     """Why no single move makes room, or None where one does."""
-    if found.moves:
+    if result.moves:
         return None
-    if not found.reachable:
+    if not result.reachable:
         text = "its own constraints, or the state of the nodes, keep it off every node"
         return Problem(code="FEA001", message=f"{text}, whatever is moved")
-    left = ", ".join(f"{count} {code}" for code, count in found.left.most_common(4))
-    if found.tried:
-        text = f"it was tried with {counted(found.tried, 'move')}, and would fit after none"
-    elif left:
+    skipped = ", ".join(f"{count} {code}" for code, count in result.skipped.most_common(4))
+    if result.tried:
+        text = f"it was tried with {count_text(result.tried, 'move')}, and would fit after none"
+    elif skipped:
         text = "no pod that would free enough may be moved"
     else:
         text = "no single pod would free enough"
-    text += f"; {sum(found.left.values())} may not, or cannot, move ({left})" if left else ""
-    text += "" if found.complete else f"; only the first {TRIED} were tried"
+    text += (
+        f"; {sum(result.skipped.values())} may not, or cannot, move ({skipped})" if skipped else ""
+    )
+    text += "" if result.complete else f"; only the first {TRIED} were tried"
     return Problem(code="FEA001", message=text)
 
 
@@ -92,31 +94,31 @@ def _reachable(copy: WorkingCopy, pending: int) -> BoolArray:
     """(nodes,) where nothing but other pods keeps the Pending pod away, and that are stable."""
     verdicts = copy.scheduler.verdicts(pending)
     answer = ~copy.eligibility.places.avoided
-    for each in verdicts.filters:
-        if each.name in STATIC:
-            answer = answer & ~each.rejects
+    for verdict in verdicts.filters:
+        if verdict.name in STATIC:
+            answer = answer & ~verdict.rejects
     return answer
 
 
-def _ranked(
-    copy: WorkingCopy, reachable: BoolArray, pending: int, found: RoomResult
+def _rank_pods(
+    copy: WorkingCopy, reachable: BoolArray, pending: int, result: RoomResult
 ) -> Iterator[int]:
     """The pods that may move and leave enough, those with the least disruption first."""
     snapshot = copy.snapshot
     bound = np.flatnonzero(snapshot.pod_node >= 0).astype(np.int32)
     bound = bound[reachable[snapshot.pod_node[bound]]]
     chosen = []
-    for pod in bound[_enough(copy, bound, pending)].tolist():
+    for pod in bound[_frees_enough(copy, bound, pending)].tolist():
         refusal = copy.eligibility.refusal(pod) or copy.budgets.refusal(pod)
         if refusal is None:
             chosen.append(pod)
         else:
-            found.left[refusal.code] += 1
+            result.skipped[refusal.code] += 1
     key = {pod: (round(copy.disruption(pod), 9), snapshot.pods[pod].key) for pod in chosen}
     return iter(sorted(chosen, key=key.__getitem__))
 
 
-def _enough(copy: WorkingCopy, pods: IntArray, pending: int) -> BoolArray:
+def _frees_enough(copy: WorkingCopy, pods: IntArray, pending: int) -> BoolArray:
     """(pods,) whether the node would have what the Pending pod asks for, were this pod gone.
 
     A filter that is no resource may need more than this pod to go; that is tried afterwards.
@@ -124,13 +126,13 @@ def _enough(copy: WorkingCopy, pods: IntArray, pending: int) -> BoolArray:
     state = copy.scheduler.occupancy
     nodes = copy.snapshot.pod_node[pods]
     answer = state.pods[nodes] - 1 < state.slots[nodes]
-    asked = state.incoming(copy.snapshot.pods[pending])
-    for name, amount in asked.plain.items():
+    requests = state.replacement_requests(copy.snapshot.pods[pending])
+    for name, amount in requests.plain.items():
         row = state.index.get(name)
         if row is None:
             return np.zeros(len(pods), dtype=np.bool_)
         free = state.allocatable[row, nodes] - state.requested[row, nodes]
-        answer &= free + state.taken(row, pods) >= amount
+        answer &= free + state.taken_amounts(row, pods) >= amount
     return answer
 
 
@@ -140,13 +142,13 @@ def _target(landing: Landing, source: int) -> int:
     return int(elsewhere[0]) if len(elsewhere) else -1
 
 
-def _after(copy: WorkingCopy, shift: Shift, pending: int) -> BoolArray:
+def _nodes_after(copy: WorkingCopy, shift: Shift, pending: int) -> BoolArray:
     """(nodes,) where the Pending pod fits once the move was made; the move is undone again."""
     copy.scheduler.commit(shift)
     try:
         return copy.scheduler.feasible(pending)
     finally:
-        copy.scheduler.commit(shift.reversed())
+        copy.scheduler.commit(shift.shift_back())
 
 
 def _room_move(
@@ -171,34 +173,34 @@ def explain_pending(
     """Every Pending pod, one for all that are alike, by priority; or only the one asked for."""
     pods = copy.snapshot.pods
     groups: dict[tuple[str, bytes], list[int]] = {}
-    for index, each in enumerate(pods):
-        if waits_for_a_node(each) and pod in (None, index):
-            owner = each.controller
-            spec = msgspec.msgpack.encode(each.spec)
-            key = (owner.uid if owner else each.metadata.uid, spec)
+    for index, pod_object in enumerate(pods):
+        if waits_for_a_node(pod_object) and pod in (None, index):
+            owner = pod_object.controller
+            spec = msgspec.msgpack.encode(pod_object.spec)
+            key = (owner.uid if owner else pod_object.metadata.uid, spec)
             groups.setdefault(key, []).append(index)
     first = [min(alike, key=lambda index: pods[index].key) for alike in groups.values()]
     counts = dict(zip(first, (len(alike) for alike in groups.values()), strict=True))
     ordered = sorted(first, key=lambda index: (-pod_priority(pods[index].spec), pods[index].key))
     return PendingExplanation(
-        header=header, pods=[_explained(copy, index, counts[index]) for index in ordered]
+        header=header, pods=[_explain_pod(copy, index, counts[index]) for index in ordered]
     )
 
 
-def _explained(copy: WorkingCopy, pod: int, alike: int) -> PendingPod:
+def _explain_pod(copy: WorkingCopy, pod: int, alike: int) -> PendingPod:
     snapshot = copy.snapshot
-    each = snapshot.pods[pod]
+    pod_object = snapshot.pods[pod]
     seen = place(copy, pod)
-    found = RoomResult()
+    result = RoomResult()
     none: Problem | None = None
     if seen.refusal is None and not seen.feasible:
-        found = make_room(copy, pod)
-        none = nothing(found)
+        result = make_room(copy, pod)
+        none = no_move_reason(result)
     return PendingPod(
         pod=pod_ref(snapshot, pod),
         owner=owner_ref(snapshot, pod),
-        priority=pod_priority(each.spec),
-        scheduler=each.spec.schedulerName,
+        priority=pod_priority(pod_object.spec),
+        scheduler=pod_object.spec.schedulerName,
         alike=alike,
         feasible=seen.feasible,
         nodes=len(snapshot.nodes),
@@ -208,7 +210,7 @@ def _explained(copy: WorkingCopy, pod: int, alike: int) -> PendingPod:
         returns=seen.returns,
         unschedulable=seen.unschedulable,
         refusal=seen.refusal,
-        moves=found.moves,
-        tried=found.tried,
+        moves=result.moves,
+        tried=result.tried,
         none=none,
     )

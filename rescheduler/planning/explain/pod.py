@@ -8,8 +8,8 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.eligibility.gang_members import SpareMembers
 from rescheduler.planning.evaluation.evaluator import ONLY_WHOLE
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.explain.fate import Fates, pod_views
-from rescheduler.planning.explain.place import place
+from rescheduler.planning.explain.pod_prediction import place
+from rescheduler.planning.explain.pod_verdicts import PodVerdicts, pod_views
 from rescheduler.planning.references import owner_ref, pod_ref
 
 _BUDGETS = ("BUD001", "BUD003")
@@ -21,13 +21,13 @@ def checks(copy: WorkingCopy, pod: int) -> list[Check]:
 
     Within a group the checks after one that fails are not asked.
     """
-    found: dict[str, Check] = {}
+    by_code: dict[str, Check] = {}
     for codes, answer in _groups(copy, pod):
         for check in _checks(codes, answer):
-            known = found.get(check.code)
-            if known is None or known.result == "passed":
-                found[check.code] = check
-    return sorted(found.values(), key=lambda check: (_family(check.code), check.code))
+            previous = by_code.get(check.code)
+            if previous is None or previous.result == "passed":
+                by_code[check.code] = check
+    return sorted(by_code.values(), key=lambda check: (_family(check.code), check.code))
 
 
 def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Problem | None]]:
@@ -35,7 +35,7 @@ def _groups(copy: WorkingCopy, pod: int) -> Iterator[tuple[tuple[str, ...], Prob
     yield ("ELG038", "ELG039", "ELG040"), copy.refuse_held(pod)
     permanent = copy.budgets.permanent(pod)
     yield _BUDGETS, permanent
-    gang, refusal = copy.snapshot.gangs.of(pod), copy.eligibility.refusal(pod)
+    gang, refusal = copy.snapshot.gangs.gang_of(pod), copy.eligibility.refusal(pod)
     if gang is not None and refusal is not None and refusal.code == ONLY_WHOLE:
         yield ("ELG030",), copy.budgets.too_large(gang)
     if permanent is None and copy.snapshot.pod_node[pod] >= 0:
@@ -63,26 +63,26 @@ def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
     copy: as it is before anything moved; deciding moves it along.
     """
     snapshot = copy.snapshot
-    each = snapshot.pods[pod]
+    pod_object = snapshot.pods[pod]
     seen = place(copy, pod)
     views = pod_views(copy, pod, copy.scheduler.landing(pod))
-    asked = checks(copy, pod)
+    eligibility = checks(copy, pod)
     disruption = copy.disruption(pod)
-    verdict = Fates(copy).of(pod)
-    if waits_for_a_node(each):
-        text = f"it is Pending: see `explain pending {each.key}`"
+    verdict = PodVerdicts(copy).verdict_of(pod)
+    if waits_for_a_node(pod_object):
+        text = f"it is Pending: see `explain pending {pod_object.key}`"
         verdict = Verdict(fate="unknown", message=text)
-    if verdict.disruption is None and each.node:
+    if verdict.disruption is None and pod_object.node:
         verdict.disruption = disruption
     return PodExplanation(
         header=header,
         pod=pod_ref(snapshot, pod),
         owner=owner_ref(snapshot, pod),
-        node=each.node,
-        phase=each.status.phase,
-        scheduler=each.spec.schedulerName,
+        node=pod_object.node,
+        phase=pod_object.status.phase,
+        scheduler=pod_object.spec.schedulerName,
         verdict=verdict,
-        eligibility=asked,
+        eligibility=eligibility,
         filters=seen.filters,
         scores=seen.scores,
         landing=seen.landing,
@@ -99,7 +99,7 @@ def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
 
 
 def _gang(copy: WorkingCopy, pod: int) -> GangView | None:
-    gang = copy.snapshot.gangs.of(pod)
+    gang = copy.snapshot.gangs.gang_of(pod)
     if gang is None:
         return None
     facts = copy.snapshot.gangs.facts(gang)

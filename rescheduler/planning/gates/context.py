@@ -13,7 +13,7 @@ from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.policies.limits import Limits
 
-Barred = Mapping[tuple[str, str], Problem]
+Refusals = Mapping[tuple[str, str], Problem]
 """Namespace and PodDisruptionBudget ("": all of the namespace) to what the API server refused."""
 
 
@@ -45,7 +45,7 @@ class PodContext:
     history: History
     plan: str
     at: datetime
-    found: Snapshot | Problem | None = None
+    read_result: Snapshot | Problem | None = None
     began: float = 0.0
     namespace_pods: Sequence[Pod] | None = None
     made: Sequence[PastMove] = ()
@@ -55,14 +55,14 @@ class PodContext:
     releases: PastMove | None = None
     purpose: Purpose = "move"
     schedulers: Collection[str] = ()
-    barred: Barred = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=dict)
 
     @property
     def now(self) -> Snapshot:
         """What was read right before the request; raises ValueError where nothing was."""
-        if not isinstance(self.found, Snapshot):
+        if not isinstance(self.read_result, Snapshot):
             raise ValueError("nothing was read")  # noqa: TRY004
-        return self.found
+        return self.read_result
 
     @property
     def pod(self) -> Pod | None:

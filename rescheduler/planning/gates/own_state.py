@@ -1,4 +1,4 @@
-"""Why our own state forbids an eviction, whatever is read: limits, and what came before.
+"""Gates on our own state: limits, cool-downs and earlier refusals, whatever was read.
 
 The search and the fresh check cover these too; they are held here once more because they must hold.
 """
@@ -12,10 +12,10 @@ from rescheduler.planning.limits.move_limits import MoveLimits
 
 def not_refused_before(context: PodContext) -> Problem | None:
     """ACT004 or ACT007: what the API server refused to all of its namespace, or of its budget."""
-    move, barred = context.move, context.barred
+    move, refusals = context.move, context.refusals
     namespace = move.pod.namespace
     budget = move.budget.name if move.budget else ""
-    return barred.get((namespace, "")) or barred.get((namespace, budget))
+    return refusals.get((namespace, "")) or refusals.get((namespace, budget))
 
 
 def not_evicted_before(context: PodContext) -> Problem | None:
@@ -34,7 +34,7 @@ def has_slot(context: PodContext) -> Problem | None:
     return None
 
 
-def rested(context: PodContext) -> Problem | None:
+def workload_rested(context: PodContext) -> Problem | None:
     """ELG022: whether its workload rests after evictions that broke off runs."""
     past = context.releases
     if past is None:
@@ -54,7 +54,7 @@ def within_limits(context: PodContext) -> Problem | None:
     subject = allowed.of_move(move) if past is None else allowed.of_replacement(past)
     siblings = any(other.owner.uid == move.owner.uid for other in earlier)
     follows = past is not None or (bool(move.group) and siblings)
-    full = allowed.closed(len(earlier)) or allowed.refusal(
+    full = allowed.overall_refusal(len(earlier)) or allowed.refusal(
         subject, map(allowed.of_move, earlier), follows=follows
     )
     return None if full is None else problem(full.code, full.message)
@@ -65,7 +65,7 @@ def only_entry(context: PodContext) -> Problem | None:
     past = context.releases
     if past is None:
         return None
-    others = (each for each in context.history.moves if each.podUid != past.podUid)
+    others = (move for move in context.history.moves if move.podUid != past.podUid)
     if any(e.controller == past.controller and e.steered and e.steered.open for e in others):
         return problem("STR004", "Another entry of its controller is open.")
     return None

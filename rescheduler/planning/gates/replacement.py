@@ -23,11 +23,11 @@ def pods_of_controller(move: PlannedMove, pods: Iterable[Pod]) -> list[Pod]:
 def selector_of_controller(move: PlannedMove, read: Snapshot) -> str:
     """The label selector of that controller; "" where there is none, or it is another one."""
     uid = move.owner.controllerUid or move.owner.uid
-    found = (controller for controller in read.controllers if controller.metadata.uid == uid)
-    return next((selector_text(controller) for controller in found), "")
+    controllers = (controller for controller in read.controllers if controller.metadata.uid == uid)
+    return next((selector_text(controller) for controller in controllers), "")
 
 
-def can_be_told_apart(context: PodContext) -> Problem | None:
+def can_be_distinguished(context: PodContext) -> Problem | None:
     """DRF006: whether its controller has too many pods to remember."""
     if len(pods_of_controller(context.move, context.now.pods)) > MOST_KNOWN:
         said = f"Its controller has more than {MOST_KNOWN} pods, too many to tell apart."

@@ -1,4 +1,4 @@
-"""Improvement at scale: which few of many pods to move, and where to, worked out on arrays.
+"""Annealing on arrays: proposes which few of many pods to move, and where to.
 
 Of a plan whose destinations are chosen it makes a better one where it can (`better`): it proposes
 moves that gain together, and the search evaluates each by its landing, budgets and gain before it

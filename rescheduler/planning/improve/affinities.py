@@ -39,7 +39,7 @@ class _Wants:
 
 
 @dataclass(slots=True)
-class Affinities:
+class RequiredAffinities:
     """group: (pods,) the label that terms select it by, as a number, -1 for none.
 
     apart: (pods,) its group, where no two of it may share a node, else -1.
@@ -51,59 +51,63 @@ class Affinities:
     apart: IntArray
     needs: IntArray
     key: str
-    known: BoolArray
+    complete: BoolArray
 
 
-def affinities(snapshot: Snapshot) -> Affinities:
+def affinities(snapshot: Snapshot) -> RequiredAffinities:
     """What the pods of the snapshot require of each other."""
     wants, of_spec = _every_want(snapshot.specs)
-    key = next((each.key for each in wants if each is not None and each.key), "")
+    key = next(
+        (spec_want.key for spec_want in wants if spec_want is not None and spec_want.key), ""
+    )
     kinds = _Kinds(snapshot, of_spec[snapshot.pod_spec])
-    numbers = _numbered(kinds, wants)
+    numbers = _number_labels(kinds, wants)
     if not numbers:
         nobody = np.full(len(snapshot.pods), -1, dtype=np.int32)
-        known = np.array([each is not None for each in wants], dtype=np.bool_)[kinds.want]
-        return Affinities(nobody, nobody, np.empty((0, 2), dtype=np.int32), key, known)
+        complete = np.array([spec_want is not None for spec_want in wants], dtype=np.bool_)[
+            kinds.want
+        ]
+        return RequiredAffinities(nobody, nobody, np.empty((0, 2), dtype=np.int32), key, complete)
     keys = {label[1] for label in numbers}
     group = np.full(len(kinds), -1, dtype=np.int32)
-    known = np.ones(len(kinds), dtype=np.bool_)
+    complete = np.ones(len(kinds), dtype=np.bool_)
     separate: set[int] = set()
     mixed = False
     needs: dict[int, set[int]] = {}
     for number, (metadata, place) in enumerate(kinds):
         want = wants[place]
         labels = metadata.labels or {}
-        found = [
+        groups = [
             numbers[label]
             for name in keys & labels.keys()
             if (label := (metadata.namespace, name, labels[name])) in numbers
         ]
-        own = found[0] if found else -1
+        own = groups[0] if groups else -1
         group[number] = own
-        mixed |= len(found) > 1
-        if want is None or len(found) > 1 or (want.key and want.key != key):
-            known[number] = False
+        mixed |= len(groups) > 1
+        if want is None or len(groups) > 1 or (want.key and want.key != key):
+            complete[number] = False
             continue
         if want.apart is not None:
             if numbers[metadata.namespace, *want.apart] == own:
                 separate.add(own)
             else:
-                known[number] = False
+                complete[number] = False
         if want.near:
-            wanted = {numbers[metadata.namespace, *each] for each in want.near}
+            wanted = {numbers[metadata.namespace, *label] for label in want.near}
             if own < 0 or needs.setdefault(own, wanted) != wanted:
-                known[number] = False
+                complete[number] = False
     if mixed:  # a pod that is counted in one group is missing in another
-        known &= group < 0
+        complete &= group < 0
     alone = np.isin(group, np.array(sorted(separate), dtype=np.int32))
     apart = np.where(alone, group, -1).astype(np.int32)
     pairs = [(one, other) for one, others in needs.items() for other in sorted(others)]
-    return Affinities(
+    return RequiredAffinities(
         group[kinds.of_pod],
         apart[kinds.of_pod],
         np.array(pairs, dtype=np.int32).reshape(-1, 2),
         key,
-        known[kinds.of_pod],
+        complete[kinds.of_pod],
     )
 
 
@@ -131,10 +135,10 @@ class _Kinds:
             yield pods[pod].metadata, want
 
 
-def _numbered(kinds: _Kinds, wants: list[_Wants | None]) -> dict[_Label, int]:
+def _number_labels(kinds: _Kinds, wants: list[_Wants | None]) -> dict[_Label, int]:
     """The labels by which terms select pods, numbered as they come up."""
     numbers: dict[_Label, int] = {}
-    if all(each is None or each == _NOTHING for each in wants):
+    if all(spec_want is None or spec_want == _NOTHING for spec_want in wants):
         return numbers
     for metadata, place in kinds:
         want = wants[place]
@@ -147,61 +151,70 @@ def _every_want(specs: Sequence[PodSpec]) -> tuple[list[_Wants | None], IntArray
     """What specs require, each once; (specs,) its place. None is what cannot be counters."""
     by_content: dict[bytes, int] = {}
     by_identity: dict[int, int] = {}  # the snapshot keeps every spec alive
-    found: list[_Wants | None] = [None]
+    wants: list[_Wants | None] = [None]
     of_spec = np.zeros(len(specs), dtype=np.int32)
     for number, spec in enumerate(specs):
         if not _simple(spec):
             continue
         place = by_identity.get(id(spec.affinity))
         if place is None:
-            place = by_content.setdefault(_encode(spec.affinity), len(found))
+            place = by_content.setdefault(_encode(spec.affinity), len(wants))
             by_identity[id(spec.affinity)] = place
-            if place == len(found):
-                found.append(_wants(spec.affinity))
+            if place == len(wants):
+                wants.append(_wants(spec.affinity))
         of_spec[number] = place
-    return found, of_spec
+    return wants, of_spec
 
 
 def _simple(spec: PodSpec) -> bool:
     """Whether nothing of the spec but its affinity is about other pods."""
     if spec.topologySpreadConstraints or spec.resourceClaims or spec.schedulingGates:
         return False
-    if spec.volumes and any(each.persistentVolumeClaim or each.ephemeral for each in spec.volumes):
+    if spec.volumes and any(
+        volume.persistentVolumeClaim or volume.ephemeral for volume in spec.volumes
+    ):
         return False
     if spec.hostNetwork:
         return False
-    return not any(port.hostPort for each in spec.containers if each.ports for port in each.ports)
+    return not any(
+        port.hostPort
+        for container in spec.containers
+        if container.ports
+        for port in container.ports
+    )
 
 
 def _wants(affinity: Affinity | None) -> _Wants | None:
     """What the affinity requires, None where that cannot be kept as counters."""
     if affinity is None:
         return _NOTHING
-    apart, near = _required(affinity.podAntiAffinity), _required(affinity.podAffinity)
-    labels = [_label(each) for each in (*apart, *near)]
-    if None in labels or len(apart) > 1 or any(each.topologyKey != _HOSTNAME for each in apart):
+    apart, near = _required_terms(affinity.podAntiAffinity), _required_terms(affinity.podAffinity)
+    labels = [_label(term) for term in (*apart, *near)]
+    if None in labels or len(apart) > 1 or any(term.topologyKey != _HOSTNAME for term in apart):
         return None
-    keys = {each.topologyKey for each in near}
+    keys = {term.topologyKey for term in near}
     if len(keys) > 1:
         return None
-    found = [each for each in labels if each is not None]
+    simple_labels = [label for label in labels if label is not None]
     return _Wants(
-        found[0] if apart else None, tuple(sorted(found[len(apart) :])), next(iter(keys), "")
+        simple_labels[0] if apart else None,
+        tuple(sorted(simple_labels[len(apart) :])),
+        next(iter(keys), ""),
     )
 
 
 _NOTHING = _Wants()
 
 
-def _required(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
-    found = None if affinity is None else affinity.requiredDuringSchedulingIgnoredDuringExecution
-    return found or []
+def _required_terms(affinity: PodAffinity | None) -> list[PodAffinityTerm]:
+    terms = None if affinity is None else affinity.requiredDuringSchedulingIgnoredDuringExecution
+    return terms or []
 
 
 def _label(term: PodAffinityTerm) -> tuple[str, str] | None:
     selector = term.labelSelector
     other = (term.namespaces, term.namespaceSelector, term.matchLabelKeys, term.mismatchLabelKeys)
-    if selector is None or any(each is not None for each in other) or selector.matchExpressions:
+    if selector is None or any(field is not None for field in other) or selector.matchExpressions:
         return None
     labels = selector.matchLabels or {}
     return next(iter(labels.items())) if len(labels) == 1 else None

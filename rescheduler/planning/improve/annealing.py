@@ -115,7 +115,7 @@ class Annealing:
     def _draw_pool(self) -> None:
         placement = self._placement
         pods = placement.movable
-        saved = -placement.leaving(pods)
+        saved = -placement.departure_deltas(pods)
         most = self._drawable()
         if len(pods) > most:
             chosen = np.argpartition(-saved, most)[:most]
@@ -127,41 +127,43 @@ class Annealing:
     def _drawable(self) -> int:
         return min(len(self._placement.movable), max(_POOL, _POOL_OF_CAP * self._most))
 
-    def _drawn(self, count: int) -> IntArray:
+    def _draw_pods(self, count: int) -> IntArray:
         """Different pods: of the pool, the more they save, and of those that are away from home."""
-        away = self._away()
+        away = self._displaced_pods()
         many = int(count * _AWAY) if len(away) else 0
         chance = self._random.random(count - many) * self._weights[-1]
         pods = self._pool[np.searchsorted(self._weights, chance).clip(max=len(self._pool) - 1)]
         if many:
-            pods = np.concatenate([pods, away[self._below(len(away), many)]])
-        pods = self._placement.ranked(pods)
+            pods = np.concatenate([pods, away[self._draw_below(len(away), many)]])
+        pods = self._placement.rank_pods(pods)
         first = np.ones(len(pods), dtype=np.bool_)
         np.not_equal(pods[1:], pods[:-1], out=first[1:])
         return self._random.permutation(pods[first])
 
-    def _away(self) -> IntArray:
+    def _displaced_pods(self) -> IntArray:
         moved, movable = self._placement.moved, self._placement.movable
         if len(moved) < len(movable) // _FEW_AWAY:
             return np.fromiter(moved, np.int32, len(moved))
-        found: IntArray = movable[self._placement.where[movable] != self._placement.home[movable]]
-        return found
+        displaced: IntArray = movable[
+            self._placement.where[movable] != self._placement.home[movable]
+        ]
+        return displaced
 
-    def _below(self, number: int, count: int) -> IntArray:
+    def _draw_below(self, number: int, count: int) -> IntArray:
         return self._random.integers(number, size=count, dtype=np.int32)
 
     def _shift(self, temperature: float) -> None:
         """Ask some pods where to go."""
         placement = self._placement
-        pods = self._drawn(_BATCH)
+        pods = self._draw_pods(_BATCH)
         self.steps += len(pods)
         home, where = placement.home[pods], placement.where[pods]
         nodes = placement.nodes
         if len(nodes) > _MOST_NODES:
-            some = nodes[self._below(len(nodes), _MOST_NODES)]
+            some = nodes[self._draw_below(len(nodes), _MOST_NODES)]
             nodes = placement.nodes_ranked(np.unique(np.concatenate([some, home[home != where]])))
-        change = placement.arriving(pods, nodes)
-        change += placement.leaving(pods)[:, None]
+        change = placement.arrival_deltas(pods, nodes)
+        change += placement.departure_deltas(pods)[:, None]
         priced = change
         if self._price:
             away = home != where
@@ -170,7 +172,7 @@ class Annealing:
         noisy = priced + temperature * np.log(self._random.standard_exponential(priced.shape))
         to = noisy.argmin(axis=1)
         rows = np.arange(len(pods))
-        (going,) = np.nonzero(noisy[rows, to] < self._staying(len(pods), temperature))
+        (going,) = np.nonzero(noisy[rows, to] < self._draw_thresholds(len(pods), temperature))
         if len(going):
             to = to[going]
             nobody = np.full(len(going), -1, dtype=np.int32)
@@ -182,17 +184,17 @@ class Annealing:
         Where few may be away, a price on each finds the best few only slowly.
         """
         placement = self._placement
-        away = self._away()
+        away = self._displaced_pods()
         if not len(away):
             return
-        pods = self._drawn(_BATCH)
+        pods = self._draw_pods(_BATCH)
         pods = pods[placement.where[pods] == placement.home[pods]]
         self.steps += len(pods) + 1
         if not len(pods):
             return
         change, to = self._best_of(pods, temperature)
         home, nobody = placement.home[away], np.full(len(away), -1, dtype=np.int32)
-        back = placement.leaving(away) + placement.adding_at(away, home)
+        back = placement.departure_deltas(away) + placement.adding_at(away, home)
         back[~placement.admits(away, home, nobody)] = np.inf
         sums = change[:, None] + back
         apart = (placement.where[away] != to[:, None]) & (home != to[:, None])
@@ -202,7 +204,7 @@ class Annealing:
         noisy = sums + temperature * np.log(self._random.standard_exponential(sums.shape))
         chosen = noisy.argmin(axis=1)
         rows = np.arange(len(pods))
-        staying = self._staying(len(pods), temperature)
+        staying = self._draw_thresholds(len(pods), temperature)
         for row in np.flatnonzero(noisy[rows, chosen] < staying).tolist()[:1]:
             both = np.array([away[chosen[row]], pods[row]], dtype=np.int32)
             ends = np.array([home[chosen[row]], to[row]], dtype=np.int32)
@@ -218,9 +220,11 @@ class Annealing:
         placement = self._placement
         nodes = placement.nodes
         if len(nodes) > _MOST_NODES:
-            nodes = placement.nodes_ranked(np.unique(nodes[self._below(len(nodes), _MOST_NODES)]))
-        change = placement.arriving(pods, nodes)
-        change += placement.leaving(pods)[:, None]
+            nodes = placement.nodes_ranked(
+                np.unique(nodes[self._draw_below(len(nodes), _MOST_NODES)])
+            )
+        change = placement.arrival_deltas(pods, nodes)
+        change += placement.departure_deltas(pods)[:, None]
         noisy = change + temperature * np.log(self._random.standard_exponential(change.shape))
         to = noisy.argmin(axis=1)
         return change[np.arange(len(pods)), to], nodes[to]
@@ -228,29 +232,29 @@ class Annealing:
     def _exchange(self, temperature: float) -> None:
         """Ask some pods with whom to change places."""
         placement, every = self._placement, self._placement.movable
-        pods = self._drawn(_SWAPPING)
+        pods = self._draw_pods(_SWAPPING)
         many = min(_OTHERS, len(every))
         size = (len(pods), many)
-        mates: IntArray = every[self._below(len(every), len(pods) * many)].reshape(size)
-        away = self._away()
+        mates: IntArray = every[self._draw_below(len(every), len(pods) * many)].reshape(size)
+        away = self._displaced_pods()
         if len(away):
             some = int(many * _OTHER_AWAY)
-            mates[:, :some] = away[self._below(len(away), len(pods) * some)].reshape(
+            mates[:, :some] = away[self._draw_below(len(away), len(pods) * some)].reshape(
                 len(pods), some
             )
         self.steps += 1 + mates.size // len(placement.nodes)
-        each, others = np.repeat(pods, many), mates.ravel()
+        movers, others = np.repeat(pods, many), mates.ravel()
         nodes = placement.where[others]
-        change = placement.exchanging(each, nodes, others)
+        change = placement.exchange_deltas(movers, nodes, others)
         priced = change
         if self._price:
-            priced = change + self._price * placement.turning(each, nodes, others)
+            priced = change + self._price * placement.displacement(movers, nodes, others)
         noisy = priced + temperature * np.log(self._random.standard_exponential(len(priced)))
-        staying = np.repeat(self._staying(len(pods), temperature), many)
-        (willing,) = np.nonzero((noisy < staying) & (nodes != placement.where[each]))
+        staying = np.repeat(self._draw_thresholds(len(pods), temperature), many)
+        (willing,) = np.nonzero((noisy < staying) & (nodes != placement.where[movers]))
         if not len(willing):
             return
-        allowed = placement.admits(each[willing], nodes[willing], others[willing])
+        allowed = placement.admits(movers[willing], nodes[willing], others[willing])
         willing = willing[allowed]
         table = np.full(size, np.inf)
         table.ravel()[willing] = noisy[willing]
@@ -258,16 +262,16 @@ class Annealing:
         (rows,) = np.nonzero(np.isfinite(table[np.arange(len(pods)), best]))
         chosen = rows * many + best[rows]
         if len(chosen):
-            self._go(each[chosen], nodes[chosen], others[chosen], change[chosen])
+            self._go(movers[chosen], nodes[chosen], others[chosen], change[chosen])
 
-    def _staying(self, count: int, temperature: float) -> FloatArray:
-        found: FloatArray = temperature * np.log(self._random.standard_exponential(count))
-        return found
+    def _draw_thresholds(self, count: int, temperature: float) -> FloatArray:
+        thresholds: FloatArray = temperature * np.log(self._random.standard_exponential(count))
+        return thresholds
 
     def _go(self, pods: IntArray, nodes: IntArray, others: IntArray, changes: FloatArray) -> None:
         """Make what can be made together, bring the price in line, and keep the best."""
         placement = self._placement
-        made = placement.together(pods, nodes, others)
+        made = placement.compatible_moves(pods, nodes, others)
         placement.move_all(pods[made], nodes[made], others[made])
         self._cost += float(changes[made].sum())
         over = len(placement.moved) - self._most

@@ -65,24 +65,24 @@ class Partners:
         pods = self._pods[random.integers(len(self._pods), size=batch)]
         some = random.integers(len(placement.movable), size=anywhere)
         pods[:anywhere] = placement.movable[some]
-        nodes = placement.attracting(pods, random)
+        nodes = placement.attracting_nodes(pods, random)
         nodes[:anywhere] = random.integers(len(placement.nodes), size=anywhere)
         (going,) = np.nonzero(placement.where[pods] != nodes)
         going = random.permutation(going)
         pods, nodes = pods[going], nodes[going]
         others = np.full(len(pods), -1, dtype=np.int32)
         (full,) = np.nonzero(~placement.admits(pods, nodes, others))
-        drawn = self._residents.drawn(nodes[full], random)
+        drawn = self._residents.draw_pods(nodes[full], random)
         others[full] = np.where((drawn >= 0) & self._movable[drawn], drawn, -1)
         return pods, nodes, others
 
     def _round(self, batch: int, temperature: float) -> int:
         placement = self._placement
         pods, nodes, others = self._proposals(batch)
-        change = placement.exchanging(pods, nodes, others)
+        change = placement.exchange_deltas(pods, nodes, others)
         (made,) = np.nonzero(change < temperature * self._random.standard_exponential(len(pods)))
         made = made[placement.admits(pods[made], nodes[made], others[made])]
-        made = made[placement.together(pods[made], nodes[made], others[made])]
+        made = made[placement.compatible_moves(pods[made], nodes[made], others[made])]
         pods, nodes, others = pods[made], nodes[made], others[made]
         self._residents.move(pods, placement.where[pods], nodes, others)
         placement.move_all(pods, nodes, others)
@@ -107,11 +107,11 @@ class Residents:
         self._place[order] = np.arange(len(order)) - first[where[order]]
         self._slots[where[order], self._place[order]] = order
 
-    def drawn(self, nodes: IntArray, random: np.random.Generator) -> IntArray:
+    def draw_pods(self, nodes: IntArray, random: np.random.Generator) -> IntArray:
         """(k,) one of the pods of each node, -1 where there is none."""
         place = (random.random(len(nodes)) * self._count[nodes]).astype(np.int64)
-        found: IntArray = self._slots[nodes, place]
-        return np.where(self._count[nodes] > 0, found, -1)
+        residents: IntArray = self._slots[nodes, place]
+        return np.where(self._count[nodes] > 0, residents, -1)
 
     def move(self, pods: IntArray, sources: IntArray, nodes: IntArray, others: IntArray) -> None:
         """Each pod goes from its source to its node, and the other, if any, comes instead.

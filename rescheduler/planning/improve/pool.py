@@ -15,8 +15,8 @@ def weighted_pool(pods: IntArray, weights: FloatArray) -> IntArray:
     count = TIMES * len(pods)
     up_to = np.cumsum(weights)
     places = (np.arange(count) + 0.5) * (up_to[-1] / count)
-    found: IntArray = pods[np.searchsorted(up_to, places).clip(max=len(pods) - 1)]
-    return found
+    pool: IntArray = pods[np.searchsorted(up_to, places).clip(max=len(pods) - 1)]
+    return pool
 
 
 def pool_by_savings(pods: IntArray, savings: FloatArray) -> IntArray:

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.documents.amounts import allowed
+from rescheduler.documents.amounts import pods_of_amount
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import DAY, MoveLimit
+from rescheduler.policies.move_limit_fields import DAY, MoveLimit
 from rescheduler.policies.move_scopes import Scope
 
 
@@ -27,7 +27,7 @@ class Allowance(NamedTuple):
     @property
     def text(self) -> str:
         """As operators read it: `1`, or `10% of 20 pods`."""
-        of = f" of {counted(self.pods, 'pod')}" if isinstance(self.amount, str) else ""
+        of = f" of {count_text(self.pods, 'pod')}" if isinstance(self.amount, str) else ""
         room = "" if self.room is None else f", of which the state has room for {self.room}"
         return f"{self.amount}{of}{room}"
 
@@ -77,7 +77,7 @@ class Allowances:
             self._groups[scope] = Groups(self._snapshot, scope)
         return self._groups[scope]
 
-    def of(self, row: MoveLimit, group: int = 0) -> Allowance:
+    def allowance_of(self, row: MoveLimit, group: int = 0) -> Allowance:
         """What the limit allows to the group with this number."""
         fixed = self._fixed.get(row.field)
         if fixed is not None:
@@ -103,7 +103,7 @@ class Allowances:
 
         A number was checked against that when it was read.
         """
-        most, room = allowed(amount, pods), self._limits.room_per_day
+        most, room = pods_of_amount(amount, pods), self._limits.room_per_day
         if row.overall and row.within == DAY and most > room:
             return Allowance(row.field, amount, pods, room, room)
         return Allowance(row.field, amount, pods, most)

@@ -26,8 +26,8 @@ def number(
     batch, held, current = 1, 0, ""
     workloads: set[int] = set()
     taken: set[Hashable] = set()
-    each = zip(moves, groups or repeat(""), after or repeat(()), strict=False)
-    for (workload, shared), group, first in each:
+    rows = zip(moves, groups or repeat(""), after or repeat(()), strict=False)
+    for (workload, shared), group, first in rows:
         races = held >= size or workload in workloads or not taken.isdisjoint(shared)
         races = races or any(answer[place] == batch for place in first)
         if held and (group != current or (races and not group)):

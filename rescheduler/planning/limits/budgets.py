@@ -75,7 +75,8 @@ class Budgets:
             if self._free(pod, index):
                 return None
             return BudgetUse(
-                name=self._snapshot.budgets[index].metadata.name, allowed=self._allowed(index)
+                name=self._snapshot.budgets[index].metadata.name,
+                allowed=self._disruptions_allowed(index),
             )
         return None
 
@@ -84,20 +85,20 @@ class Budgets:
 
         whole: whether all of its gang is moved.
         """
-        return self.closed() or self.used_up(pod, whole=whole, follows=follows)
+        return self.overall_refusal() or self.used_up(pod, whole=whole, follows=follows)
 
     def used_up(self, pod: int, *, whole: bool = False, follows: bool = False) -> Problem | None:
         """What `refusal` answers while the plan may have more moves."""
-        return self._reached(pod, follows=follows) or self.exhausted(pod, whole=whole)
+        return self._reached_limit(pod, follows=follows) or self.cluster_refusal(pod, whole=whole)
 
-    def exhausted(self, pod: int, *, whole: bool = False) -> Problem | None:
+    def cluster_refusal(self, pod: int, *, whole: bool = False) -> Problem | None:
         """BUD001-BUD004 and ELG027: what the cluster allows, and has nothing left for this pod."""
-        spared = None if whole else self._refuse_spared(pod)
-        return spared or self._refuse_pdb(pod) or self._quotas.refusal(pod)
+        gang_refusal = None if whole else self._refuse_gang_minimum(pod)
+        return gang_refusal or self._refuse_pdb(pod) or self._quotas.refusal(pod)
 
-    def closed(self) -> Problem | None:
+    def overall_refusal(self) -> Problem | None:
         """Why nothing more may be planned, whatever the pod: our limits on all moves."""
-        return self._limits.closed(self._moves)
+        return self._limits.overall_refusal(self._moves)
 
     @property
     def limit_codes(self) -> tuple[str, ...]:
@@ -107,11 +108,11 @@ class Budgets:
     def share_out(self, refused: Mapping[tuple[int, ...], Problem]) -> bool:
         """Whether any of these may move after all: of tenants that have their share (BUD005)."""
         shared = [pod for pods, why in refused.items() if why.code == SHARE for pod in pods]
-        return self.closed() is None and self.shares.share_out(shared)
+        return self.overall_refusal() is None and self.shares.share_out(shared)
 
-    def left(self) -> int:
+    def remaining_moves(self) -> int:
         """How many more moves may be planned, whatever the pods."""
-        return self._limits.left(self._moves)
+        return self._limits.remaining_moves(self._moves)
 
     def groups(self) -> list[tuple[IntArray, IntArray]]:
         """What limits the moves of some pods: our limits not on all, and PodDisruptionBudgets.
@@ -122,13 +123,13 @@ class Budgets:
         snapshot = self._snapshot
         firsts, template = snapshot.pod_template
         groups = self._limits.groups()
-        for (_, left), planned in zip(groups, self._planned, strict=True):
+        for (_, remaining), planned in zip(groups, self._planned, strict=True):
             for group, moves in planned.items():
                 if group is not None:
-                    left[group] -= moves
+                    remaining[group] -= moves
         unbudgeted = len(snapshot.budgets)
         selecting = [(self.budgets_of(pod) or [unbudgeted])[0] for pod in firsts.tolist()]
-        allowed = [self._allowed(budget) for budget in range(unbudgeted)]
+        allowed = [self._disruptions_allowed(budget) for budget in range(unbudgeted)]
         budget = np.array(selecting, dtype=np.int32)[template]
         return [*groups, (budget, np.array([*allowed, len(snapshot.pods)], dtype=np.int32))]
 
@@ -149,8 +150,8 @@ class Budgets:
         """What `permanent` answers to each of the pods; those it does not refuse are not in it."""
         of_template = self._snapshot.pod_template[1][pods]  # what selects one selects the others
         templates, firsts = np.unique(of_template, return_index=True)
-        asked = zip(templates.tolist(), pods[firsts].tolist(), strict=True)
-        refused = {template: self.permanent(pod) for template, pod in asked}
+        pairs = zip(templates.tolist(), pods[firsts].tolist(), strict=True)
+        refused = {template: self.permanent(pod) for template, pod in pairs}
         return {
             pod: refusal
             for pod, template in zip(pods.tolist(), of_template.tolist(), strict=True)
@@ -163,8 +164,10 @@ class Budgets:
         It stands still from its first eviction on, so a later cycle cannot move the rest of it.
         """
         pods = self._snapshot.gangs.facts(gang).members.tolist()
-        found = self._limits.too_many(pods, gang=True)
-        return Problem(code="ELG030", message=f"gang {gang.name} needs {found}") if found else None
+        excess = self._limits.too_many(pods, gang=True)
+        return (
+            Problem(code="ELG030", message=f"gang {gang.name} needs {excess}") if excess else None
+        )
 
     def too_many(self, pods: Iterable[int]) -> str:
         """Which of our limits never lets these pods move in one cycle, with both numbers, or ""."""
@@ -195,7 +198,7 @@ class Budgets:
         for row, planned, group in zip(self._limits.rows, self._planned, groups, strict=True):
             if not (follows and row.per.gang_is_one):
                 planned[group] = planned.get(group, 0) + sign
-        gang = None if pod in self._together else self._snapshot.gangs.of(pod)
+        gang = None if pod in self._together else self._snapshot.gangs.gang_of(pod)
         if gang is not None:
             self._spared[gang] += sign
         for index in self.budgets_of(pod):
@@ -221,7 +224,7 @@ class Budgets:
         healthy = budget.status.currentHealthy - self._spent[index]
         return 0 < budget.status.desiredHealthy <= healthy
 
-    def _allowed(self, index: int) -> int:
+    def _disruptions_allowed(self, index: int) -> int:
         return self._snapshot.budgets[index].status.disruptionsAllowed - self._spent[index]
 
     def _refuse_pdb(self, pod: int) -> Problem | None:
@@ -232,7 +235,7 @@ class Budgets:
             if self._free(pod, index):
                 continue
             allowed = self._snapshot.budgets[index].status.disruptionsAllowed
-            if self._allowed(index) <= 0:
+            if self._disruptions_allowed(index) <= 0:
                 spent = self._spent[index]
                 status = self._snapshot.budgets[index].status
                 return Problem(
@@ -243,18 +246,21 @@ class Budgets:
                 )
         return None
 
-    def _refuse_spared(self, pod: int) -> Problem | None:
+    def _refuse_gang_minimum(self, pod: int) -> Problem | None:
         """ELG027: whether earlier moves of the plan leave the gang no member above its minimum.
 
         What it can spare without them is a matter of eligibility.
         """
-        gang = self._snapshot.gangs.of(pod)
-        spared = 0 if gang is None else self._spared[gang]
-        if gang is None or not spared or spared < self._spare.of(gang):
+        gang = self._snapshot.gangs.gang_of(pod)
+        moved = 0 if gang is None else self._spared[gang]
+        if gang is None or not moved or moved < self._spare.spare_count(gang):
             return None
-        text = f"gang {gang.name} can spare {self._spare.of(gang)}, and the plan moves {spared}"
+        text = (
+            f"gang {gang.name} can spare {self._spare.spare_count(gang)}, and the plan "
+            f"moves {moved}"
+        )
         return Problem(code="ELG027", message=text)
 
-    def _reached(self, pod: int, *, follows: bool) -> Problem | None:
+    def _reached_limit(self, pod: int, *, follows: bool) -> Problem | None:
         """Which of our limits that are not on all moves the pod's groups have reached."""
-        return self._limits.reached(self._limits.of_pod(pod), self._planned, follows=follows)
+        return self._limits.reached_limit(self._limits.of_pod(pod), self._planned, follows=follows)

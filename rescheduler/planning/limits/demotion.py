@@ -26,8 +26,8 @@ def in_force(
     if not attended:
         demoted |= {record.policy for record in history.selections if record.demoted}
     return tuple(
-        each.model_copy(update={"mode": "Audit"}) if each.name in demoted else each
-        for each in policies
+        policy.model_copy(update={"mode": "Audit"}) if policy.name in demoted else policy
+        for policy in policies
     )
 
 
@@ -47,7 +47,7 @@ def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
         record.demote(now, reason)
         return True
     share = limits.minMeasuredShare * record.promised
-    if record.demotions and record.enough(sample) and record.measured >= share:
+    if record.demotions and record.has_enough(sample) and record.measured >= share:
         record.acquit()
     return False
 
@@ -57,7 +57,7 @@ def result(history: History, policy: Policy, limits: Limits, now: datetime) -> G
 
     policy: as its document has it; what is Audit there is not demoted.
     """
-    record = next((each for each in history.gains if each.policy == policy.name), None)
+    record = next((gain for gain in history.gains if gain.policy == policy.name), None)
     if record is None or not (record.pairs or record.demotions):
         return None
     demoted = policy.mode == "Enforce" and record.demoted_at(now)
@@ -87,8 +87,15 @@ def demotion(record: GainRecord, limits: Limits, now: datetime) -> Problem | Non
 def _short(record: GainRecord, limits: Limits) -> Problem | None:
     """MSR002 where the moves so far, or the last, brought too little; or None."""
     share = limits.minMeasuredShare
-    asked = (record, record.last(limits.minMeasuredSample))
-    low = next((each for each in asked if each.measured < share * each.promised), None)
+    records = (record, record.recent_record(limits.minMeasuredSample))
+    low = next(
+        (
+            gain_record
+            for gain_record in records
+            if gain_record.measured < share * gain_record.promised
+        ),
+        None,
+    )
     if low is None:
         return None
     return Problem(

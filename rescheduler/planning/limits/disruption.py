@@ -17,7 +17,7 @@ from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.restarting import RestartCost
+from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.restart import (
@@ -58,8 +58,8 @@ class Disruptions(dict[int, float]):
         self._shared: dict[int, _Shared] = {}
 
     def __missing__(self, pod: int) -> float:
-        each, shared = self._snapshot.pods[pod], self._shared_of(pod)
-        cost = self[pod] = disruption_cost(each, shared.ready, self.restart(pod))
+        pod_object, shared = self._snapshot.pods[pod], self._shared_of(pod)
+        cost = self[pod] = disruption_cost(pod_object, shared.ready, self.restart(pod))
         return cost
 
     def learn(self, pods: IntArray) -> None:
@@ -68,36 +68,36 @@ class Disruptions(dict[int, float]):
         for pod, kin in zip(pods.tolist(), snapshot.pod_kin[1][pods].tolist(), strict=True):
             if pod in self:
                 continue
-            found = shared.get(kin) or self._shared_of(pod)
-            each, usual = snapshot.pods[pod], found.usual.seconds
-            if found.works:
-                self[pod] = disruption_cost(each, found.ready, self.restart(pod))
+            common = shared.get(kin) or self._shared_of(pod)
+            pod_object, usual = snapshot.pods[pod], common.usual.seconds
+            if common.works:
+                self[pod] = disruption_cost(pod_object, common.ready, self.restart(pod))
                 continue
-            seconds = own_start(each) if usual is None else usual
-            serves = each.ready if usual is not None or seconds is None else True
-            self[pod] = found.base + found.lost + _start(seconds) if serves else found.base
+            seconds = own_start(pod_object) if usual is None else usual
+            serves = pod_object.ready if usual is not None or seconds is None else True
+            self[pod] = common.base + common.lost + _start(seconds) if serves else common.base
 
     def restart(self, pod: int) -> RestartCost:
         """The part of it that starts again, as reports show it."""
-        each, shared = self._snapshot.pods[pod], self._shared_of(pod)
-        return restart_cost(each, self._snapshot.taken, shared.usual, shared.above)
+        pod_object, shared = self._snapshot.pods[pod], self._shared_of(pod)
+        return restart_cost(pod_object, self._snapshot.taken, shared.usual, shared.above)
 
     def _shared_of(self, pod: int) -> _Shared:
         """What pods like this one share."""
         kin = int(self._snapshot.pod_kin[1][pod])
         if kin not in self._shared:
-            each, workload = self._snapshot.pods[pod], int(self._snapshot.pod_workload[pod])
-            known = workload >= 0
-            uid = self._snapshot.workloads[workload].uid if known else ""
+            pod_object, workload = self._snapshot.pods[pod], int(self._snapshot.pod_workload[pod])
+            has_workload = workload >= 0
+            uid = self._snapshot.workloads[workload].uid if has_workload else ""
             above = tuple(o for o in self._eligibility.owners_of(pod) if o.annotations)
-            ready = self._eligibility.ready(workload) if known else 1
+            ready = self._eligibility.ready(workload) if has_workload else 1
             self._shared[kin] = _Shared(
                 self._ready_times.usual(uid),
                 above,
                 ready,
-                works=works(each, above),
-                base=_base(each),
-                lost=_lost(ready),
+                works=works(pod_object, above),
+                base=_base(pod_object),
+                lost=_replica_loss(ready),
             )
         return self._shared[kin]
 
@@ -109,7 +109,7 @@ def disruption_cost(pod: Pod, ready: int, restart: RestartCost) -> float:
     """
     cost = _base(pod)
     if pod.ready:
-        cost = cost + _lost(ready) + _start(restart.readySeconds)
+        cost = cost + _replica_loss(ready) + _start(restart.readySeconds)
     return cost + min(restart.workSeconds or 0.0, MOST_WORK_SECONDS) / 3600.0
 
 
@@ -119,7 +119,7 @@ def _base(pod: Pod) -> float:
     return min(max(base, _LEAST), _MOST)
 
 
-def _lost(ready: int) -> float:
+def _replica_loss(ready: int) -> float:
     """What the replicas that stay behind lose."""
     return max(0.0, 1.0 / max(ready, 1) - 0.1)
 

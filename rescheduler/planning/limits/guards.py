@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.limits.holds import Holds
 from rescheduler.policies.limits import Limits
@@ -16,7 +16,7 @@ MOST_CLOCK_SKEW = timedelta(seconds=30)
 _FEW_NODES = 3
 
 
-def holding(
+def active_guards(
     snapshot: Snapshot,
     bindings: tuple[Binding, ...],
     limits: Limits,
@@ -28,7 +28,7 @@ def holding(
         *_hot(bindings, limits),
         *_not_ready(snapshot, limits),
         *holds.everybody,
-        *_skewed(snapshot),
+        *_clock_skew(snapshot),
         *schedulers.guards,
     ]
 
@@ -42,8 +42,8 @@ def _hot(bindings: tuple[Binding, ...], limits: Limits) -> Iterator[Problem]:
         if hot > max(1.0, limits.maxHotShare * scope):
             yield Problem(
                 code="GRD001",
-                message=f"{binding.policy.name}: {hot} of {counted(scope, 'node')} "
-                f"{agreed(hot, 'is', 'are')} hot, {hot / max(scope, 1):.0%}; "
+                message=f"{binding.policy.name}: {hot} of {count_text(scope, 'node')} "
+                f"{verb_for(hot, 'is', 'are')} hot, {hot / max(scope, 1):.0%}; "
                 f"at most {limits.maxHotShare:.0%} may be (maxHotShare)",
             )
 
@@ -56,16 +56,18 @@ def _not_ready(snapshot: Snapshot, limits: Limits) -> Iterator[Problem]:
     if not total:
         yield Problem(code="GRD011", message="the API server lists no node")
     elif len(bad) == total:
-        yield Problem(code="GRD011", message=f"none of {counted(total, 'node')} is Ready ({shown})")
+        yield Problem(
+            code="GRD011", message=f"none of {count_text(total, 'node')} is Ready ({shown})"
+        )
     elif len(bad) > max(_FEW_NODES, limits.maxNotReadyShare * total):
         yield Problem(
             code="GRD002",
-            message=f"{len(bad)} of {counted(total, 'node')} are not Ready ({shown}); at most "
+            message=f"{len(bad)} of {count_text(total, 'node')} are not Ready ({shown}); at most "
             f"{limits.maxNotReadyShare:.0%} and {_FEW_NODES} may be (maxNotReadyShare)",
         )
 
 
-def _skewed(snapshot: Snapshot) -> Iterator[Problem]:
+def _clock_skew(snapshot: Snapshot) -> Iterator[Problem]:
     """GRD007."""
     skew = snapshot.clock_skew
     if skew is not None and abs(skew) > MOST_CLOCK_SKEW.total_seconds():

@@ -13,13 +13,13 @@ from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import instant
 from rescheduler.planning.eligibility.eligibility import Eligibility
-from rescheduler.planning.limits.causes import Causes
 from rescheduler.planning.limits.landing_trust import Distrust, distrust
-from rescheduler.planning.limits.missing import (
+from rescheduler.planning.limits.missing_replacements import (
     Missing,
     missing_replacements,
     tenants_that_move,
 )
+from rescheduler.planning.limits.owner_causes import Causes
 from rescheduler.planning.limits.tenants import Tenants
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
@@ -64,23 +64,26 @@ def holds_of(
     missing = missing_replacements(
         snapshot, eligibility, limits, history, Causes(snapshot, scheduler)
     )
-    evidence = [each for each in missing if not each.own]
+    evidence = [missing_workload for missing_workload in missing if not missing_workload.own]
     if _of_several(evidence, snapshot, limits, history):
-        found = tuple(Problem("GRD003", _sentence(each, "nothing moves")) for each in evidence)
-        return Holds(found, {}, distrusted)
+        problems = tuple(
+            Problem("GRD003", _sentence(missing_workload, "nothing moves"))
+            for missing_workload in evidence
+        )
+        return Holds(problems, {}, distrusted)
     namespaces = {
         name: Problem("ELG040", _slow(name, at + SLOW_FOR))
         for name, at in history.slow.items()
         if at + SLOW_FOR > snapshot.taken
     }
-    for each in missing:
-        name = each.move.namespace
-        text = _sentence(each, f"nothing moves in namespace {name}")
+    for missing_workload in missing:
+        name = missing_workload.move.namespace
+        text = _sentence(missing_workload, f"nothing moves in namespace {name}")
         if name not in namespaces or namespaces[name].code != "ELG038":
             namespaces[name] = Problem("ELG038", text)
     for name, one in _of_tenants(evidence, snapshot, limits).items():
         if name not in namespaces or namespaces[name].code != "ELG038":
-            tenant = Tenants(snapshot, limits).of(name)
+            tenant = Tenants(snapshot, limits).tenant_of(name)
             text = _sentence(
                 one, f"nothing of {tenant} moves, as several of its namespaces show it"
             )
@@ -94,15 +97,19 @@ def _of_tenants(missing: list[Missing], snapshot: Snapshot, limits: Limits) -> d
     Else what fails for all pods would cost such a tenant a pod in one namespace after the other.
     """
     tenants, shown = Tenants(snapshot, limits), defaultdict[str, dict[str, Missing]](dict)
-    for each in missing:
-        shown[tenants.of(each.move.namespace)].setdefault(each.move.namespace, each)
+    for missing_workload in missing:
+        shown[tenants.tenant_of(missing_workload.move.namespace)].setdefault(
+            missing_workload.move.namespace, missing_workload
+        )
     held = {
         tenant: next(iter(by_namespace.values()))
         for tenant, by_namespace in shown.items()
         if len(by_namespace) >= SEVERAL
     }
     names = (space.metadata.name for space in snapshot.namespaces) if held else ()
-    return {name: held[tenants.of(name)] for name in names if tenants.of(name) in held}
+    return {
+        name: held[tenants.tenant_of(name)] for name in names if tenants.tenant_of(name) in held
+    }
 
 
 def _of_several(
@@ -110,15 +117,15 @@ def _of_several(
 ) -> bool:
     """Whether so many show it that it is no tenant's own doing."""
     tenants = Tenants(snapshot, limits)
-    found = {tenants.of(each.move.namespace) for each in missing}
-    if not found:
+    affected = {tenants.tenant_of(missing_workload.move.namespace) for missing_workload in missing}
+    if not affected:
         return False
     can_move = max(tenants_that_move(snapshot, limits, SEVERAL), 1)
-    if len(found) >= min(SEVERAL, can_move):
+    if len(affected) >= min(SEVERAL, can_move):
         return True
-    late = {move.podUid for each in missing for move in each.moves}
+    late = {move.podUid for missing_workload in missing for move in missing_workload.moves}
     last = [move for move in history.moves if move.charged and not move.frees][-_LAST:]
-    return len(found) > 1 and sum(move.podUid in late for move in last) >= _THIRD
+    return len(affected) > 1 and sum(move.podUid in late for move in last) >= _THIRD
 
 
 def _slow(namespace: str, until: datetime) -> str:
@@ -132,8 +139,8 @@ def _sentence(missing: Missing, held: str) -> str:
     """What is missing, who is held for it, and how that ends."""
     latest = "" if missing.until is None else f", at the latest until {instant(missing.until)}"
     name = missing.move.namespace
-    awaited = next((each for each in missing.moves if each.awaited), None)
-    if awaited is not None:
-        name = f"{name}/{awaited.pod}"
+    pending = next((move for move in missing.moves if move.replacement_pending), None)
+    if pending is not None:
+        name = f"{name}/{pending.pod}"
     forgive = f"or `rescheduler reset hold {name}` forgives it"
     return f"{missing.sentence}; {held} until {missing.cause}{latest}, {forgive}"

@@ -13,7 +13,7 @@ from rescheduler.model.moves.calibration import (
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Calibration, LandingRates
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted, instant
+from rescheduler.model.wording import count_text, instant
 from rescheduler.policies.limits import Limits
 
 _NOTHING = 1e-9
@@ -37,8 +37,8 @@ class Distrust:
     @property
     def first(self) -> Problem | None:
         """GRD009: the first of what is not trusted, what holds everywhere first, or None."""
-        for found in (*self.kinds.values(), *self.within.values()):
-            return Problem("GRD009", found.message)
+        for problem in (*self.kinds.values(), *self.within.values()):
+            return Problem("GRD009", problem.message)
         return None
 
 
@@ -49,9 +49,10 @@ def calibration(history: History, limits: Limits, version: str, now: datetime) -
     ours = [record for record in records if record.version == scheduler]
     return Calibration(
         scheduler=scheduler,
-        overall=_rates(_summed(ours, scheduler)) if ours else None,
+        overall=_rates(_sum_records(ours, scheduler)) if ours else None,
         kinds=[
-            _rates(record) for record in sorted(records, key=lambda each: (each.version, each.kind))
+            _rates(record)
+            for record in sorted(records, key=lambda record: (record.version, record.kind))
         ],
         problem=distrust(history, limits, version, now).first,
     )
@@ -68,47 +69,47 @@ def distrust(history: History, limits: Limits, version: str, now: datetime) -> D
     scheduler = scheduler_version(version)
     kinds: dict[str, Problem] = {}
     within: dict[tuple[str, str], Problem] = {}
-    for record in sorted(history.landings, key=lambda each: each.kind):
+    for record in sorted(history.landings, key=lambda record: record.kind):
         if record.version != scheduler:
             continue
-        landed = _remembered([record], now)
+        landed = _recent_landings([record], now)
         whose = f"{record.kind or 'all'} pods"
-        if found := _missed(
+        if problem := _refuse_landings(
             _without_worst(landed, now), whose, scheduler, limits, now, "", record.kind
         ):
-            kinds[record.kind] = found
-        for namespace in sorted({each.namespace for each in landed}):
-            own = [each for each in landed if each.namespace == namespace]
+            kinds[record.kind] = problem
+        for namespace in sorted({landings.namespace for landings in landed}):
+            own = [landings for landings in landed if landings.namespace == namespace]
             where, name = f" in namespace {namespace}", f"{record.kind}/{namespace}"
-            if found := _missed(own, whose, scheduler, limits, now, where, name):
-                within[record.kind, namespace] = found
+            if problem := _refuse_landings(own, whose, scheduler, limits, now, where, name):
+                within[record.kind, namespace] = problem
     return Distrust(kinds, within)
 
 
-def _remembered(records: Iterable[LandingRecord], now: datetime) -> list[WorkloadLandings]:
+def _recent_landings(records: Iterable[LandingRecord], now: datetime) -> list[WorkloadLandings]:
     """The workloads of which landings were compared not too long ago."""
-    landed = (each for record in records for each in record.workloads.values())
-    return [each for each in landed if each.weight(now) > _NOTHING]
+    landed = (workload for record in records for workload in record.workloads.values())
+    return [landings for landings in landed if landings.weight(now) > _NOTHING]
 
 
 def _without_worst(landed: Sequence[WorkloadLandings], now: datetime) -> list[WorkloadLandings]:
     """Without the namespace that missed most, where there are several."""
     missed: dict[str, float] = {}
-    for each in landed:
-        lack = each.weight(now) * (1.0 - each.within)
-        missed[each.namespace] = missed.get(each.namespace, 0.0) + lack
+    for landings in landed:
+        lack = landings.weight(now) * (1.0 - landings.within)
+        missed[landings.namespace] = missed.get(landings.namespace, 0.0) + lack
     if len(missed) < 2:
         return list(landed)
     worst = max(missed, key=lambda name: (missed[name], name))
-    return [each for each in landed if each.namespace != worst]
+    return [landings for landings in landed if landings.namespace != worst]
 
 
 def _share(landed: Sequence[WorkloadLandings], now: datetime) -> float:
-    total = sum(each.weight(now) for each in landed)
-    return sum(each.weight(now) * each.within for each in landed) / total
+    total = sum(landings.weight(now) for landings in landed)
+    return sum(landings.weight(now) * landings.within for landings in landed) / total
 
 
-def _missed(
+def _refuse_landings(
     landed: Sequence[WorkloadLandings],
     whose: str,
     scheduler: str,
@@ -121,18 +122,19 @@ def _missed(
     sample = limits.minLandingSample
     if len(landed) < sample or (rate := _share(landed, now)) >= limits.minLandingHitRate:
         return None
-    times = sorted(each.at for each in landed)
+    times = sorted(landings.at for landings in landed)
     until = times[len(times) - sample] + REMEMBERED
     return Problem(
         "ELG039",
-        f"of {counted(len(landed), 'workload')} with {whose} under scheduler {scheduler}{where}, "
+        f"of {count_text(len(landed), 'workload')} with {whose} under scheduler "
+        f"{scheduler}{where}, "
         f"{rate:.0%} landed where that was predicted; at least {limits.minLandingHitRate:.0%} must "
         f"(minLandingHitRate). Such pods stay{where} at the latest until {instant(until)}, "
         f"or `rescheduler reset landings {name}` forgets them",
     )
 
 
-def _summed(records: Iterable[LandingRecord], version: str) -> LandingRecord:
+def _sum_records(records: Iterable[LandingRecord], version: str) -> LandingRecord:
     """All kinds as one record without a kind."""
     total = LandingRecord(kind="", version=version)
     for record in records:

@@ -20,15 +20,15 @@ from rescheduler.model.moves.history import RAMP_CYCLES, History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted, instant
+from rescheduler.model.wording import count_text, instant
 from rescheduler.planning.limits.allowances import Allowance, Allowances
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import CYCLE, WINDOWS, MoveLimit, Window
+from rescheduler.policies.move_limit_fields import CYCLE, WINDOWS, MoveLimit, Window
 
 _RAMP = "PAC007"
 
 
-class Subject(NamedTuple):
+class LimitGroups(NamedTuple):
     """What a move counts to: the number of its group for each limit that is not on all moves.
 
     None: the limit does not count it, as it leaves no node.
@@ -71,36 +71,36 @@ class MoveLimits:
         ]
         self._ramp = history.ramp_left(self._since[CYCLE])
         self.rows = tuple(row for row in limits.move_limits if not row.overall)
-        """The limits that are not on all moves, in the order of the groups of a `Subject`."""
+        """The limits that are not on all moves, in the order of the groups of a `LimitGroups`."""
 
     @property
     def codes(self) -> tuple[str, ...]:
-        """The reason codes of `closed` and then of `refusal`, in the order in which they come."""
+        """The reason codes of `overall_refusal`, then those of `refusal`, in their order."""
         return (_RAMP, *(row.code for row in self._limits.move_limits))
 
-    def of_pod(self, pod: int) -> Subject:
+    def of_pod(self, pod: int) -> LimitGroups:
         """The move of the pod with this index of the snapshot."""
-        return Subject(tuple([groups[pod] for groups in self._pod_groups]))
+        return LimitGroups(tuple([groups[pod] for groups in self._pod_groups]))
 
-    def of_move(self, move: PlannedMove) -> Subject:
+    def of_move(self, move: PlannedMove) -> LimitGroups:
         """A move as a plan has it."""
-        return Subject(
+        return LimitGroups(
             tuple(
                 count.number(count.row.per.of_move(move, self._snapshot), move.source)
                 for count in self._counts
             )
         )
 
-    def of_replacement(self, past: PastMove) -> Subject:
+    def of_replacement(self, past: PastMove) -> LimitGroups:
         """The eviction of the Pending replacement of a past move: as that, but off no node.
 
         A label that was not noted counts as one that it does not have.
         """
-        return Subject(
+        return LimitGroups(
             tuple(count.number(count.row.per.of_past(past) or "", "") for count in self._counts)
         )
 
-    def closed(self, planned: int = 0) -> Problem | None:
+    def overall_refusal(self, planned: int = 0) -> Problem | None:
         """Why nothing more may be moved, whatever the pod: the slow start, or limits on all moves.
 
         planned: moves of the plan that is being made, which the history does not hold.
@@ -115,11 +115,11 @@ class MoveLimits:
             )
         for row, allowance, past in self.overall:
             if len(past) + planned >= allowance.most:
-                message = self._reached(allowance, len(past), planned, row.within)
+                message = self._limit_text(allowance, len(past), planned, row.within)
                 return Problem(code=row.code, message=message)
         return None
 
-    def left(self, planned: int) -> int:
+    def remaining_moves(self, planned: int) -> int:
         """How many more moves the limits on all moves allow, beside so many that are planned."""
         most = [allowance.most - len(past) for _, allowance, past in self.overall]
         if self._ramp:
@@ -127,7 +127,7 @@ class MoveLimits:
         return max(0, min(most) - planned)
 
     def refusal(
-        self, subject: Subject, planned: Iterable[Subject] = (), *, follows: bool = False
+        self, subject: LimitGroups, planned: Iterable[LimitGroups] = (), *, follows: bool = False
     ) -> Problem | None:
         """Why this may not be moved, by the limits that are not on all moves; the first in order.
 
@@ -139,11 +139,11 @@ class MoveLimits:
         for other in planned:
             for count, group in zip(counts, other.groups, strict=True):
                 count[group] += 1
-        return self.reached(subject, counts, follows=follows)
+        return self.reached_limit(subject, counts, follows=follows)
 
-    def reached(
+    def reached_limit(
         self,
-        subject: Subject,
+        subject: LimitGroups,
         planned: Sequence[Mapping[int | None, int]],
         *,
         follows: bool = False,
@@ -151,19 +151,22 @@ class MoveLimits:
         """As `refusal`. planned: for each limit, how many planned moves are in each group."""
         for count, group, by_group in zip(self._counts, subject.groups, planned, strict=True):
             of_plan = by_group.get(group, 0)
-            if group is None or of_plan < count.left(group):
+            if group is None or of_plan < count.remaining_moves(group):
                 continue
             if not (follows and count.row.per.gang_is_one):
                 past, allowance = count.past(group), count.allowance(group)
-                text = self._reached(allowance, past, of_plan, count.row.within)
-                named = count.row.per.named(count.name(group))
+                text = self._limit_text(allowance, past, of_plan, count.row.within)
+                named = count.row.per.group_name(count.name(group))
                 return Problem(code=count.row.code, message=f"{named}: {text}")
         return None
 
     def groups(self) -> list[tuple[IntArray, IntArray]]:
         """For each limit: (pods,) the number of each pod's group; (k,) the moves left of each."""
         return [
-            (count.of_pods, np.array([*map(count.left, range(count.groups))], dtype=np.int32))
+            (
+                count.of_pods,
+                np.array([*map(count.remaining_moves, range(count.groups))], dtype=np.int32),
+            )
             for count in self._counts
         ]
 
@@ -178,10 +181,10 @@ class MoveLimits:
                 continue
             groups = self._allowances.groups(row.per)
             for group, number in enumerate(np.bincount(groups.of_pods[moved]).tolist()):
-                allowance = self._allowances.of(row, group)
+                allowance = self._allowances.allowance_of(row, group)
                 if number > allowance.most:
-                    where = row.per.where(groups.names[group], self._snapshot)
-                    moves = counted(number, "move")
+                    where = row.per.group_suffix(groups.names[group], self._snapshot)
+                    moves = count_text(number, "move")
                     return f"{moves} at once{where}, more than {allowance} allows"
         return ""
 
@@ -189,7 +192,7 @@ class MoveLimits:
     def overall(self) -> list[tuple[MoveLimit, Allowance, list[PastMove]]]:
         """The limits on all moves, with what they allow and the past moves that they count."""
         rows = [row for row in self._limits.move_limits if row.overall]
-        return [(row, self._allowances.of(row), self._past[row.within]) for row in rows]
+        return [(row, self._allowances.allowance_of(row), self._past[row.within]) for row in rows]
 
     @cached_property
     def _pod_groups(self) -> list[memoryview]:
@@ -200,7 +203,7 @@ class MoveLimits:
     def _counts(self) -> tuple["_Count", ...]:
         return tuple(_Count(row, self._past[row.within], self._allowances) for row in self.rows)
 
-    def _reached(self, limit: Allowance, past: int, planned: int, within: Window) -> str:
+    def _limit_text(self, limit: Allowance, past: int, planned: int, within: Window) -> str:
         """How so many moves reach the limit."""
         if not limit.most:
             return f"no move is allowed ({limit})"
@@ -244,16 +247,16 @@ class _Count:
         """The name of the group."""
         return self._groups.names[group]
 
-    def left(self, group: int) -> int:
+    def remaining_moves(self, group: int) -> int:
         """How many moves of the group are allowed before anything is planned."""
-        left = self._left.get(group)
-        if left is None:
-            left = self._left[group] = self.allowance(group).most - self.past(group)
-        return left
+        remaining = self._left.get(group)
+        if remaining is None:
+            remaining = self._left[group] = self.allowance(group).most - self.past(group)
+        return remaining
 
     def allowance(self, group: int) -> Allowance:
         """How many moves of the group are allowed in all."""
-        return self._allowances.of(self.row, group)
+        return self._allowances.allowance_of(self.row, group)
 
     def past(self, group: int) -> int:
         """The past moves of the group, with those of which nobody knows the group."""
@@ -262,6 +265,6 @@ class _Count:
 
 def _moves(past: int, planned: int, since: datetime) -> str:
     if not past:
-        return f"{counted(planned, 'move')} in this plan"
+        return f"{count_text(planned, 'move')} in this plan"
     more = f" and {planned} in this plan" if planned else ""
-    return f"{counted(past, 'move')} since {instant(since)}{more}"
+    return f"{count_text(past, 'move')} since {instant(since)}{more}"

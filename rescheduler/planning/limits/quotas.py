@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from rescheduler.kube.nodes.resource_names import HUGE_PAGES, IMPLICIT_CLASS, extended, native
+from rescheduler.kube.nodes.resource_names import HUGE_PAGES, IMPLICIT_CLASS, is_extended, native
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.kube.pods.pod_requests import container_requests, pod_limits, pod_requests
 from rescheduler.kube.pods.quota_scopes import counts
 from rescheduler.kube.quantity import nanos
@@ -44,15 +44,15 @@ class Quotas:
 
     def refusal(self, pod: int) -> Problem | None:
         """BUD004: the first resource of a quota without room for the replacement."""
-        each = self._snapshot.next_pods.replacement(pod)
-        owner = each.controller
-        if owner is None or each.metadata.namespace not in self._by_namespace:
+        replacement = self._snapshot.next_pods.replacement(pod)
+        owner = replacement.controller
+        if owner is None or replacement.metadata.namespace not in self._by_namespace:
             return None
         try:
-            wanted = quota_use(each)
+            wanted = quota_use(replacement)
             freed = {} if owner.kind in _OVERLAPPING else quota_use(self._snapshot.pods[pod])
-            for index in self._counting(each):
-                problem = self._unsaid(index, each)
+            for index in self._quotas_of(replacement):
+                problem = self._missing_request(index, replacement)
                 if problem := problem or self._short(index, wanted, freed):
                     return Problem(code="BUD004", message=problem)
         except ValueError as error:
@@ -61,19 +61,19 @@ class Quotas:
 
     def charge(self, pod: int, sign: int) -> None:
         """Charge (sign 1) or release (sign -1) the replacement of this pod."""
-        each = self._snapshot.next_pods.replacement(pod)
-        for index in self._counting(each):
+        replacement = self._snapshot.next_pods.replacement(pod)
+        for index in self._quotas_of(replacement):
             charged = self._charged.setdefault(index, Counter())
-            for resource, amount in quota_use(each).items():
+            for resource, amount in quota_use(replacement).items():
                 charged[resource] += sign * amount
 
-    def _counting(self, pod: Pod) -> Iterator[int]:
+    def _quotas_of(self, pod: Pod) -> Iterator[int]:
         """The quotas that count the pod."""
         for index in self._by_namespace.get(pod.metadata.namespace, ()):
             if counts(self._snapshot.quotas[index], pod.spec):
                 yield index
 
-    def _unsaid(self, index: int, pod: Pod) -> str:
+    def _missing_request(self, index: int, pod: Pod) -> str:
         """What a container does not say, though the quota limits it; pod-level resources do.
 
         Source: pkg/quota/v1/evaluator/core/pods.go, Constraints, Kubernetes 1.36.
@@ -83,11 +83,11 @@ class Quotas:
             kind, name = _SAID[resource]
             if name in (getattr(pod.spec.resources, kind, None) or {}):
                 continue
-            for each in every(pod.spec):
-                limits = (each.resources.limits if each.resources else None) or {}
-                if name not in (limits if kind == "limits" else container_requests(each)):
+            for container in all_containers(pod.spec):
+                limits = (container.resources.limits if container.resources else None) or {}
+                if name not in (limits if kind == "limits" else container_requests(container)):
                     text = f"ResourceQuota {quota.metadata.name} wants {kind} of {name}"
-                    return f"{text}, and container {each.name} has none"
+                    return f"{text}, and container {container.name} has none"
         return ""
 
     def _short(self, index: int, wanted: dict[str, int], freed: dict[str, int]) -> str:
@@ -131,7 +131,7 @@ def quota_use(pod: Pod) -> dict[str, int]:
         compute = native(resource) or resource.startswith(HUGE_PAGES)
         if compute:
             answer[resource] = amount
-        if compute or extended(resource) or resource.startswith(IMPLICIT_CLASS):
+        if compute or is_extended(resource) or resource.startswith(IMPLICIT_CLASS):
             answer[f"requests.{resource}"] = amount
     for resource, amount in pod_limits(pod.spec).items():
         if native(resource):

@@ -1,4 +1,4 @@
-"""What starts again with a pod: its way to Ready, and the work since its last checkpoint."""
+"""Restart cost of a pod: its time to Ready, and the work since its last checkpoint."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from datetime import datetime
 from rescheduler.kube import annotations
 from rescheduler.kube.go_durations import go_seconds
 from rescheduler.kube.objects import Labels, ObjectMeta, Pod
-from rescheduler.model.moves.restarting import RestartCost
+from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.planning.eligibility.ready_times import Usual
 
 MOST_WORK_SECONDS = 7200.0
@@ -24,8 +24,8 @@ def restart_cost(
     controllers: the objects above it, whose annotations about checkpoints count where the pod's own
     say nothing.
     """
-    start, working = _started(pod), works(pod, controllers)
-    notes = [each.annotations for each in (pod.metadata, *controllers) if each.annotations]
+    start, working = _start_time(pod), works(pod, controllers)
+    notes = [meta.annotations for meta in (pod.metadata, *controllers) if meta.annotations]
     since = _since_checkpoint(notes, start, now) if working and start is not None else None
     work = None
     if working:
@@ -44,8 +44,8 @@ def works(pod: Pod, controllers: Sequence[ObjectMeta]) -> bool:
     owner = pod.controller
     if owner is not None and owner.kind == "Job":
         return True
-    notes = (each.annotations for each in (pod.metadata, *controllers) if each.annotations)
-    return any(not _CHECKPOINTS.isdisjoint(each) for each in notes)
+    notes = (meta.annotations for meta in (pod.metadata, *controllers) if meta.annotations)
+    return any(not _CHECKPOINTS.isdisjoint(note) for note in notes)
 
 
 def own_start(pod: Pod) -> float | None:
@@ -53,13 +53,13 @@ def own_start(pod: Pod) -> float | None:
     condition = pod.condition("Ready")
     if condition is None or condition.status != "True":
         return None
-    start, since = _started(pod), condition.lastTransitionTime
+    start, since = _start_time(pod), condition.lastTransitionTime
     if start is None or since is None:
         return None
     return max((since - start).total_seconds(), 0.0)
 
 
-def _started(pod: Pod) -> datetime | None:
+def _start_time(pod: Pod) -> datetime | None:
     return pod.status.startTime or pod.metadata.creationTimestamp
 
 
@@ -69,12 +69,12 @@ def _since_checkpoint(notes: Sequence[Labels], start: datetime, now: datetime) -
     The time of a checkpoint tells more than an interval, of which all may be lost. What cannot be
     read, or lies in the future, tells nothing.
     """
-    for each in notes:
-        moment = _moment(each.get(annotations.CHECKPOINTED_AT, ""))
+    for note in notes:
+        moment = _moment(note.get(annotations.CHECKPOINTED_AT, ""))
         if moment is not None and moment <= now:
             return max((now - max(moment, start)).total_seconds(), 0.0)
-    for each in notes:
-        interval = go_seconds(each.get(annotations.CHECKPOINT_INTERVAL, "").strip())
+    for note in notes:
+        interval = go_seconds(note.get(annotations.CHECKPOINT_INTERVAL, "").strip())
         if interval:
             return min(interval, max((now - start).total_seconds(), 0.0))
     return None

@@ -11,16 +11,16 @@ from rescheduler.model.moves.selection import (
     Selection,
     SelectionRecord,
     SelectionResult,
-    remembered,
+    records_to_keep,
 )
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.never_moved import never_moved
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.shared.inert import inert
+from rescheduler.policies.shared.inert_rules import inert
 from rescheduler.policies.shared.matching import selection_of
 
 
@@ -42,29 +42,31 @@ def recognize(snapshot: Snapshot, policies: PolicySet, history: History) -> Reco
     on: those who install it have just chosen it, and the first cycles move one pod each (PAC007).
     """
     now, limits = snapshot.taken, policies.limits
-    known = {each.policy: each for each in history.selections}
+    by_policy = {
+        selection_record.policy: selection_record for selection_record in history.selections
+    }
     current = []
     answer = Recognized()
     for policy in policies.policies:
-        found, earlier = selection_of(policy, snapshot), known.get(policy.name)
-        if not known:
-            record = SelectionRecord.accepted(policy.name, policy.meaning, found, now)
+        selection, earlier = selection_of(policy, snapshot), by_policy.get(policy.name)
+        if not by_policy:
+            record = SelectionRecord.accept_selection(policy.name, policy.meaning, selection, now)
         else:
-            record = (earlier or _unknown(policy, now)).after(
-                policy.meaning, found, now, limits.auditFirst
+            record = (earlier or _new_record(policy, now)).next_record(
+                policy.meaning, selection, now, limits.auditFirst
             )
         current.append(record)
         begins = record.trial is not None and record.trial.since == now
-        problem = demotion(record, found, limits)
+        problem = demotion(record, selection, limits)
         if problem is not None and begins and policy.mode == "Enforce":
             answer.demoted[policy.name] = problem
-    records = remembered(history.selections, current, now)
+    records = records_to_keep(history.selections, current, now)
     answer.changed = records != history.selections
     history.selections = records
     return answer
 
 
-def _unknown(policy: Policy, now: datetime) -> SelectionRecord:
+def _new_record(policy: Policy, now: datetime) -> SelectionRecord:
     nothing = Selection(0)
     return SelectionRecord(
         policy=policy.name, meaning="", known=nothing, peak=nothing, at=now, seen=now
@@ -85,24 +87,31 @@ def result(
     policy: as its document has it; what is Audit there is not demoted. attended: whether people
     decide on the plan, so that it is not either, and only a run would demote it.
     """
-    found = selection_of(policy, snapshot)
-    record = next((each for each in history.selections if each.policy == policy.name), None)
-    known = None if record is None or not record.meaning else record.known
+    selection = selection_of(policy, snapshot)
+    record = next(
+        (
+            selection_record
+            for selection_record in history.selections
+            if selection_record.policy == policy.name
+        ),
+        None,
+    )
+    previous = None if record is None or not record.meaning else record.known
     demoted = record is not None and record.demoted and policy.mode == "Enforce"
     trial = record.trial if record is not None and demoted else None
     return SelectionResult(
-        pods=found.pods,
-        nodes=found.nodes,
-        knownPods=None if known is None else known.pods,
-        knownNodes=None if known is None else known.nodes,
+        pods=selection.pods,
+        nodes=selection.nodes,
+        knownPods=None if previous is None else previous.pods,
+        knownNodes=None if previous is None else previous.nodes,
         demotedAt=trial.since if trial and not attended else None,
         demotedUntil=trial.since + limits.auditFirst if trial and not attended else None,
-        problem=demotion(record, found, limits) if record and trial else None,
+        problem=demotion(record, selection, limits) if record and trial else None,
         inert=(*inert(policy, snapshot), *never_moved(policy, snapshot, eligibility)),
     )
 
 
-def demotion(record: SelectionRecord, found: Selection, limits: Limits) -> Problem | None:
+def demotion(record: SelectionRecord, selection: Selection, limits: Limits) -> Problem | None:
     """SEL001 or SEL002 while a run counts the policy as Audit, or None."""
     trial = record.trial
     if trial is None or not record.demoted:
@@ -118,10 +127,10 @@ def demotion(record: SelectionRecord, found: Selection, limits: Limits) -> Probl
         code="SEL002" if grown else "SEL001",
         message=f"Policy {record.policy} {why}: seen at {trial.since:%H:%M} UTC. It only reports "
         f"until {until} (auditFirst is {duration_text(limits.auditFirst)}). It selects "
-        f"{_amounts(found)}{before}{most}{')' if before else ''}",
+        f"{_amounts(selection)}{before}{most}{')' if before else ''}",
     )
 
 
 def _amounts(selection: Selection) -> str:
-    nodes = "" if selection.nodes is None else f" and {counted(selection.nodes, 'node')}"
-    return f"{counted(selection.pods, 'pod')}{nodes}"
+    nodes = "" if selection.nodes is None else f" and {count_text(selection.nodes, 'node')}"
+    return f"{count_text(selection.pods, 'pod')}{nodes}"

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.limits.allowances import Allowance
 from rescheduler.planning.limits.tenants import Tenants
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import MoveLimit
+from rescheduler.policies.move_limit_fields import MoveLimit
 
 SHARE = "BUD005"
 """The code with which a pod stays as its tenant has its share."""
@@ -48,7 +48,9 @@ class Shares:
         """rows: each limit on all moves, what it allows, and the past moves that it counts."""
         self._tenants = Tenants(snapshot, limits)
         self._rows = [
-            _Row(limit, allowance, Counter(self._tenants.of(move.namespace) for move in past))
+            _Row(
+                limit, allowance, Counter(self._tenants.tenant_of(move.namespace) for move in past)
+            )
             for limit, allowance, past in rows
         ]
         self.start()
@@ -60,26 +62,28 @@ class Shares:
 
     def charge(self, pod: int, sign: int) -> None:
         """A move of this pod was planned (1), or is not any more (-1)."""
-        self._planned[self._of(pod)] += sign
+        self._planned[self._tenant_of(pod)] += sign
 
     def begin(self, pods: Iterable[int]) -> None:
         """These pods have moves that may be worth making: their tenants share what is left."""
-        self._wanting = frozenset(map(self._of, pods))
+        self._wanting = frozenset(map(self._tenant_of, pods))
         for row in self._rows:
-            row.level = self._filled(row, self._wanting)
+            row.level = self._fill_level(row, self._wanting)
 
     def share_out(self, pods: Iterable[int]) -> bool:
         """Nobody else has a move worth making: share what is left among who has its share.
 
         pods: of their tenants. Answers whether one may take more now that might not before.
         """
-        wanting = frozenset(each for each in map(self._of, pods) if not self._below(each))
+        wanting = frozenset(
+            tenant for tenant in map(self._tenant_of, pods) if not self._is_below_level(tenant)
+        )
         if not wanting:
             return False
         self._wanting = wanting
         for row in self._rows:
-            row.level = max(row.level, self._filled(row, wanting))
-        while not any(self._below(tenant) for tenant in wanting):
+            row.level = max(row.level, self._fill_level(row, wanting))
+        while not any(self._is_below_level(tenant) for tenant in wanting):
             for row in self._rows:
                 row.level += 1
         return True
@@ -88,49 +92,52 @@ class Shares:
         """BUD005: why one of these pods stays, or None."""
         if len(self._wanting) < 2:
             return None
-        for tenant in dict.fromkeys(map(self._of, pods)):
+        for tenant in dict.fromkeys(map(self._tenant_of, pods)):
             for row in self._rows:
-                taken = self._taken(row, tenant)
+                taken = self._moves_taken(row, tenant)
                 if taken >= row.level:
                     return Problem(SHARE, self._sentence(row, tenant, taken))
         return None
 
-    def _of(self, pod: int) -> str:
+    def _tenant_of(self, pod: int) -> str:
         names, of_pods = self._tenants.of_pods
         return names[int(of_pods[pod])]
 
-    def _taken(self, row: _Row, tenant: str) -> int:
+    def _moves_taken(self, row: _Row, tenant: str) -> int:
         return row.past[tenant] + self._planned[tenant]
 
-    def _below(self, tenant: str) -> bool:
-        return all(self._taken(row, tenant) < row.level for row in self._rows)
+    def _is_below_level(self, tenant: str) -> bool:
+        return all(self._moves_taken(row, tenant) < row.level for row in self._rows)
 
-    def _left(self, row: _Row) -> int:
+    def _remaining_moves(self, row: _Row) -> int:
         return row.allowance.most - row.past.total() - self._planned.total()
 
-    def _filled(self, row: _Row, wanting: frozenset[str]) -> int:
+    def _fill_level(self, row: _Row, wanting: frozenset[str]) -> int:
         """The least level up to which what is left does not reach for all who want more."""
-        return _level([self._taken(row, tenant) for tenant in wanting], self._left(row))
+        return _level(
+            [self._moves_taken(row, tenant) for tenant in wanting], self._remaining_moves(row)
+        )
 
     def _sentence(self, row: _Row, tenant: str, taken: int) -> str:
         within = row.limit.within.text.partition(",")[0]
         planned = self._planned[tenant]
         part = f", {planned} of them in this plan" if planned and row.past[tenant] else ""
-        others = counted(len(self._wanting), self._tenants.noun)
+        others = count_text(len(self._wanting), self._tenants.noun)
         return (
-            f"{tenant} has its share of {row.allowance}: {counted(taken, 'move')} {within}{part}; "
+            f"{tenant} has its share of {row.allowance}: {count_text(taken, 'move')} "
+            f"{within}{part}; "
             f"{others} have moves that may be worth making"
         )
 
 
-def _level(taken: Sequence[int], left: int) -> int:
+def _level(taken: Sequence[int], remaining: int) -> int:
     """The least level such that all who have taken less, raised to it, take what is left.
 
     Rounded up: what cannot be divided goes to who comes first.
     """
     level, order = 0, sorted(taken)
     for number, least in enumerate(order, 1):
-        level = -(-(sum(order[:number]) + max(left, 0)) // number)
+        level = -(-(sum(order[:number]) + max(remaining, 0)) // number)
         if number == len(order) or level <= order[number]:
             return max(level, least)
     return level

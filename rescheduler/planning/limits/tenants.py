@@ -25,7 +25,7 @@ class Tenants:
         """What is counted."""
         return "tenant" if self._label else "namespace"
 
-    def of(self, namespace: str) -> str:
+    def tenant_of(self, namespace: str) -> str:
         """Its tenant as sentences name it: `tenant acme`, or `namespace shop`."""
         labels = self._snapshot.namespace_labels.get(namespace, {}) if self._label else {}
         name = labels.get(self._label, "")
@@ -35,8 +35,10 @@ class Tenants:
     def of_pods(self) -> tuple[list[str], IntArray]:
         """The tenants that have pods; (pods,) the index of each pod's tenant in them."""
         firsts, template = self._snapshot.pod_template
-        found = [self.of(self._snapshot.pods[pod].metadata.namespace) for pod in firsts.tolist()]
-        names = list(dict.fromkeys(found))
+        tenants = [
+            self.tenant_of(self._snapshot.pods[pod].metadata.namespace) for pod in firsts.tolist()
+        ]
+        names = list(dict.fromkeys(tenants))
         numbers = {name: number for number, name in enumerate(names)}
-        of_template = np.array([numbers[name] for name in found], dtype=np.int32)
+        of_template = np.array([numbers[name] for name in tenants], dtype=np.int32)
         return names, of_template[template]

@@ -9,10 +9,10 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline, SelectedTotals
 from rescheduler.model.moves.history import COMPARED_NODES, History
 from rescheduler.model.moves.plan import PlannedMove
-from rescheduler.planning.evaluation.corrections import corrected
-from rescheduler.planning.measure.by_node import by_node, fresh, usable
+from rescheduler.planning.evaluation.corrections import correct_readings
 from rescheduler.planning.measure.churn import pods_then
 from rescheduler.planning.measure.level import Past
+from rescheduler.planning.measure.node_values import by_node, fresh, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes, selections_of
 from rescheduler.policies.base import Policy
 from rescheduler.policies.terms import Freeing, KeepsCharges
@@ -50,63 +50,73 @@ def baseline_of(
     policies: all that may be measured by these readings, each over the nodes that it selects. Those
     that keep charges and want one of the moves are compiled here, to know what its pods cost.
     """
-    snapshot = corrected(snapshot, history)
-    found = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
-    touched = _touched(moves, snapshot)
-    others = _others(history, snapshot)
-    wanted = [each for each in policies if any(m.gains.get(each.name, 0.0) > 0 for m in moves)]
-    keys = {each.key for each in selections_of(wanted, snapshot)}
-    keys |= {key for each in history.baselines for key in each.selected}
-    selections = [each for each in selections_of(policies, snapshot) if each.key in keys]
-    named, own = others | touched, _touched(moves, snapshot, _MOST_REACHED)
+    snapshot = correct_readings(snapshot, history)
+    baseline = Baseline(plan=plan, batch=moves[0].batch, at=snapshot.taken)
+    touched = _touched_nodes(moves, snapshot)
+    others = _other_nodes(history, snapshot)
+    wanted = [
+        policy for policy in policies if any(m.gains.get(policy.name, 0.0) > 0 for m in moves)
+    ]
+    keys = {selection.key for selection in selections_of(wanted, snapshot)}
+    keys |= {key for item in history.baselines for key in item.selected}
+    selections = [
+        selection for selection in selections_of(policies, snapshot) if selection.key in keys
+    ]
+    named, own = others | touched, _touched_nodes(moves, snapshot, _MOST_REACHED)
     ours = {move.podUid for move in history.moves if move.charged}
-    found.selected = {each.key: _named(each, named, snapshot) for each in selections}
-    pods = [p for each in moves if (p := snapshot.pod_index.get(each.pod.uid)) is not None]
-    left = {name: own[name] for name in dict.fromkeys(m.source for m in moves) if name in own}
-    found.placed = int(snapshot.pods_on.sum()), len(snapshot.nodes)
+    baseline.selected = {
+        selection.key: _selected_totals(selection, named, snapshot) for selection in selections
+    }
+    pods = [p for move in moves if (p := snapshot.pod_index.get(move.pod.uid)) is not None]
+    sources = {name: own[name] for name in dict.fromkeys(m.source for m in moves) if name in own}
+    baseline.placed = int(snapshot.pods_on.sum()), len(snapshot.nodes)
     for reading in snapshot.readings.entries:
         key = reading.request.key
-        if not usable(reading, snapshot) or key in found.totals:
+        if not usable(reading, snapshot) or key in baseline.totals:
             continue
         values = by_node(reading, snapshot)
-        known = ~np.isnan(values)
-        if not known.any():
+        present = ~np.isnan(values)
+        if not present.any():
             continue
-        _add(found, key, values, selections, named)
-        found.absent.update(_absent(reading, known, snapshot))
-        past = Past(key, wanted, (others | left).values(), snapshot)
-        in_peak = past.peaks(left, values)
-        found.peaks |= {key: in_peak} if in_peak else {}
-        for name, device, value, users in _devices(reading, past, snapshot, touched, left):
+        _add(baseline, key, values, selections, named)
+        baseline.absent.update(_absent(reading, present, snapshot))
+        past = Past(key, wanted, (others | sources).values(), snapshot)
+        in_peak = past.peaks(sources, values)
+        baseline.peaks |= {key: in_peak} if in_peak else {}
+        for name, device, value, users in _devices(reading, past, snapshot, touched, sources):
             kept = (device.device, device.index, value, users)
-            found.devices.setdefault(key, {}).setdefault(name, []).append(kept)
+            baseline.devices.setdefault(key, {}).setdefault(name, []).append(kept)
             if device.used:
-                uses = found.uses.setdefault(key, {}).setdefault(name, {})
+                uses = baseline.uses.setdefault(key, {}).setdefault(name, {})
                 uses[device.device] = [_short(use) for use in device.used]
         if reading.request.subject == "pod":
-            found.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
+            baseline.pods[key] = pods_then(fresh(reading), own, ours, snapshot)
             for workload, mean in _peers(reading, snapshot, pods).items():
-                found.peers.setdefault(workload, {})[key] = mean
-    found.charges = _charges(wanted, snapshot, moves)
-    found.freed = _freed(wanted, snapshot, moves)
-    return found
+                baseline.peers.setdefault(workload, {})[key] = mean
+    baseline.charges = _charges(wanted, snapshot, moves)
+    baseline.freed = _emptied_nodes(wanted, snapshot, moves)
+    return baseline
 
 
 def _add(
-    found: Baseline,
+    baseline: Baseline,
     key: str,
     values: FloatArray,
     selections: Sequence[SelectedNodes],
     named: Mapping[str, int],
 ) -> None:
     """Keep the values (nodes,) of the named nodes, and the sums of all and of the selected."""
-    known = ~np.isnan(values)
-    found.totals[key] = _total(values[known])
-    for each in selections:
+    present = ~np.isnan(values)
+    baseline.totals[key] = _total(values[present])
+    for selection in selections:
         # A batch without any value there would end what other batches tell of the change.
-        if (known & each.chosen).any():
-            found.selected[each.key].totals[key] = _total(values[known & each.chosen])
-    found.nodes[key] = {n: _short(float(values[node])) for n, node in named.items() if known[node]}
+        if (present & selection.chosen).any():
+            baseline.selected[selection.key].totals[key] = _total(
+                values[present & selection.chosen]
+            )
+    baseline.nodes[key] = {
+        n: _short(float(values[node])) for n, node in named.items() if present[node]
+    }
 
 
 def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
@@ -115,7 +125,7 @@ def peers(workload: int, besides: IntArray, snapshot: Snapshot) -> IntArray:
     return np.setdiff1d(np.flatnonzero(of_workload & ~snapshot.leaving), besides)
 
 
-def _touched(
+def _touched_nodes(
     moves: Sequence[PlannedMove], snapshot: Snapshot, most: int = COMPARED_NODES
 ) -> dict[str, int]:
     names: dict[str, None] = {}
@@ -127,10 +137,10 @@ def _touched(
     return {name: index[name] for name in names if name in index}
 
 
-def _others(history: History, snapshot: Snapshot) -> dict[str, int]:
+def _other_nodes(history: History, snapshot: Snapshot) -> dict[str, int]:
     names: dict[str, None] = {}
     last = history.baselines[-1].at if history.baselines else snapshot.taken
-    for move in reversed(history.beside(last)):
+    for move in reversed(history.moves_beside(last)):
         names.update((name, None) for name in (move.source, move.landedOn))
     index = snapshot.node_index
     return {name: index[name] for name in list(names)[:_MOST_OTHERS] if name in index}
@@ -163,7 +173,7 @@ def _charges_by(
         yield move.pod.uid, (_short(term.charge(pod)), _short(after))
 
 
-def _freed(
+def _emptied_nodes(
     policies: Sequence[Policy], snapshot: Snapshot, moves: Sequence[PlannedMove]
 ) -> dict[str, list[str]]:
     """The nodes that moves for a policy leave and that it frees; see `Baseline.freed`."""
@@ -172,13 +182,15 @@ def _freed(
         term: object = policy.compile(snapshot) if policy.frees_nodes else None
         if not isinstance(term, Freeing):
             continue
-        freed, index = term.freed(), snapshot.node_index
-        left = sorted({m.source for m in moves if m.gains.get(policy.name, 0.0) > 0})
-        answer[policy.name] = [name for name in left if name in index and freed[index[name]]]
+        freed, index = term.freeable_nodes(), snapshot.node_index
+        sources = sorted({m.source for m in moves if m.gains.get(policy.name, 0.0) > 0})
+        answer[policy.name] = [name for name in sources if name in index and freed[index[name]]]
     return answer
 
 
-def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot) -> SelectedTotals:
+def _selected_totals(
+    selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot
+) -> SelectedTotals:
     there = len(snapshot.nodes)
     return SelectedTotals(
         nodes=[name for name, node in named.items() if selected.chosen[node]],
@@ -189,14 +201,14 @@ def _named(selected: SelectedNodes, named: Mapping[str, int], snapshot: Snapshot
     )
 
 
-def _absent(reading: Reading, known: BoolArray, snapshot: Snapshot) -> dict[str, list[str]]:
+def _absent(reading: Reading, present: BoolArray, snapshot: Snapshot) -> dict[str, list[str]]:
     """The nodes that ought to have a value and have none, of a reading of which these are few."""
     if reading.request.subject != "node":
         return {}
-    found = np.flatnonzero(reading.expected & ~known).tolist()
-    if len(found) > _MOST_ABSENT:
+    absent = np.flatnonzero(reading.expected & ~present).tolist()
+    if len(absent) > _MOST_ABSENT:
         return {}
-    return {reading.request.key: [snapshot.nodes[node].metadata.name for node in found]}
+    return {reading.request.key: [snapshot.nodes[node].metadata.name for node in absent]}
 
 
 def _total(values: FloatArray) -> tuple[float, int]:
@@ -213,18 +225,27 @@ def _peers(reading: Reading, snapshot: Snapshot, pods: list[int]) -> dict[str, f
 
 
 def _devices(
-    reading: Reading, past: Past, snapshot: Snapshot, touched: dict[str, int], left: dict[str, int]
+    reading: Reading,
+    past: Past,
+    snapshot: Snapshot,
+    touched: dict[str, int],
+    sources: dict[str, int],
 ) -> Iterator[tuple[str, DeviceValue, float, list[str]]]:
     """Node, device, value and UIDs of the pods of each device that is kept."""
     names = {node: name for name, node in touched.items()}
     count = dict.fromkeys(touched, 0)
-    for each in sorted(reading.devices, key=lambda device: -device.value):
-        name = names.get(each.node)
+    for device_value in sorted(reading.devices, key=lambda device: -device.value):
+        name = names.get(device_value.node)
         if name is None or count[name] >= _MOST_DEVICES:
             continue
         count[name] += 1
-        value = past.device(each) if name in left else each.value
-        yield name, each, _short(value), [snapshot.pods[pod].metadata.uid for pod in each.pods]
+        value = past.device(device_value) if name in sources else device_value.value
+        yield (
+            name,
+            device_value,
+            _short(value),
+            [snapshot.pods[pod].metadata.uid for pod in device_value.pods],
+        )
 
 
 def _short(value: float, digits: int = _DIGITS) -> float:

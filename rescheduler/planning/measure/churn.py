@@ -14,7 +14,7 @@ from rescheduler.model.cluster.readings import FloatArray, IntArray, Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline, NodePods
 from rescheduler.model.moves.past_move import mark
-from rescheduler.planning.measure.by_node import fresh
+from rescheduler.planning.measure.node_values import fresh
 from rescheduler.planning.measure.selected_nodes import EVERY_NODE, SelectedNodes
 
 _MOST_LARGEST = 8
@@ -31,8 +31,8 @@ def arrivals(node: int, since: datetime, but: Collection[str], snapshot: Snapsho
     """The pods that came to the node since then, besides those with these UIDs."""
     new = (snapshot.pod_node == node) & (snapshot.pod_came > since.timestamp())
     here = np.flatnonzero(new).tolist()
-    found = [pod for pod in here if snapshot.pods[pod].metadata.uid not in but]
-    return np.array(found, dtype=np.int32)
+    pods = [pod for pod in here if snapshot.pods[pod].metadata.uid not in but]
+    return np.array(pods, dtype=np.int32)
 
 
 def pods_then(
@@ -47,14 +47,14 @@ def pods_then(
     wanted = np.isin(snapshot.pod_node, np.array(list(names), dtype=np.int32))
     there: dict[int, list[int]] = defaultdict(list)
     for pod in np.flatnonzero(wanted).tolist():
-        found = snapshot.pods[pod]
-        starting = found.status.phase == "Pending" and found.status.startTime is None
-        if found.metadata.uid not in but and not starting:
+        pod_object = snapshot.pods[pod]
+        starting = pod_object.status.phase == "Pending" and pod_object.status.startTime is None
+        if pod_object.metadata.uid not in but and not starting:
             there[int(snapshot.pod_node[pod])].append(pod)
-    return {names[node]: _kept(pods, values, snapshot) for node, pods in there.items()}
+    return {names[node]: _node_pods(pods, values, snapshot) for node, pods in there.items()}
 
 
-def _kept(pods: list[int], values: FloatArray, snapshot: Snapshot) -> NodePods:
+def _node_pods(pods: list[int], values: FloatArray, snapshot: Snapshot) -> NodePods:
     use = {pod: float(value) for pod, value in zip(pods, np.nan_to_num(values[pods]), strict=True)}
     whole = sum(use.values())
     most = sorted(use, key=lambda pod: -use[pod])[:_MOST_LARGEST]
@@ -64,7 +64,7 @@ def _kept(pods: list[int], values: FloatArray, snapshot: Snapshot) -> NodePods:
     return NodePods(marks, _short(sum(rest)), len(pods) - len(marks))
 
 
-def ended(
+def ended_usage(
     then: NodePods, node: int, since: datetime, moved: Iterable[tuple[str, float]], snap: Snapshot
 ) -> float:
     """What the pods used then that are on the node no more, and that we did not move.
@@ -86,7 +86,7 @@ def ended(
     return sum(gone.values()) + max(rest, 0.0) * share
 
 
-def unseen(pods: IntArray, reading: Reading, snapshot: Snapshot) -> float:
+def unseen_usage(pods: IntArray, reading: Reading, snapshot: Snapshot) -> float:
     """What these pods use that the window has not seen yet.
 
     As much of what they replaced may still be in the window of their node. reading: of pods.
@@ -122,8 +122,8 @@ def fewer_elsewhere(
 
 def parts(value: float, pods: Sequence[str], used: Sequence[float]) -> dict[str, float]:
     """Pod to its part of a device's value: what it adds, or an equal one, if that is not known."""
-    known = used if len(used) == len(pods) else [value / max(len(pods), 1)] * len(pods)
-    return dict(zip(pods, known, strict=True))
+    shares = used if len(used) == len(pods) else [value / max(len(pods), 1)] * len(pods)
+    return dict(zip(pods, shares, strict=True))
 
 
 def by_itself(then: float, trend: float, came: float, gone: float, fewer: float) -> float:

@@ -1,4 +1,4 @@
-"""The snapshot as it would be without some of our moves: the pods back, and the load with them.
+"""The snapshot without some of our moves: the pods on their old nodes, with their load.
 
 On the nodes that the moves touched each reading is what it was before, times how it has changed on
 the policy's others since: a load that falls on all of them falls here too. Of that, the moved pods'
@@ -22,18 +22,18 @@ from rescheduler.model.cluster.readings import (
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.gains import Baseline
 from rescheduler.model.moves.history import History
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.planning.measure.baseline import peers
-from rescheduler.planning.measure.by_node import by_node, fresh, of_objects, pods_of, usable
 from rescheduler.planning.measure.churn import (
     arrivals,
     by_itself,
-    ended,
+    ended_usage,
     fewer_elsewhere,
     parts,
-    unseen,
+    unseen_usage,
 )
-from rescheduler.planning.measure.groups import Group, Settled
+from rescheduler.planning.measure.move_groups import MoveGroup, Settled
+from rescheduler.planning.measure.node_values import by_node, fresh, of_objects, pods_of, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.planning.measure.trends import Trends
 from rescheduler.policies.base import Policy
@@ -47,21 +47,21 @@ class Obstacle:
     passes: bool
 
 
-class Before:
+class Counterfactual:
     """What the readings of one group's nodes and pods would be without its moves."""
 
     def __init__(
-        self, snapshot: Snapshot, group: Group, history: History, selected: SelectedNodes
+        self, snapshot: Snapshot, group: MoveGroup, history: History, selected: SelectedNodes
     ) -> None:
         """selected: the nodes that the policy selects for which this is asked."""
         self._snapshot = snapshot
         self._group = group
         self._selected = selected
         self._trends = Trends(snapshot, group.nodes, history, selected)
-        moved = [each.replacement for each in group.measured]
+        moved = [settled_move.replacement for settled_move in group.measured]
         self._moved: IntArray = np.array(moved, dtype=np.int32)
         self._known: dict[tuple[str, str, int], float] = {}
-        self._replaced: set[str] = {each.move.replacement for each in group.moves}
+        self._replaced: set[str] = {move.move.replacement for move in group.moves}
 
     def obstacle(self, policy: Policy) -> Obstacle | None:
         """Why the readings of this policy do not tell what the moves brought, or None."""
@@ -69,9 +69,9 @@ class Before:
             reading = self._snapshot.readings.find(request)
             if reading is None or not usable(reading, self._snapshot):
                 return Obstacle(f"{request.name} is missing or has a problem", passes=True)
-            found = self._unknown(reading) or self._silent(reading)
-            if found is not None:
-                return found
+            obstacle = self._node_obstacle(reading) or self._silent(reading)
+            if obstacle is not None:
+                return obstacle
         return None
 
     def _silent(self, reading: Reading) -> Obstacle | None:
@@ -79,13 +79,15 @@ class Before:
         if reading.request.subject != "pod":
             return None
         values = fresh(reading)
-        for each in self._group.measured:
-            if reading.name in each.move.usage and np.isnan(values[each.replacement]):
-                name = self._snapshot.pods[each.replacement].key
+        for settled_move in self._group.measured:
+            if reading.name in settled_move.move.usage and np.isnan(
+                values[settled_move.replacement]
+            ):
+                name = self._snapshot.pods[settled_move.replacement].key
                 return Obstacle(f"{reading.name} is not known of pod {name}", passes=True)
         return None
 
-    def _unknown(self, reading: Reading) -> Obstacle | None:
+    def _node_obstacle(self, reading: Reading) -> Obstacle | None:
         """Why the readings of the nodes do not tell what the moves changed."""
         request, values = reading.request, by_node(reading, self._snapshot)
         for node in sorted(self._group.nodes):
@@ -94,14 +96,14 @@ class Before:
             if baseline is not None and name in baseline.nodes.get(request.key, {}):
                 if np.isnan(values[node]) and request.subject == "node":
                     return Obstacle(f"{request.name} is not known of node {name}", passes=True)
-                if self._trends.shown(request, baseline) and self._trends.relabelled(
+                if self._trends.is_shown(request, baseline) and self._trends.is_relabelled(
                     request, baseline
                 ):
                     text = "the policy selects other nodes than before the move"
                     return Obstacle(text, passes=False)
-                lacking = self._trends.lacking(request, values, baseline)
+                lacking = self._trends.count_lacking(request, values, baseline)
                 if lacking:
-                    others = counted(lacking, "other node")
+                    others = count_text(lacking, "other node")
                     text = f"{request.name} is not known of {others} that had it before the move"
                     return Obstacle(text, passes=True)
                 if np.isnan(self._trend(reading, baseline)):
@@ -109,14 +111,14 @@ class Before:
                         f"too few other nodes that the policy selects have {request.name} "
                         "undisturbed by moves: how it changed by itself is not known"
                     )
-                    return Obstacle(text, passes=self._trends.shown(request, baseline))
-            elif request.subject == "node" and self._left(node) and not np.isnan(values[node]):
+                    return Obstacle(text, passes=self._trends.is_shown(request, baseline))
+            elif request.subject == "node" and self._is_source(node) and not np.isnan(values[node]):
                 text = f"{request.name} of node {name} was not known before the move"
                 return Obstacle(text, passes=False)
         return None
 
-    def _left(self, node: int) -> bool:
-        return any(node == each.source for each in self._group.moves)
+    def _is_source(self, node: int) -> bool:
+        return any(node == move.source for move in self._group.moves)
 
     def substitute(self, reading: Reading, values: FloatArray) -> tuple[DeviceValue, ...]:
         """Write into `values` what this reading would be; answers the devices of the nodes."""
@@ -125,21 +127,23 @@ class Before:
             return reading.devices
         now = fresh(reading)
         pods = pods_of(reading, self._snapshot)
-        devices = [each for each in reading.devices if each.node not in self._group.nodes]
+        devices = [device for device in reading.devices if device.node not in self._group.nodes]
         for node in self._group.nodes:
             name = self._snapshot.nodes[node].metadata.name
             baseline = self._group.baseline(node)
             before = None if baseline is None else baseline.nodes.get(reading.request.key, {})
             if before is None or baseline is None or name not in before:
                 # Where it was not expected to land: what its replacement takes there now.
-                values[node] = now[node] - self._landed(node, reading, pods)
+                values[node] = now[node] - self._landed_usage(node, reading, pods)
                 continue
             most = max(1.0, before[name]) if reading.unit == "ratio" else np.inf
-            values[node] = min(max(self._without(node, reading, pods, baseline), 0.0), most)
+            values[node] = min(
+                max(self._value_without_moves(node, reading, pods, baseline), 0.0), most
+            )
             devices += self._devices(node, reading, baseline, most)
         return tuple(devices)
 
-    def _without(
+    def _value_without_moves(
         self, node: int, reading: Reading, pods: Reading | None, baseline: Baseline
     ) -> float:
         """What the node would read without the moves: its other pods, and those that left it."""
@@ -148,53 +152,53 @@ class Before:
         trend = self._trend(reading, baseline)
         if pods is None:
             return before * trend
-        left, back = 0.0, 0.0
-        for each in self._group.moves:
-            used = _used(each, pods)
-            if each.source == node and used is not None:
-                left += used
-                back += 0.0 if each.lost else self._use(each, pods)
+        removed, back = 0.0, 0.0
+        for move in self._group.moves:
+            used = _usage_before(move, pods)
+            if move.source == node and used is not None:
+                removed += used
+                back += 0.0 if move.lost else self._use(move, pods)
         unit = self._unit(reading, node)
         new = self._arrivals(node, baseline)
         came = float(np.nansum(fresh(pods)[new])) / unit
-        ended_there = self._ended(node, pods, baseline) * _peak(baseline, key, name)
-        in_window = unseen(new, pods, self._snapshot) if reading is not pods else 0.0
+        ended_there = self._ended_usage(node, pods, baseline) * _peak(baseline, key, name)
+        in_window = unseen_usage(new, pods, self._snapshot) if reading is not pods else 0.0
         gone = max(ended_there - in_window, 0.0) / unit
-        fewer = self._fewer(reading, baseline)
-        return by_itself(before - left / unit, trend, came, gone, fewer) + back / unit
+        fewer = self._fewer_elsewhere(reading, baseline)
+        return by_itself(before - removed / unit, trend, came, gone, fewer) + back / unit
 
-    def _ended(self, node: int, pods: Reading, baseline: Baseline) -> float:
+    def _ended_usage(self, node: int, pods: Reading, baseline: Baseline) -> float:
         """What the pods used then that have ended there since, or that others took away."""
         name = self._snapshot.nodes[node].metadata.name
         then = baseline.pods.get(pods.request.key, {}).get(name)
         if then is None:
             return 0.0
         ours = [
-            (each.move.podUid, each.move.usage.get(pods.name, 0.0))
-            for each in self._group.moves
-            if each.source == node and each.move.podUid not in self._replaced
+            (move.move.podUid, move.move.usage.get(pods.name, 0.0))
+            for move in self._group.moves
+            if move.source == node and move.move.podUid not in self._replaced
         ]
-        return ended(then, node, baseline.at, ours, self._snapshot)
+        return ended_usage(then, node, baseline.at, ours, self._snapshot)
 
-    def _use(self, each: Settled, pods: Reading) -> float:
+    def _use(self, settled_move: Settled, pods: Reading) -> float:
         """What the pod would use where it was: as before, changed as its workload's others have.
 
         Without others nothing tells whether the move changed it: then no less than it uses now.
         """
-        used, now = _used(each, pods), float(fresh(pods)[each.replacement])
+        used, now = _usage_before(settled_move, pods), float(fresh(pods)[settled_move.replacement])
         if used is None:
             return 0.0 if np.isnan(now) else now
-        workload = int(self._snapshot.pod_workload[each.replacement])
+        workload = int(self._snapshot.pod_workload[settled_move.replacement])
         before = None
-        if each.baseline is not None:
-            theirs = each.baseline.peers.get(each.move.workload, {})
+        if settled_move.baseline is not None:
+            theirs = settled_move.baseline.peers.get(settled_move.move.workload, {})
             before = theirs.get(pods.request.key)
         others = fresh(pods)[peers(workload, self._moved, self._snapshot)]
         if before and not np.isnan(others).all():
             return used * float(np.nanmean(others)) / before
-        if each.baseline is None:
+        if settled_move.baseline is None:
             return used
-        trend = self._trend(pods, each.baseline)
+        trend = self._trend(pods, settled_move.baseline)
         steady = used * (1.0 if np.isnan(trend) else trend)
         return steady if np.isnan(now) else max(steady, now)
 
@@ -203,21 +207,21 @@ class Before:
 
         On nodes of the group of which nothing was kept then, the moves since are taken out first.
         """
-        found = self._known.get((reading.request.key, since.plan, since.batch))
-        if found is not None:
-            return found
+        trend = self._known.get((reading.request.key, since.plan, since.batch))
+        if trend is not None:
+            return trend
         values = by_node(reading, self._snapshot).copy()
         then = since.nodes.get(reading.request.key, {})
         pods = pods_of(reading, self._snapshot)
-        for each in self._group.moves:
-            used = 0.0 if pods is None else each.move.usage.get(pods.name, 0.0)
+        for move in self._group.moves:
+            used = 0.0 if pods is None else move.move.usage.get(pods.name, 0.0)
             for name, node, sign in (
-                (each.move.source, each.source, 1.0),
-                (each.move.landedOn, each.landed, -1.0),
+                (move.move.source, move.source, 1.0),
+                (move.move.landedOn, move.landed, -1.0),
             ):
-                if node >= 0 and name not in then and each.move.at >= since.at:
+                if node >= 0 and name not in then and move.move.at >= since.at:
                     values[node] += sign * used / self._unit(reading, node)
-        answer = self._trends.of(reading.request, values, since)
+        answer = self._trends.change_ratio(reading.request, values, since)
         self._known[reading.request.key, since.plan, since.batch] = answer
         return answer
 
@@ -229,7 +233,7 @@ class Before:
         capacity = np.nan if reading.capacity is None else float(reading.capacity[node])
         return capacity if capacity > 0 else np.inf
 
-    def _landed(self, node: int, reading: Reading, pods: Reading | None) -> float:
+    def _landed_usage(self, node: int, reading: Reading, pods: Reading | None) -> float:
         here = [m.replacement for m in self._group.measured if m.landed == node]
         if pods is None or not here:
             return 0.0
@@ -246,11 +250,12 @@ class Before:
             if _peak(baseline, key, name) < 1:
                 continue  # of the node alone it is known what it reads otherwise
             back = sum(
-                self._use(each, reading)
-                for each in self._group.measured
-                if each.source == node and each.move.usage.get(reading.name) is not None
+                self._use(settled_move, reading)
+                for settled_move in self._group.measured
+                if settled_move.source == node
+                and settled_move.move.usage.get(reading.name) is not None
             )
-            kept = self._without(node, reading, reading, baseline) - back
+            kept = self._value_without_moves(node, reading, reading, baseline) - back
             new = self._arrivals(node, baseline)
             kept -= float(np.nansum(fresh(reading)[new]))
             here = self._snapshot.pod_node == node
@@ -259,9 +264,9 @@ class Before:
             now = float(np.nansum(np.where(here, values, 0.0)))
             if now > 0:
                 values[here] *= max(kept, 0.0) / now
-        for each in self._group.measured:
-            if each.move.usage.get(reading.name) is not None:
-                values[each.replacement] = self._use(each, reading)
+        for settled_move in self._group.measured:
+            if settled_move.move.usage.get(reading.name) is not None:
+                values[settled_move.replacement] = self._use(settled_move, reading)
 
     def _arrivals(self, node: int, baseline: Baseline) -> IntArray:
         """The pods that came to the node since, and are no replacements of ours."""
@@ -276,9 +281,12 @@ class Before:
         one that none of its pods has left is as it is now.
         """
         name, trend = self._snapshot.nodes[node].metadata.name, self._trend(reading, baseline)
-        now = {each.device: each for each in reading.devices if each.node == node}
+        now = {device.device: device for device in reading.devices if device.node == node}
         new = {*self._arrivals(node, baseline).tolist()}
-        replaced = {each.move.podUid: each.replacement for each in self._group.measured}
+        replaced = {
+            settled_move.move.podUid: settled_move.replacement
+            for settled_move in self._group.measured
+        }
         there = {**self._snapshot.pod_index, **replaced}
         key = reading.request.key
         uses = baseline.uses.get(key, {}).get(name, {})
@@ -291,18 +299,18 @@ class Before:
             if reading.capacity is not None:
                 of_pods = parts(before, uids, uses.get(device, ()))
                 gone = sum(use for uid, use in of_pods.items() if uid not in there)
-                came = _brought(now.get(device), new)
-                fewer = self._fewer(reading, baseline)
+                came = _added_load(now.get(device), new)
+                fewer = self._fewer_elsewhere(reading, baseline)
                 value = by_itself(before, trend, came, min(gone, before), fewer)
             yield DeviceValue(node, device, min(value, most), index, users)
 
-    def _fewer(self, reading: Reading, baseline: Baseline) -> float:
+    def _fewer_elsewhere(self, reading: Reading, baseline: Baseline) -> float:
         pods = pods_of(reading, self._snapshot)
         kept = {} if pods is None else baseline.pods.get(pods.request.key, {})
         return fewer_elsewhere(baseline, kept, self._group.nodes, self._selected, self._snapshot)
 
 
-def _brought(device: DeviceValue | None, new: set[int]) -> float:
+def _added_load(device: DeviceValue | None, new: set[int]) -> float:
     """What these pods add to the device, as far as that is reported."""
     if device is None:
         return 0.0
@@ -315,21 +323,27 @@ def _peak(baseline: Baseline | None, key: str, node: str) -> float:
     return 1.0 if baseline is None else baseline.peaks.get(of_nodes, {}).get(node, 1.0)
 
 
-def _used(each: Settled, pods: Reading) -> float | None:
+def _usage_before(settled_move: Settled, pods: Reading) -> float | None:
     """What the pod used before its move, when its node was in no peak."""
-    used = each.move.usage.get(pods.name)
-    return None if used is None else used * _peak(each.baseline, pods.request.key, each.move.source)
+    used = settled_move.move.usage.get(pods.name)
+    return (
+        None
+        if used is None
+        else used * _peak(settled_move.baseline, pods.request.key, settled_move.move.source)
+    )
 
 
-def without(
-    snapshot: Snapshot, groups: Sequence[Group], history: History, selected: SelectedNodes
+def undo_moves(
+    snapshot: Snapshot, groups: Sequence[MoveGroup], history: History, selected: SelectedNodes
 ) -> Snapshot:
     """The snapshot without the moves of these groups, for a policy that selects these nodes."""
-    befores = [Before(snapshot, group, history, selected) for group in groups]
+    befores = [Counterfactual(snapshot, group, history, selected) for group in groups]
     pods = list(snapshot.pods)
     for group in groups:
-        for each in group.measured:
-            pods[each.replacement] = structs.replace(pods[each.replacement], node=each.move.source)
+        for settled_move in group.measured:
+            pods[settled_move.replacement] = structs.replace(
+                pods[settled_move.replacement], node=settled_move.move.source
+            )
     return replace(
         snapshot,
         pods=pods,
@@ -337,12 +351,12 @@ def without(
     )
 
 
-def _reading(reading: Reading, befores: Sequence[Before], snapshot: Snapshot) -> Reading:
+def _reading(reading: Reading, befores: Sequence[Counterfactual], snapshot: Snapshot) -> Reading:
     if not usable(reading, snapshot):
         return reading
     values = reading.values.copy()
-    for each in befores:
-        reading = replace(reading, devices=each.substitute(reading, values))
+    for before in befores:
+        reading = replace(reading, devices=before.substitute(reading, values))
     ages: FloatArray = np.where(np.isnan(values), np.nan, reading.ages)
     missing: BoolArray = np.isnan(reading.ages) & ~np.isnan(values)
     return replace(reading, values=values, ages=np.where(missing, 0.0, ages))

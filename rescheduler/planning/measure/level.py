@@ -11,7 +11,7 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import DeviceValue, FloatArray, instants
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.planning.measure.by_node import fresh, pods_of, usable
+from rescheduler.planning.measure.node_values import fresh, pods_of, usable
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.policies.base import Policy
 
@@ -34,9 +34,11 @@ class Past:
         """wanted: the policies that want the moves. moved: nodes that moves leave or touched."""
         self._snapshot = snapshot
         mine = [(r, policy) for policy in wanted for r in policy.requests() if r.key == key]
-        shortest = min((request for request, _ in mine), key=lambda each: each.span, default=None)
-        found = None if shortest is None else snapshot.readings.find(shortest)
-        self._reading = found if found is not None and usable(found, snapshot) else None
+        shortest = min(
+            (request for request, _ in mine), key=lambda request: request.span, default=None
+        )
+        reading = None if shortest is None else snapshot.readings.find(shortest)
+        self._reading = reading if reading is not None and usable(reading, snapshot) else None
         self._samples: FloatArray = np.empty((0, len(snapshot.nodes)))
         self._ago, self._drift = np.empty(0), np.empty(0)
         if self._reading is not None and self._reading.range_samples is not None:
@@ -44,7 +46,7 @@ class Past:
             self._ago = instants(self._reading.request.span)
             others = np.zeros(len(snapshot.nodes), dtype=np.bool_)
             for _, policy in mine:
-                others |= SelectedNodes.of(policy, snapshot).chosen
+                others |= SelectedNodes.of_policy(policy, snapshot).chosen
             others[list(moved)] = False
             self._drift = _drift(self._samples[:, others])
 
@@ -106,5 +108,5 @@ def _drift(samples: FloatArray) -> FloatArray:
 
 def _median(samples: FloatArray) -> float:
     """Of those that are known, which a few wild ones do not change; infinite without any."""
-    known = samples[~np.isnan(samples)]
-    return float(np.median(known)) if len(known) else np.inf
+    values = samples[~np.isnan(samples)]
+    return float(np.median(values)) if len(values) else np.inf

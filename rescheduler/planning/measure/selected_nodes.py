@@ -34,7 +34,7 @@ class SelectedNodes:
         return sum(_number(snapshot.nodes[node].metadata.name) for node in nodes) % _MODULUS
 
     @classmethod
-    def of(cls, policy: Policy, snapshot: Snapshot) -> "SelectedNodes":
+    def of_policy(cls, policy: Policy, snapshot: Snapshot) -> "SelectedNodes":
         """The nodes of this policy; every node, where it has no field for them."""
         match = node_match(policy) or NodeMatch(all=True)
         return cls(_key(match), select_nodes(match, snapshot))
@@ -42,8 +42,12 @@ class SelectedNodes:
 
 def selections_of(policies: Iterable[Policy], snapshot: Snapshot) -> list[SelectedNodes]:
     """What these policies select, each selection once, besides that of every node."""
-    found = {each.key: each for policy in policies for each in [SelectedNodes.of(policy, snapshot)]}
-    return [each for key, each in found.items() if key != EVERY_NODE]
+    selections = {
+        node.key: node
+        for policy in policies
+        for node in [SelectedNodes.of_policy(policy, snapshot)]
+    }
+    return [node for key, node in selections.items() if key != EVERY_NODE]
 
 
 @lru_cache(maxsize=16384)

@@ -46,13 +46,13 @@ class Trends:
         self._order = {(b.plan, b.batch): n for n, b in enumerate(history.baselines)}
         self._moves = [move for move in history.moves if move.charged]
 
-    def of(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> float:
+    def change_ratio(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> float:
         """Now divided by then; NaN where too few other nodes show it.
 
         values: (nodes,) now, without the moves on nodes of the group of which the batch has no
         value. Younger nodes do not count. Where nothing was then, what is now says nothing: 1.
         """
-        if not self._listed(request, since):
+        if not self._lists_absent(request, since):
             return float("nan")
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
@@ -64,41 +64,43 @@ class Trends:
         if np.isnan(before) or not theirs.any():
             return float("nan")
         changed = float(values[theirs].mean()) / before if before > 0 else 1.0
-        return changed * self._until(request, stations)
+        return changed * self._change_between(request, stations)
 
-    def shown(self, request: ReadingRequest, since: Baseline) -> bool:
+    def is_shown(self, request: ReadingRequest, since: Baseline) -> bool:
         """Whether enough nodes had the reading then for others to show how it changes."""
         stations = self._stations(request, since)
         apart = self._group_apart(request, since, stations[-1])
         last = self._mean(request, stations[-1], apart)
-        return self._listed(request, since) and not np.isnan(last * self._until(request, stations))
+        return self._lists_absent(request, since) and not np.isnan(
+            last * self._change_between(request, stations)
+        )
 
-    def lacking(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> int:
+    def count_lacking(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> int:
         """How many of the nodes that show the change have no value now; 0 where they are few."""
-        if not self._listed(request, since):
+        if not self._lists_absent(request, since):
             return 0
         last = self._stations(request, since)[-1]
         apart = self._group_apart(request, since, last)
         return self._too_many_lack(self._comparable(request, last, apart), request, values)
 
-    def relabelled(self, request: ReadingRequest, since: Baseline) -> bool:
+    def is_relabelled(self, request: ReadingRequest, since: Baseline) -> bool:
         """Whether the policy selects other nodes now than before the batch, or before a later one.
 
         Younger nodes do not count. Of nodes that are gone it is not known whether they were
         selected: so many fewer are no sign of other labels.
         """
-        return any(self._has_changed(each) for each in self._stations(request, since))
+        return any(self._has_changed(station) for station in self._stations(request, since))
 
     def _has_changed(self, then: Baseline) -> bool:
-        known, selected = self._of(then), self._selected
+        totals, selected = self._totals_of(then), self._selected
         if selected.key == EVERY_NODE:
             return False
         key = then.plan, then.batch
         if key not in selected.changed:
-            old = self._there(then)
-            fewer = known.count - int((selected.chosen & old).sum())
-            gone = known.there - int(old.sum())
-            same = selected.digest(self._snapshot, old) == known.digest
+            old = self._existing_nodes(then)
+            fewer = totals.count - int((selected.chosen & old).sum())
+            gone = totals.there - int(old.sum())
+            same = selected.digest(self._snapshot, old) == totals.digest
             selected.changed[key] = not same and not 0 < fewer <= gone
         return selected.changed[key]
 
@@ -107,23 +109,27 @@ class Trends:
         first = self._order[since.plan, since.batch]
         return [
             since,
-            *(each for each in self._baselines[first + 1 :] if self._alike(request, since, each)),
+            *(
+                baseline
+                for baseline in self._baselines[first + 1 :]
+                if self._have_same_nodes(request, since, baseline)
+            ),
         ]
 
-    def _alike(self, request: ReadingRequest, one: Baseline, other: Baseline) -> bool:
+    def _have_same_nodes(self, request: ReadingRequest, one: Baseline, other: Baseline) -> bool:
         """Whether the nodes that have the reading before both batches are the same, but for few."""
-        if request.key not in self._of(other).totals:
+        if request.key not in self._totals_of(other).totals:
             return False
-        if not self._listed(request, other):
+        if not self._lists_absent(request, other):
             return False
         if one.absent.get(request.key) == other.absent.get(request.key):
             return True
         unlike = set(one.absent.get(request.key, ())) ^ set(other.absent.get(request.key, ()))
-        _, count = self._of(other).totals[request.key]
+        _, count = self._totals_of(other).totals[request.key]
         return sum(map(self._may_be_selected, unlike)) <= _MOST_OTHERS * count
 
     @staticmethod
-    def _listed(request: ReadingRequest, then: Baseline) -> bool:
+    def _lists_absent(request: ReadingRequest, then: Baseline) -> bool:
         """Whether it is known which nodes had no value; of readings of pods it need not be."""
         return request.subject != "node" or request.key in then.absent
 
@@ -131,11 +137,11 @@ class Trends:
         self, request: ReadingRequest, then: Baseline, apart: frozenset[str]
     ) -> BoolArray:
         """(nodes,) the selected ones besides these that had the reading before that batch."""
-        found = self._there(then) & self._selected.chosen
+        comparable = self._existing_nodes(then) & self._selected.chosen
         index = self._snapshot.node_index
         without = apart | set(then.absent.get(request.key, ()))
-        found[[index[name] for name in without if name in index]] = False
-        return found
+        comparable[[index[name] for name in without if name in index]] = False
+        return comparable
 
     def _too_many_lack(self, theirs: BoolArray, request: ReadingRequest, values: FloatArray) -> int:
         """How many of these nodes ought to have a value and have none; 0 where they are few.
@@ -145,28 +151,30 @@ class Trends:
         reading = self._snapshot.readings.find(request)
         if request.subject != "node" or reading is None:
             return 0
-        known = ~np.isnan(values)
-        found = int((theirs & ~known & reading.expected).sum())
-        return found if found > _MOST_OTHERS * int((theirs & known).sum()) else 0
+        present = ~np.isnan(values)
+        lacking = int((theirs & ~present & reading.expected).sum())
+        return lacking if lacking > _MOST_OTHERS * int((theirs & present).sum()) else 0
 
-    def _until(self, request: ReadingRequest, stations: list[Baseline]) -> float:
+    def _change_between(self, request: ReadingRequest, stations: list[Baseline]) -> float:
         """The change from the first batch to the last."""
         answer = 1.0
         for one, other in pairwise(stations):
-            apart = _touched(move for move in self._since(request, one) if self._was(move, other))
+            apart = _touched_nodes(
+                move for move in self._moves_since(request, one) if self._was_before(move, other)
+            )
             before = self._mean(request, one, apart)
             after = self._mean(request, other, apart)
             answer *= after / before if np.isnan(before) or before > 0 else 1.0
         return answer
 
-    def _was(self, move: PastMove, later: Baseline) -> bool:
+    def _was_before(self, move: PastMove, later: Baseline) -> bool:
         """Whether it was made before that batch."""
         own = self._order.get((move.plan, move.batch))
         if own is not None:
             return own < self._order[later.plan, later.batch]
         return move.at <= later.at
 
-    def _since(self, request: ReadingRequest, one: Baseline) -> Iterable[PastMove]:
+    def _moves_since(self, request: ReadingRequest, one: Baseline) -> Iterable[PastMove]:
         """The moves that the reading did not show whole before this batch."""
         seen = one.at - timedelta(seconds=request.window + request.max_age)
         return (move for move in self._moves if move.at > seen)
@@ -178,18 +186,18 @@ class Trends:
 
         On nodes of the group that are not known from then the moves are out of the values of now.
         """
-        found = _touched(self._since(request, last)) | self._group
-        known = since.nodes.get(request.key, {}).keys() | last.nodes.get(request.key, {}).keys()
-        return frozenset(found - (self._group - known))
+        nodes = _touched_nodes(self._moves_since(request, last)) | self._group
+        recorded = since.nodes.get(request.key, {}).keys() | last.nodes.get(request.key, {}).keys()
+        return frozenset(nodes - (self._group - recorded))
 
-    def _there(self, since: Baseline) -> BoolArray:
+    def _existing_nodes(self, since: Baseline) -> BoolArray:
         """(nodes,) which were there then."""
         return self._snapshot.node_made <= since.at.timestamp()
 
-    def _of(self, then: Baseline) -> SelectedTotals:
+    def _totals_of(self, then: Baseline) -> SelectedTotals:
         """What was kept of the selected nodes before that batch."""
         if self._selected.key == EVERY_NODE:
-            return SelectedTotals(totals=then.totals, nodes=_named(then))
+            return SelectedTotals(totals=then.totals, nodes=_node_names(then))
         return then.selected.get(self._selected.key, SelectedTotals())
 
     def _may_be_selected(self, name: str) -> bool:
@@ -199,21 +207,21 @@ class Trends:
 
     def _mean(self, request: ReadingRequest, then: Baseline, apart: frozenset[str]) -> float:
         """Over the selected nodes besides these, before that batch; NaN where they were too few."""
-        theirs, values = self._of(then), then.nodes.get(request.key, {})
+        theirs, values = self._totals_of(then), then.nodes.get(request.key, {})
         total, count = theirs.totals.get(request.key, (0.0, 0))
-        known = apart & values.keys() & set(theirs.nodes)
+        excluded = apart & values.keys() & set(theirs.nodes)
         unknown = sum(self._may_be_selected(name) for name in apart - values.keys())
-        left, load = count - len(known), total - sum(values[name] for name in known)
-        if left <= 0 or unknown > _MOST_UNKNOWN * left:
+        remaining, load = count - len(excluded), total - sum(values[name] for name in excluded)
+        if remaining <= 0 or unknown > _MOST_UNKNOWN * remaining:
             return float("nan")
         if load <= _NOTHING * total:
             return 0.0
-        return load / left if load >= _LEAST_SHARE * total else float("nan")
+        return load / remaining if load >= _LEAST_SHARE * total else float("nan")
 
 
-def _named(then: Baseline) -> list[str]:
+def _node_names(then: Baseline) -> list[str]:
     return list({name for values in then.nodes.values() for name in values})
 
 
-def _touched(moves: Iterable[PastMove]) -> frozenset[str]:
+def _touched_nodes(moves: Iterable[PastMove]) -> frozenset[str]:
     return frozenset(name for m in moves for name in (m.source, m.landedOn) if name)

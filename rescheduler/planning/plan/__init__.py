@@ -1,1 +1,1 @@
-"""From what a search found to the plan that people review."""
+"""From the result of a search to the plan that people review, and its later re-check."""

@@ -11,10 +11,10 @@ from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.better import better
-from rescheduler.planning.limits.guards import holding
+from rescheduler.planning.improve.better_plan import better
+from rescheduler.planning.limits.guards import active_guards
 from rescheduler.planning.search.search import SearchResult
-from rescheduler.planning.search.warm_start import last_moves, searched
+from rescheduler.planning.search.warm_start import last_moves, search_from_last
 
 _SHOWN = frozenset({"GRD012"})
 """Guards under which a plan shows what it would move."""
@@ -49,14 +49,14 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = No
     evaluator = Evaluator(copy)
     observations = evaluator.stability.observations
     guards = guards_on(copy)
-    if any(each.code not in _SHOWN for each in guards):
+    if any(guard.code not in _SHOWN for guard in guards):
         return Decision(refusals=_hold(copy, guards[0]), guards=guards, observations=observations)
-    found = _searched(evaluator, effort, last)
-    searches = [found.summary]
-    passes: list[tuple[Mode, list[Evaluation]]] = [("Enforce", found.moves)]
-    decision = Decision(passes, found.refusals, guards, observations)
+    result = _search_pass(evaluator, effort, last)
+    searches = [result.summary]
+    passes: list[tuple[Mode, list[Evaluation]]] = [("Enforce", result.moves)]
+    decision = Decision(passes, result.refusals, guards, observations)
     if copy.start_audit():
-        audited = _searched(evaluator, effort, last)
+        audited = _search_pass(evaluator, effort, last)
         decision.passes.append(("Audit", audited.moves))
         decision.refusals = audited.refusals | decision.refusals
         searches.append(audited.summary)
@@ -64,7 +64,7 @@ def decide(copy: WorkingCopy, effort: Effort = UNHURRIED, last: Plan | None = No
             decision.refusals.pop(move.pod, None)
     if not any(moves for _, moves in decision.passes):
         decision.guards = [*guards, *_holding_all(decision.refusals)]
-    decision.searches = tuple(each for each in searches if each is not None)
+    decision.searches = tuple(search for search in searches if search is not None)
     return decision
 
 
@@ -73,26 +73,26 @@ def _holding_all(refusals: dict[int, Problem]) -> list[Problem]:
 
     Nobody shall take that for a cluster in which there is nothing to do.
     """
-    held = Counter(each for each in refusals.values() if each.code in _HOLDING)
+    held = Counter(refusal for refusal in refusals.values() if refusal.code in _HOLDING)
     if not held:
         return []
     (code, message), _ = min(
-        (((each.code, each.message), count) for each, count in held.items()),
-        key=lambda each: (-each[1], each[0]),
+        (((problem.code, problem.message), count) for problem, count in held.items()),
+        key=lambda pair: (-pair[1], pair[0]),
     )
     return [Problem(_HOLDING[code], message)]
 
 
-def _searched(evaluator: Evaluator, effort: Effort, last: Plan | None) -> SearchResult:
+def _search_pass(evaluator: Evaluator, effort: Effort, last: Plan | None) -> SearchResult:
     """What one pass moves, in the mode of the working copy."""
     copy = evaluator.copy
-    found = searched(evaluator, effort, last_moves(last, copy.snapshot, copy.mode))
-    return better(evaluator, found, effort)
+    result = search_from_last(evaluator, effort, last_moves(last, copy.snapshot, copy.mode))
+    return better(evaluator, result, effort)
 
 
 def guards_on(copy: WorkingCopy) -> list[Problem]:
     """Every guard that holds on this working copy, as it is."""
-    return holding(copy.snapshot, copy.bindings, copy.limits, copy.holds, copy.schedulers)
+    return active_guards(copy.snapshot, copy.bindings, copy.limits, copy.holds, copy.schedulers)
 
 
 def _hold(copy: WorkingCopy, guard: Problem) -> dict[int, Problem]:

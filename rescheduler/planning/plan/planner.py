@@ -6,14 +6,14 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory, Observation
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Mode, Plan
-from rescheduler.model.moves.search_summary import together
+from rescheduler.model.moves.search_summary import merge_summaries
 from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.forecast import forecast
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.decision import decide
 from rescheduler.planning.plan.result import Outline, assemble
-from rescheduler.planning.plan.views import Before
+from rescheduler.planning.plan.views import InitialValues
 from rescheduler.policies.files.policy_set import PolicySet
 
 
@@ -62,7 +62,7 @@ def plan_and_observations(
         finding_history=finding_history,
         attended=outline.attended,
     )
-    before = Before.of(copy.bindings, copy.snapshot)
+    before = InitialValues.from_bindings(copy.bindings, copy.snapshot)
     decision = decide(copy, effort(), last)
     passes = with_landings(copy, decision.passes)
     made = assemble(
@@ -73,7 +73,7 @@ def plan_and_observations(
         decision.refusals,
         decision.guards,
         outline,
-        search=together(decision.searches),
+        search=merge_summaries(decision.searches),
     )
     return made, decision.observations
 
@@ -83,6 +83,6 @@ def with_landings(
 ) -> list[tuple[Mode, list[Evaluation]]]:
     """The passes' moves with the landings that a plan may publish."""
     names = [node.metadata.name for node in copy.snapshot.nodes]
-    moves = [move for _, found in passes for move in found]
+    moves = [move for _, pass_moves in passes for move in pass_moves]
     predicted = iter(forecast(copy.scheduler, moves, names=names, seed=copy.seed))
     return [(mode, [next(predicted) for _ in moves]) for mode, moves in passes]

@@ -1,4 +1,4 @@
-"""Whether moved pods tell when they serve: DAT003."""
+"""Moved pods without a readiness probe: nobody sees when they serve (DAT003)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -11,28 +11,28 @@ from rescheduler.model.problem import Problem
 _SHOWN = 5
 
 
-def unprobed(snapshot: Snapshot, moved: Iterable[int]) -> list[Problem]:
+def missing_probes(snapshot: Snapshot, moved: Iterable[int]) -> list[Problem]:
     """DAT003: the workloads of moved pods that get requests, and do not tell when they serve.
 
     Who gets requests is selected by a Service. Nothing where no pod of the cluster has a readiness
     probe, as in recordings of earlier versions.
     """
-    if not any(_probed(each) for spec in snapshot.specs for each in spec.containers):
+    if not any(_has_probe(container) for spec in snapshot.specs for container in spec.containers):
         return []
     services = defaultdict[str, list[Service]](list)
-    for each in snapshot.services:
-        services[each.metadata.namespace].append(each)
+    for service in snapshot.services:
+        services[service.metadata.namespace].append(service)
     silent = set[int]()
     for number in moved:
         pod = snapshot.pods[number]
         among = services[pod.metadata.namespace]
-        serving = [each for each in among if each.selects(pod.metadata.labels)]
+        serving = [service for service in among if service.selects(pod.metadata.labels)]
         if serving and not _tells(pod.spec, serving):
             silent.add(int(snapshot.pod_workload[number]))
     names = sorted(
-        f"{each.kind} {each.namespace}/{each.name}"
-        for each in (snapshot.workloads[number] for number in silent)
-        if each.controller_kind != "Job"
+        f"{workload.kind} {workload.namespace}/{workload.name}"
+        for workload in (snapshot.workloads[number] for number in silent)
+        if workload.controller_kind != "Job"
     )
     if not names:
         return []
@@ -48,14 +48,14 @@ def _tells(spec: PodSpec, services: Sequence[Service]) -> bool:
     """
     if spec.readinessGates:
         return True
-    targets = {port.target for each in services for port in each.spec.ports or ()}
+    targets = {port.target for service in services for port in service.spec.ports or ()}
     serving = [
-        each
-        for each in (*(spec.initContainers or ()), *spec.containers)
-        if any({port.containerPort, port.name} & targets for port in each.ports or ())
+        container
+        for container in (*(spec.initContainers or ()), *spec.containers)
+        if any({port.containerPort, port.name} & targets for port in container.ports or ())
     ]
-    return any(map(_probed, serving or spec.containers))
+    return any(map(_has_probe, serving or spec.containers))
 
 
-def _probed(container: Container) -> bool:
+def _has_probe(container: Container) -> bool:
     return container.readinessProbe is not None

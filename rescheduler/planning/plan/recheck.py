@@ -10,8 +10,8 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import problem
-from rescheduler.model.wording import counted
-from rescheduler.planning.evaluation.evaluation import Evaluation, Gate, JointEvaluation
+from rescheduler.model.wording import count_text
+from rescheduler.planning.evaluation.evaluation import Evaluation, GainThreshold, JointEvaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.gates.drift import drift
@@ -54,7 +54,7 @@ class Recheck:
         """Every guard that holds on this snapshot; to be asked before any move is checked."""
         return guards_on(self._copy)
 
-    def held(self, move: PlannedMove) -> Problem | None:
+    def refuse_held(self, move: PlannedMove) -> Problem | None:
         """Why this move is held on this snapshot as earlier ones went wrong, or None."""
         return self._copy.holds.refusal(move.pod.namespace, move.owner.controllerKind)
 
@@ -72,14 +72,14 @@ class Recheck:
         if missing:
             return Problem(
                 code="DRF008",
-                message=f"{counted(len(missing), 'move')} that makes room for it was not made",
+                message=f"{count_text(len(missing), 'move')} that makes room for it was not made",
             )
-        found = self._check([move, *self._behind.get(move.pod.uid, ()), *self._room_left(move)])
-        return found if isinstance(found, Problem) else found[0]
+        result = self._check([move, *self._behind.get(move.pod.uid, ()), *self._room_left(move)])
+        return result if isinstance(result, Problem) else result[0]
 
     def _room_left(self, move: PlannedMove) -> list[PlannedMove]:
         """The moves after this one that make room for the same gang."""
-        uids = [each.pod.uid for each in self._rooms.get(move.room, [])]
+        uids = [room.pod.uid for room in self._rooms.get(move.room, [])]
         after = uids.index(move.pod.uid) + 1 if move.pod.uid in uids else len(uids)
         return self._rooms[move.room][after:] if uids else []
 
@@ -87,9 +87,11 @@ class Recheck:
         """The move where its whole group may be moved as one; the group is evaluated once."""
         if move.group not in self._answers:
             moves = self._groups.get(move.group, [move])
-            found = self._check(moves)
+            result = self._check(moves)
             self._answers[move.group] = (
-                found if isinstance(found, Problem) else {each.pod.uid: each for each in found}
+                result
+                if isinstance(result, Problem)
+                else {planned_move.pod.uid: planned_move for planned_move in result}
             )
         answer = self._answers[move.group]
         return answer if isinstance(answer, Problem) else answer[move.pod.uid]
@@ -104,7 +106,7 @@ class Recheck:
             if changed is not None or pod is None:
                 return changed or problem("ACT002")
             pods.append(pod)
-            self._evaluator.chooser.planned[pod] = self._planned(move)
+            self._evaluator.chooser.planned[pod] = self._planned_nodes(move)
         if moves[0].room and len(pods) > 1:
             self._evaluator.rooms[tuple(pods)] = moves[0].room
         evaluated = self._evaluator.evaluate(tuple(pods), self._gate)
@@ -117,14 +119,14 @@ class Recheck:
             self._as_now(move, evaluation)
             for move, evaluation in zip(moves, evaluated.moves, strict=True)
         ]
-        changed = next((each for each in fresh if isinstance(each, Problem)), None)
+        changed = next((move for move in fresh if isinstance(move, Problem)), None)
         if changed is not None:
             return changed
         for evaluation in evaluated.moves:
             self._evaluated[copy.snapshot.pods[evaluation.pod].metadata.uid] = evaluation
-        return [each for each in fresh if isinstance(each, PlannedMove)]
+        return [move for move in fresh if isinstance(move, PlannedMove)]
 
-    def _planned(self, move: PlannedMove) -> list[int] | None:
+    def _planned_nodes(self, move: PlannedMove) -> list[int] | None:
         """The nodes that were chosen for it, as far as they are still there; None: it is unsteered.
 
         Where too few of them are acceptable now, others are chosen: of a steered landing only the
@@ -162,7 +164,7 @@ class Recheck:
         )
 
     @cached_property
-    def _gate(self) -> Gate:
+    def _gate(self) -> GainThreshold:
         """As of before the batch: its moves do not change what is asked of those after them."""
         return self._evaluator.bounds().gate
 
@@ -180,10 +182,10 @@ def _drift(move: PlannedMove, copy: WorkingCopy, pod: int | None) -> Problem | N
     """What has changed about the pod or its nodes since the plan, or None."""
     if pod is None:
         return problem("ACT002")
-    found = copy.snapshot.pods[pod]
-    if changed := drift(move, found):
+    pod_object = copy.snapshot.pods[pod]
+    if changed := drift(move, pod_object):
         return changed
-    owner = found.controller
+    owner = pod_object.controller
     if owner is None or owner.uid != move.owner.controllerUid:
         return problem("DRF006", "It has another controller than when it was planned.")
     if move.group and stop_ref(copy.snapshot, pod) != move.stops:
@@ -204,12 +206,12 @@ def _changed_nodes(move: PlannedMove, copy: WorkingCopy) -> str:
         index = copy.snapshot.node_index.get(name)
         if index is None:
             return f"node {name} is gone"
-        asked = (
+        check = (
             copy.eligibility.places.node
             if name == move.source
             else copy.eligibility.places.destination
         )
-        refusal = asked(index)
+        refusal = check(index)
         if refusal is not None:
             return refusal.message
     return ""

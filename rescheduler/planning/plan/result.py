@@ -1,4 +1,4 @@
-"""From what a search found to the plan that people review."""
+"""Assembles the plan: moves, refusals, policies and nodes."""
 
 from collections import Counter
 from heapq import nsmallest
@@ -8,16 +8,16 @@ import msgspec
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import ClusterRef, Mode, Plan, PlannedMove, Refusal, Totals
-from rescheduler.model.moves.plan_digest import sealed
+from rescheduler.model.moves.plan_digest import seal_plan
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import calibration
-from rescheduler.planning.plan.probes import unprobed
-from rescheduler.planning.plan.unsteered import unsteered
+from rescheduler.planning.plan.probes import missing_probes
+from rescheduler.planning.plan.unsteered_moves import count_unsteered
 from rescheduler.planning.plan.views import (
-    Before,
+    InitialValues,
     found_in,
     measured_moves,
     node_views,
@@ -52,7 +52,7 @@ class Outline(msgspec.Struct, frozen=True):
 def assemble(  # noqa: PLR0913 - all that a plan says
     copy: WorkingCopy,
     policies: PolicySet,
-    before: Before,
+    before: InitialValues,
     passes: list[tuple[Mode, list[Evaluation]]],
     refusals: dict[int, Problem],
     guards: list[Problem],
@@ -63,7 +63,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
     """The plan. passes: the moves of each pass in their order, with the mode they carry."""
     snapshot = copy.snapshot
     moves = _moves(copy, passes)
-    evaluations = [move for _, found in passes for move in found]
+    evaluations = [move for _, pass_moves in passes for move in pass_moves]
     results = policy_results(copy, policies, before)
     plan = Plan(
         tool=outline.tool,
@@ -83,7 +83,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
             moves=len(moves),
             disruption=sum(move.disruption for move in moves),
             refused=dict(sorted(Counter(code.code for code in refusals.values()).items())),
-            unsteered=unsteered(copy, evaluations),
+            unsteered=count_unsteered(copy, evaluations),
         ),
         score=score(results),
         policies=results,
@@ -92,13 +92,15 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         schedulers=copy.schedulers.results(),
         guards=guards,
         moves=moves,
-        refused=_refused(copy, refusals),
+        refused=_list_refusals(copy, refusals),
         nodes=node_views(copy, evaluations, before.loads),
         limits=to_document(policies.limits)["spec"],
-        ownReadings=[to_document(each) for each in policies.readings],
+        ownReadings=[to_document(reading) for reading in policies.readings],
         notes=[
             *notes(copy),
-            *unprobed(snapshot, [each.pod for _, found in passes for each in found]),
+            *missing_probes(
+                snapshot, [evaluation.pod for _, pass_moves in passes for evaluation in pass_moves]
+            ),
         ],
         calibration=calibration(
             copy.history, copy.limits, snapshot.cluster.version, snapshot.taken
@@ -106,17 +108,17 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         measuredMoves=measured_moves(copy.history),
         search=search,
     )
-    return sealed(plan)
+    return seal_plan(plan)
 
 
 def _moves(copy: WorkingCopy, passes: list[tuple[Mode, list[Evaluation]]]) -> list[PlannedMove]:
     answer: list[PlannedMove] = []
     last = 0
-    for mode, found in passes:
-        numbers = batches(copy, found)
+    for mode, evaluations in passes:
+        numbers = batches(copy, evaluations)
         answer += [
             _move(copy, evaluation, last + batch, mode)
-            for evaluation, batch in zip(found, numbers, strict=True)
+            for evaluation, batch in zip(evaluations, numbers, strict=True)
         ]
         last += max(numbers, default=0)
     return answer
@@ -132,9 +134,9 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
     for binding in copy.bindings:
         if binding.loaded is not None:
             usage.update(binding.loaded.usage(evaluation.pod))
-        found = binding.hot_on(evaluation.source)
-        if found and evaluation.gains.get(binding.policy.name, 0.0) > 0:
-            hot[binding.policy.name] = list(found)
+        hot_names = binding.hot_on(evaluation.source)
+        if hot_names and evaluation.gains.get(binding.policy.name, 0.0) > 0:
+            hot[binding.policy.name] = list(hot_names)
     return PlannedMove(
         pod=pod_ref(copy.snapshot, evaluation.pod),
         owner=owner,
@@ -156,38 +158,38 @@ def _move(copy: WorkingCopy, evaluation: Evaluation, batch: int, mode: Mode) -> 
         group=evaluation.group,
         stops=stop_ref(snapshot, evaluation.pod) if evaluation.group else None,
         room=evaluation.room,
-        after=[snapshot.pods[each].metadata.uid for each in evaluation.after],
+        after=[snapshot.pods[pod].metadata.uid for pod in evaluation.after],
         steered=steered_ref(snapshot, evaluation.choice),
         unsteered=landing_shares(snapshot, evaluation.choice.unsteered)
         if evaluation.choice
         else [],
-        gangMinimum=None if evaluation.group else _least(snapshot, evaluation.pod),
+        gangMinimum=None if evaluation.group else _gang_minimum(snapshot, evaluation.pod),
     )
 
 
-def _least(snapshot: Snapshot, pod: int) -> int | None:
+def _gang_minimum(snapshot: Snapshot, pod: int) -> int | None:
     """How many Ready pods the gang of this pod must keep, where it may spare any."""
-    gang = snapshot.gangs.of(pod)
+    gang = snapshot.gangs.gang_of(pod)
     facts = None if gang is None else snapshot.gangs.facts(gang)
     return None if facts is None or len(facts.members) == 1 else facts.minimum
 
 
-def _first_by_key(snapshot: Snapshot, found: list[int], most: int) -> list[int]:
+def _first_by_key(snapshot: Snapshot, indices: list[int], most: int) -> list[int]:
     """The first of these pods by key, in that order."""
     by_namespace: dict[str, list[int]] = {}
-    for pod in found:
+    for pod in indices:
         by_namespace.setdefault(snapshot.pods[pod].metadata.namespace, []).append(pod)
     first: list[int] = []
     # As in keys: a "-" comes before the "/" that ends a namespace.
-    for _, pods in sorted(by_namespace.items(), key=lambda each: f"{each[0]}/"):
-        left = most - len(first)
-        if left <= 0:
+    for _, pods in sorted(by_namespace.items(), key=lambda group: f"{group[0]}/"):
+        remaining = most - len(first)
+        if remaining <= 0:
             break
-        first += nsmallest(left, pods, key=lambda each: snapshot.pods[each].metadata.name)
+        first += nsmallest(remaining, pods, key=lambda pod: snapshot.pods[pod].metadata.name)
     return first
 
 
-def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
+def _list_refusals(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
     """The refused candidates by code and name, some of each code."""
     pods = copy.snapshot.pods
     by_code: dict[str, list[int]] = {}
@@ -195,8 +197,8 @@ def _refused(copy: WorkingCopy, refusals: dict[int, Problem]) -> list[Refusal]:
         by_code.setdefault(refusal.code, []).append(pod)
     shown = [
         pod
-        for _, found in sorted(by_code.items())
-        for pod in _first_by_key(copy.snapshot, found, MOST_REFUSED_PER_CODE)
+        for _, refused in sorted(by_code.items())
+        for pod in _first_by_key(copy.snapshot, refused, MOST_REFUSED_PER_CODE)
     ]
     return [
         Refusal(

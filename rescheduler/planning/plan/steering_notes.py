@@ -1,4 +1,4 @@
-"""Which steering cannot act on a cluster, as far as reading the cluster shows."""
+"""Notes on means of steering that cannot work on this cluster, as reading it shows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -8,7 +8,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.registry import MEANS
+from rescheduler.steering.means_registry import MEANS
 
 
 def steering_notes(
@@ -21,7 +21,9 @@ def steering_notes(
 
     declared: what operators say of schedulers.
     """
-    said = {(each.by, each.strength) for each in (p.steering or limits.steering for p in policies)}
+    said = {
+        (policy.by, policy.strength) for policy in (p.steering or limits.steering for p in policies)
+    }
     sentence = CATALOG["STR001"].sentence
     for means in MEANS.values():
         strengths = sorted(strength for by, strength in said if by == means.name)

@@ -9,7 +9,7 @@ import numpy as np
 from rescheduler.documents.envelope import to_document
 from rescheduler.model.cluster.readings import FloatArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.found import Found
+from rescheduler.model.finding_count import FindingCount
 from rescheduler.model.moves.gains import Gain
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -24,7 +24,7 @@ from rescheduler.model.moves.plan import (
     ReadingResult,
 )
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.planning.binding import Binding
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
@@ -38,64 +38,72 @@ MOST_FINDINGS = 20
 MOST_KINDS = 5
 MOST_NODES = 2000
 MOST_MEASURED = 100
-Things = dict[tuple[str, str], set[str]]
+CountedObjects = dict[tuple[str, str], set[str]]
 """Names for one and for several of a thing, to which of them there are."""
 
 ZONE = "topology.kubernetes.io/zone"
 
 
 @dataclass(frozen=True)
-class Before:
+class InitialValues:
     """The working copy before anything moved: the terms' values, by policy name."""
 
     costs: dict[str, float]
     findings: dict[str, list[FindingView]]
-    things: dict[str, Things]
+    counted_objects: dict[str, CountedObjects]
     loads: dict[str, FloatArray]
 
     @classmethod
-    def of(cls, bindings: Iterable[Binding], snapshot: Snapshot) -> "Before":
+    def from_bindings(cls, bindings: Iterable[Binding], snapshot: Snapshot) -> "InitialValues":
         """Ask every term; the loads are copied, because terms go on with theirs."""
         bindings = list(bindings)
-        evaluated = [each for each in bindings if each.term is not None]
-        found = {
-            each.policy.name: [
+        evaluated = [binding for binding in bindings if binding.term is not None]
+        views = {
+            binding.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
-                for findings in (each.findings, contradictions(each.policy, snapshot))
+                for findings in (binding.findings, contradictions(binding.policy, snapshot))
                 for f in nsmallest(
-                    MOST_FINDINGS, findings, key=lambda each: (-each.cost, each.subject)
+                    MOST_FINDINGS, findings, key=lambda finding: (-finding.cost, finding.subject)
                 )
             ]
-            for each in bindings
+            for binding in bindings
         }
         return cls(
-            {each.policy.name: each.term.cost() for each in evaluated if each.term is not None},
-            found,
-            {each.policy.name: _things(each) for each in evaluated},
+            {
+                binding.policy.name: binding.term.cost()
+                for binding in evaluated
+                if binding.term is not None
+            },
+            views,
+            {binding.policy.name: _counted_objects(binding) for binding in evaluated},
             {name: load.copy() for name, load in loads(evaluated).items()},
         )
 
 
-def _things(binding: Binding) -> Things:
+def _counted_objects(binding: Binding) -> CountedObjects:
     """What the policy's findings count now, by what it is called."""
-    things: Things = {}
-    for each in binding.findings:
-        if each.thing and each.code in binding.policy.things:
-            things.setdefault(binding.policy.things[each.code], set()).add(each.thing)
-    return things
+    objects: CountedObjects = {}
+    for finding in binding.findings:
+        if finding.counted_as and finding.code in binding.policy.finding_nouns:
+            objects.setdefault(binding.policy.finding_nouns[finding.code], set()).add(
+                finding.counted_as
+            )
+    return objects
 
 
-def found_in(copy: WorkingCopy, before: Before) -> list[Found]:
+def found_in(copy: WorkingCopy, before: InitialValues) -> list[FindingCount]:
     """What all policies together count: what several of them find is one."""
-    return _found(_union(before.things.values()), _union(map(_things, copy.bindings)))
+    return _finding_counts(
+        _union(before.counted_objects.values()), _union(map(_counted_objects, copy.bindings))
+    )
 
 
-def _union(parts: Iterable[Things]) -> Things:
-    things: Things = {}
+def _union(parts: Iterable[CountedObjects]) -> CountedObjects:
+    objects: CountedObjects = {}
     for part in parts:
-        for name, each in part.items():
-            things.setdefault(name, set()).update(each)
-    return things
+        for name, subjects in part.items():
+            objects.setdefault(name, set()).update(subjects)
+    return objects
 
 
 def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
@@ -108,7 +116,9 @@ def loads(bindings: Iterable[Binding]) -> dict[str, FloatArray]:
     return answer
 
 
-def policy_results(copy: WorkingCopy, policies: PolicySet, before: Before) -> list[PolicyResult]:
+def policy_results(
+    copy: WorkingCopy, policies: PolicySet, before: InitialValues
+) -> list[PolicyResult]:
     """Each policy's result, in the order of the set."""
     return [
         _policy_result(copy, binding, written, policies, before)
@@ -117,7 +127,7 @@ def policy_results(copy: WorkingCopy, policies: PolicySet, before: Before) -> li
 
 
 def _policy_result(
-    copy: WorkingCopy, binding: Binding, written: Policy, policies: PolicySet, before: Before
+    copy: WorkingCopy, binding: Binding, written: Policy, policies: PolicySet, before: InitialValues
 ) -> PolicyResult:
     """The result of one policy. written: as in its document, which a demotion leaves alone."""
     policy, term, problem = binding.policy, binding.term, binding.problem
@@ -136,8 +146,8 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
-        found=_found(before.things.get(name, {}), _things(binding)),
-        room=[] if binding.roomy is None else binding.roomy.rooms(),
+        found=_finding_counts(before.counted_objects.get(name, {}), _counted_objects(binding)),
+        room=[] if binding.roomy is None else binding.roomy.gang_placements(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         selection=selections.result(
             copy.history,
@@ -151,9 +161,9 @@ def _policy_result(
     )
 
 
-def _found(before: Things, after: Things) -> list[Found]:
+def _finding_counts(before: CountedObjects, after: CountedObjects) -> list[FindingCount]:
     return [
-        Found(
+        FindingCount(
             one=one,
             many=many,
             before=len(before.get((one, many), ())),
@@ -172,11 +182,16 @@ def reading_results(copy: WorkingCopy) -> list[ReadingResult]:
 def _reading_result(copy: WorkingCopy, request: ReadingRequest) -> ReadingResult:
     reading = copy.snapshot.readings.find(request)
     readings = copy.snapshot.readings
-    coverage, problem = 0.0, readings.missing(request) if reading is None else reading.problem
+    coverage, problem = (
+        0.0,
+        readings.missing_problem(request) if reading is None else reading.problem,
+    )
     if reading is not None and request.subject != "pair":
-        askers = [each.policy for each in copy.bindings if request in each.policy.requests()]
+        askers = [
+            binding.policy for binding in copy.bindings if request in binding.policy.requests()
+        ]
         expected, problem = check_coverage(reading, askers, copy.snapshot)
-        coverage = reading.covered(expected)
+        coverage = reading.coverage_of(expected)
     elif reading is not None:
         coverage = reading.coverage
     return ReadingResult(
@@ -235,12 +250,12 @@ def score(results: list[PolicyResult]) -> Change:
     Not known where one of them could not be evaluated: else a run without data would score
     better than one that sees what is wrong.
     """
-    weighted = [each for each in results if each.weight > 0]
-    if not weighted or any(each.problem is not None for each in weighted):
+    weighted = [result for result in results if result.weight > 0]
+    if not weighted or any(result.problem is not None for result in weighted):
         return Change(before=None, after=None)
-    worst = sum(each.weight * each.worst for each in weighted)
+    worst = sum(result.weight * result.worst for result in weighted)
     costs = [
-        sum(each.weight * cost for each, cost in zip(weighted, side, strict=True))
+        sum(result.weight * cost for result, cost in zip(weighted, side, strict=True))
         for side in ([w.cost.before for w in weighted], [w.cost.after for w in weighted])
     ]
     before, after = (
@@ -252,7 +267,7 @@ def score(results: list[PolicyResult]) -> Change:
 def notes(copy: WorkingCopy) -> list[Problem]:
     """What was odd about the data: undecodable objects, unread kinds, warnings of the terms."""
     snapshot = copy.snapshot
-    found = [
+    problems = [
         Problem(
             code="DAT001",
             message=f"{q.kind} {q.namespace}/{q.name}".replace(" /", " ") + f": {q.message}",
@@ -266,47 +281,52 @@ def notes(copy: WorkingCopy) -> list[Problem]:
         for code, names in (("DAT002", others), ("DAT004", failing)):
             kinds = ", ".join(f"{name}{why.get(name, '')}" for name in names)
             if kinds:
-                found.append(Problem(code=code, message=f"not read: {kinds}"))
-    found += copy.schedulers.notes
-    found += _quiet(copy)
+                problems.append(Problem(code=code, message=f"not read: {kinds}"))
+    problems += copy.schedulers.notes
+    problems += _quiet(copy)
     for binding in copy.bindings:
-        found += [
+        problems += [
             Problem(code=warning.code, message=f"{binding.policy.name}: {warning.message}")
             for warning in binding.warnings()
         ]
-        found += _spared(binding, copy)
+        problems += _skipped_gangs(binding, copy)
     lacking = {
-        room.gang for b in copy.bindings if b.roomy for room in b.roomy.rooms() if not room.after
+        room.gang
+        for b in copy.bindings
+        if b.roomy
+        for room in b.roomy.gang_placements()
+        if not room.after
     }
-    found += [why for gang, why in sorted(copy.unroomed.items()) if gang in lacking]
-    return found
+    problems += [why for gang, why in sorted(copy.unroomed.items()) if gang in lacking]
+    return problems
 
 
 def _quiet(copy: WorkingCopy) -> list[Problem]:
     """ELG036: how many pods are left alone for an owner that is not read, and of which kinds."""
-    ranked = sorted(copy.eligibility.unread_owners().items(), key=lambda each: (-each[1], each[0]))
+    ranked = sorted(copy.eligibility.unread_owners().items(), key=lambda pair: (-pair[1], pair[0]))
     rest = ranked[MOST_KINDS:]
     if rest:
-        more = (counted(len(rest), "more kind"), sum(pods for _, pods in rest))
+        more = (count_text(len(rest), "more kind"), sum(pods for _, pods in rest))
         ranked = [*ranked[:MOST_KINDS], more]
     if not ranked:
         return []
     (kind, pods), *others = ranked
-    text = f"{counted(pods, 'pod')} {agreed(pods, 'is', 'are')} run by {kind}"
+    text = f"{count_text(pods, 'pod')} {verb_for(pods, 'is', 'are')} run by {kind}"
     text += "".join(f", {pods:,} by {kind}" for kind, pods in others)
-    verb = agreed(len(ranked), "is", "are")
+    verb = verb_for(len(ranked), "is", "are")
     return [Problem(code="ELG036", message=f"{text}, which {verb} not read (otherOwners)")]
 
 
-def _spared(binding: Binding, copy: WorkingCopy) -> list[Problem]:
+def _skipped_gangs(binding: Binding, copy: WorkingCopy) -> list[Problem]:
     """ELG016 where the groups of a policy are gangs, and the Limits let no pod of one be moved."""
     if copy.limits.gangs != "Spare" or not any(binding.policy.grouped_by_gang()):
         return []
-    gangs = {copy.snapshot.gangs.of(pod) for pod in binding.candidates().tolist()} - {None}
+    gangs = {copy.snapshot.gangs.gang_of(pod) for pod in binding.candidates().tolist()} - {None}
     if not gangs:
         return []
     text = (
-        f"findings on {counted(len(gangs), 'gang')} are reported and not acted on: gangs is Spare"
+        f"findings on {count_text(len(gangs), 'gang')} are reported and not acted on: gangs "
+        "is Spare"
     )
     return [Problem(code="ELG016", message=f"{binding.policy.name}: {text}")]
 
@@ -318,15 +338,15 @@ def number_or_none(value: float) -> float | None:
 
 def measured_moves(history: History) -> list[MeasuredMove]:
     """What earlier moves have brought, the latest first."""
-    found = sorted(
+    latest = sorted(
         ((move.gain.at, move.at, move.podUid, move) for move in history.moves if move.gain),
-        key=lambda each: each[:3],
+        key=lambda row: row[:3],
         reverse=True,
     )
-    return [_measured(move, move.gain) for *_, move in found[:MOST_MEASURED] if move.gain]
+    return [_measured_move(move, move.gain) for *_, move in latest[:MOST_MEASURED] if move.gain]
 
 
-def _measured(move: PastMove, gain: Gain) -> MeasuredMove:
+def _measured_move(move: PastMove, gain: Gain) -> MeasuredMove:
     return MeasuredMove(
         pod=PodRef(namespace=move.namespace, name=move.pod, uid=move.podUid),
         plan=move.plan,

@@ -1,1 +1,1 @@
-"""Which moves are worth making: the working copy, evaluation and search."""
+"""The search: which moves are worth making, alone, as chains, or together for a gang."""

@@ -17,12 +17,12 @@ import numpy as np
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.planning.evaluation.evaluation import NOTHING
 from rescheduler.planning.evaluation.evaluator import Evaluator
-from rescheduler.planning.search.relief import Relief, free_on
+from rescheduler.planning.search.relief_moves import Relief, free_on
 from rescheduler.planning.search.strategy import Candidate
 
 _STUCK = frozenset({"FEA001", "FEA002", "FEA003", "FEA009", "FEA011", "MRG001", "MRG002"})
 """Refusals of a single move that room elsewhere may overcome."""
-_MOST_ASKED = 256
+_MOST_TRIED = 256
 _MOST_STUCK = 16
 _MOST_TARGETS = 4
 _MOST_HELPERS = 3
@@ -40,37 +40,37 @@ class Chains:
 
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
         """For the pods that could gain most: those that leave first, then the pod itself."""
-        if evaluator.chooser.asked:
+        if evaluator.chooser.is_steering:
             yield from islice(self._chains(evaluator), _MOST_CANDIDATES)
 
     def _chains(self, evaluator: Evaluator) -> Iterator[Candidate]:
         best = evaluator.bounds().best
-        for pod in self._stuck(evaluator)[:_MOST_STUCK]:
+        for pod in self._stuck_pods(evaluator)[:_MOST_STUCK]:
             for target in self._targets(evaluator, pod):
                 for helpers in self._helpers(evaluator, pod, target):
                     yield _candidate(best, (*helpers, pod))
             for helpers in Relief(evaluator, pod).helpers():
                 yield _candidate(best, (*helpers, pod))
 
-    def _stuck(self, evaluator: Evaluator) -> list[int]:
+    def _stuck_pods(self, evaluator: Evaluator) -> list[int]:
         """The pods that gain nothing alone, those first that could gain most."""
         copy, best, gate = evaluator.copy, evaluator.bounds().best, evaluator.bounds().gate
         order = nsmallest(
-            _MOST_ASKED, best, key=lambda pod: (-best[pod], copy.snapshot.pods[pod].key)
+            _MOST_TRIED, best, key=lambda pod: (-best[pod], copy.snapshot.pods[pod].key)
         )
-        found: list[int] = []
+        stuck: list[int] = []
         for pod in order:
             if evaluator.ended():
                 return []
             # At least two pods move, whose worth the gate asks for.
-            if len(found) == _MOST_STUCK or gate.refusal(
+            if len(stuck) == _MOST_STUCK or gate.refusal(
                 best[pod], copy.disruptions[pod], moves=2, landed=False
             ):
                 break
             refusal = evaluator.evaluate((pod,)).refusal
             if refusal is not None and refusal.code in _STUCK:
-                found.append(pod)
-        return found
+                stuck.append(pod)
+        return stuck
 
     def _targets(self, evaluator: Evaluator, pod: int, *, helps: bool = False) -> list[int]:
         """The nodes where it would gain most if there were room; lose least, if it only helps.
@@ -89,9 +89,12 @@ class Chains:
         names = copy.snapshot.nodes
         order = sorted(
             np.flatnonzero((gains > NOTHING) | helps).tolist(),
-            key=lambda each: (-round(float(gains[each]), 9), names[nodes[each]].metadata.name),
+            key=lambda position: (
+                -round(float(gains[position]), 9),
+                names[nodes[position]].metadata.name,
+            ),
         )
-        return [int(nodes[each]) for each in order[:_MOST_TARGETS]]
+        return [int(nodes[position]) for position in order[:_MOST_TARGETS]]
 
     def _helpers(
         self, evaluator: Evaluator, pod: int, target: int, *, deeper: bool = True
@@ -104,21 +107,23 @@ class Chains:
         free = free_on(evaluator, target)
         if not free:
             return
-        lacking, gives = self._lacking(evaluator, pod, target, np.array(free, dtype=np.int32))
+        lacking, gives = self._shortage(evaluator, pod, target, np.array(free, dtype=np.int32))
         alone = [
-            each for each, given in zip(free, gives.T, strict=True) if (given >= lacking).all()
+            helper
+            for helper, amounts in zip(free, gives.T, strict=True)
+            if (amounts >= lacking).all()
         ]
-        for each in alone[:_MOST_HELPERS]:
-            yield from self._leaving(evaluator, each, pod, target, deeper=deeper)
+        for helper in alone[:_MOST_HELPERS]:
+            yield from self._helper_chains(evaluator, helper, pod, target, deeper=deeper)
         if alone:
             return
         largest = np.argsort(-(gives / np.maximum(lacking, 1)[:, None]).sum(axis=0), kind="stable")
         for count in range(2, _MOST_HELPERS + 1):
             if count <= len(free) and (gives[:, largest[:count]].sum(axis=1) >= lacking).all():
-                yield tuple(free[each] for each in largest[:count].tolist())
+                yield tuple(free[helper] for helper in largest[:count].tolist())
                 return
 
-    def _leaving(
+    def _helper_chains(
         self, evaluator: Evaluator, helper: int, pod: int, target: int, *, deeper: bool
     ) -> Iterator[tuple[int, ...]]:
         """The helper alone; where it has nowhere to go, those before it that make room for it."""
@@ -133,7 +138,7 @@ class Chains:
                         yield (*first, helper)
 
     @staticmethod
-    def _lacking(
+    def _shortage(
         evaluator: Evaluator, pod: int, target: int, others: IntArray
     ) -> tuple[IntArray, IntArray]:
         """(resources,) what the pod lacks on the target, and (resources, k) what others give.
@@ -145,11 +150,11 @@ class Chains:
         mine = np.array([pod], dtype=np.int32)
         for row in range(len(state.resources)):
             free = int(state.allocatable[row, target] - state.requested[row, target])
-            wanted = int(state.brought(row, mine)[0])
+            wanted = int(state.replacement_amounts(row, mine)[0])
             short = wanted - free
             if short > 0 and wanted > 0:
                 lacking.append(short)
-                gives.append(state.taken(row, others))
+                gives.append(state.taken_amounts(row, others))
         if not lacking:
             return np.zeros(0, dtype=np.int32), np.zeros((0, len(others)), dtype=np.int32)
         return np.array(lacking), np.stack(gives)

@@ -28,7 +28,7 @@ class Key(NamedTuple):
     tie: bytes
 
 
-class Waiting(NamedTuple):
+class QueuedCandidate(NamedTuple):
     """One candidate. version: of the working copy in which it was evaluated last, or NEVER."""
 
     key: Key
@@ -39,15 +39,15 @@ class Waiting(NamedTuple):
 class Queue:
     """A heap of candidates, and single moves that are not in it yet, in their order."""
 
-    def __init__(self, ties: Callable[[Pods], bytes]) -> None:
+    def __init__(self, tie_breaks: Callable[[Pods], bytes]) -> None:
         """ties: where the pods stand among equals."""
-        self._ties = ties
-        self._heap: list[Waiting] = []
+        self._ties = tie_breaks
+        self._heap: list[QueuedCandidate] = []
         self._singles: list[tuple[float, float, int]] = []
 
     def add_singles(self, pods: IntArray, values: FloatArray, disruptions: FloatArray) -> None:
         """Add moves of one pod each, to a queue that has none. values: per disruption."""
-        first, second = _rounded(-values), _rounded(disruptions)
+        first, second = _round_values(-values), _round_values(disruptions)
         order = np.lexsort((second, first))[::-1]  # the best is taken from the end
         self._singles = list(
             zip(first[order].tolist(), second[order].tolist(), pods[order].tolist(), strict=True)
@@ -55,7 +55,9 @@ class Queue:
 
     def push(self, pods: Pods, value: float, disruption: float, version: int = NEVER) -> None:
         """Add a candidate. value: per disruption."""
-        heapq.heappush(self._heap, Waiting(self._key(pods, value, disruption), pods, version))
+        heapq.heappush(
+            self._heap, QueuedCandidate(self._key(pods, value, disruption), pods, version)
+        )
 
     def push_unless_first(self, pods: Pods, value: float, disruption: float, version: int) -> bool:
         """Add the candidate if another one is better; answers whether it did."""
@@ -63,25 +65,25 @@ class Queue:
         self._fill()
         if not self._heap or self._heap[0].key >= key:
             return False
-        heapq.heappush(self._heap, Waiting(key, pods, version))
+        heapq.heappush(self._heap, QueuedCandidate(key, pods, version))
         return True
 
-    def pop(self) -> Waiting:
+    def pop(self) -> QueuedCandidate:
         """Take the best; of equals the one whose pods have the smaller numbers."""
         self._fill()
         return heapq.heappop(self._heap)
 
     def _key(self, pods: Pods, value: float, disruption: float) -> Key:
         """The key of a candidate."""
-        return Key(float(_rounded(-value)), float(_rounded(disruption)), self._ties(pods))
+        return Key(float(_round_values(-value)), float(_round_values(disruption)), self._ties(pods))
 
-    def among(self, pods: Container[Pods]) -> list[Waiting]:
+    def select_waiting(self, pods: Container[Pods]) -> list[QueuedCandidate]:
         """Those that are among these, the best first; a single move only if it was the first."""
-        return sorted(each for each in self._heap if each.pods in pods)
+        return sorted(candidate for candidate in self._heap if candidate.pods in pods)
 
     def pods(self) -> Iterator[Pods]:
         """Of every candidate, in no order."""
-        yield from (each.pods for each in self._heap)
+        yield from (candidate.pods for candidate in self._heap)
         yield from ((pod,) for _, _, pod in self._singles)
 
     def __len__(self) -> int:
@@ -93,8 +95,8 @@ class Queue:
         while singles and (not heap or singles[-1][:2] <= heap[0].key[:2]):
             value, disruption, pod = singles.pop()
             key = Key(value, disruption, self._ties((pod,)))
-            heapq.heappush(heap, Waiting(key, (pod,), NEVER))
+            heapq.heappush(heap, QueuedCandidate(key, (pod,), NEVER))
 
 
-def _rounded(values: FloatArray | float) -> FloatArray:
+def _round_values(values: FloatArray | float) -> FloatArray:
     return np.asarray(np.rint(np.asarray(values) * _ROUNDING))

@@ -11,15 +11,20 @@ from rescheduler.model.moves.search_summary import SearchSummary, Stop
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.bounds import Bounds
 from rescheduler.planning.evaluation.effort import UNHURRIED, Effort, never
-from rescheduler.planning.evaluation.evaluation import NOTHING, Evaluation, Gate, JointEvaluation
+from rescheduler.planning.evaluation.evaluation import (
+    NOTHING,
+    Evaluation,
+    GainThreshold,
+    JointEvaluation,
+)
 from rescheduler.planning.evaluation.evaluator import ONLY_WHOLE, UNSEEN, Evaluator
-from rescheduler.planning.evaluation.ties import tie_break
-from rescheduler.planning.search.best import Best
+from rescheduler.planning.evaluation.tie_breaks import tie_break
+from rescheduler.planning.search.best_gain import Best
 from rescheduler.planning.search.chains import Chains
+from rescheduler.planning.search.gang_placements import Rooms
+from rescheduler.planning.search.joint_moves import joint_candidates
 from rescheduler.planning.search.queue import Pods, Queue
-from rescheduler.planning.search.rooms import Rooms
 from rescheduler.planning.search.strategy import AllMoves, Candidate, Proposal, Strategy
-from rescheduler.planning.search.together import together
 
 _MOST_LAST = 32
 """How many of those evaluated before are evaluated again for the plan when a search must end."""
@@ -36,12 +41,12 @@ class SearchResult:
     accepted: list[JointEvaluation] = field(default_factory=list)
     refused: dict[Pods, Problem] = field(default_factory=dict)
     summary: SearchSummary | None = None
-    gate: Gate | None = None
+    gate: GainThreshold | None = None
 
     @property
     def moves(self) -> list[Evaluation]:
         """All that moves, in the order of the evictions."""
-        return [move for each in self.accepted for move in each.moves]
+        return [move for evaluation in self.accepted for move in evaluation.moves]
 
     @property
     def refusals(self) -> dict[int, Problem]:
@@ -52,8 +57,8 @@ class SearchResult:
         moved = {move.pod for move in self.moves}
         alone = {pods[0]: why for pods, why in self.refused.items() if len(pods) == 1}
         answer = {pod: why for pod, why in alone.items() if why.code != ONLY_WHOLE}
-        groups = [each for each in self.refused.items() if len(each[0]) > 1]
-        for pods, refusal in sorted(groups, key=lambda each: len(each[0])):
+        groups = [group for group in self.refused.items() if len(group[0]) > 1]
+        for pods, refusal in sorted(groups, key=lambda group: len(group[0])):
             for pod in pods:
                 answer.setdefault(pod, refusal)
         for pod, refusal in alone.items():
@@ -114,9 +119,9 @@ class _Search:
         self._alone: float | None = None
 
     def run(self, proposal: Proposal | None) -> SearchResult:
-        if self._ended():
-            return self._unbegun()
-        self._evaluator.ended = self._ended
+        if self._has_ended():
+            return self._empty_result()
+        self._evaluator.ended = self._has_ended
         bounds = self._evaluator.bounds()
         self._result.gate, best = (
             bounds.gate,
@@ -128,30 +133,32 @@ class _Search:
             self._follow(proposal)
         while (
             self._round() or self._chain() or budgets.share_out(self._result.refused)
-        ) and not self._ended():
+        ) and not self._has_ended():
             self._take_back()
-        if self._ended():
+        if self._has_ended():
             self._take_back()
         self._refuse_former()
         moves = self._result.moves
-        chained = sum(len(each.moves) for each in self._result.accepted if each.chain)
+        chained = sum(
+            len(evaluation.moves) for evaluation in self._result.accepted if evaluation.chain
+        )
         self._result.summary = SearchSummary(
             stopped=self._stopped,
             steps=self._evaluator.steps - self._began,
             gain=sum(move.gain for move in moves),
-            bound=best.of(len(moves)),
+            bound=best.max_gain(len(moves)),
             chained=chained,
             alone=self._alone if chained else None,
         )
         return self._result
 
-    def _unbegun(self) -> SearchResult:
+    def _empty_result(self) -> SearchResult:
         """Nothing, as no more may be evaluated."""
         self._result.refused = {(pod,): UNSEEN for pod in self._copy.candidates()}
         self._result.summary = SearchSummary(stopped=self._stopped, steps=0, gain=0.0, bound=0.0)
         return self._result
 
-    def _ended(self) -> bool:
+    def _has_ended(self) -> bool:
         """Whether no more may be evaluated."""
         if self._evaluator.steps >= self._last_step:
             self._stopped = "steps"
@@ -162,16 +169,18 @@ class _Search:
     def _follow(self, proposal: Proposal) -> None:
         """Take of the proposal what passes, until nothing more of it does."""
         self._evaluator.propose(proposal.nodes)
-        for each in proposal.in_order(self._evaluator):
-            if self._ended():
+        for candidate in proposal.in_order(self._evaluator):
+            if self._has_ended():
                 break
             gate, queue = self._evaluator.bounds().gate, self._queue()
-            for passing in self._passing([each], gate, chain=len(each.pods) > 1):
+            for passing in self._passing_candidates(
+                [candidate], gate, chain=len(candidate.pods) > 1
+            ):
                 self._add(queue, passing)
             self._take(queue, gate, partners=False)
-        while not self._ended() and (
+        while not self._has_ended() and (
             self._take_of(proposal.candidates(self._evaluator))
-            or self._take_of(together(self._evaluator, proposal.nodes))
+            or self._take_of(joint_candidates(self._evaluator, proposal.nodes))
         ):
             self._take_back()
         self._evaluator.propose({})
@@ -179,8 +188,10 @@ class _Search:
     def _take_of(self, candidates: Iterable[Candidate]) -> bool:
         """Take what passes of a proposal; answers whether anything did."""
         gate, queue = self._evaluator.bounds().gate, self._queue()
-        for each in candidates:
-            for passing in self._passing([each], gate, chain=len(each.pods) > 1):
+        for candidate in candidates:
+            for passing in self._passing_candidates(
+                [candidate], gate, chain=len(candidate.pods) > 1
+            ):
                 self._add(queue, passing)
         return self._take(queue, gate, partners=False)
 
@@ -195,9 +206,9 @@ class _Search:
         candidates = chain(
             self._strategy.candidates(self._evaluator), self._rooms.candidates(self._evaluator)
         )
-        for each in self._passing(candidates, bounds.gate):
-            self._add(queue, each)
-        closed = self._copy.budgets.closed()
+        for candidate in self._passing_candidates(candidates, bounds.gate):
+            self._add(queue, candidate)
+        closed = self._copy.budgets.overall_refusal()
         if closed is not None:
             self._stopped = "full"
             for pods in queue.pods():
@@ -207,7 +218,7 @@ class _Search:
         return self._take(queue, bounds.gate)
 
     def _add_singles(self, queue: Queue, bounds: Bounds) -> None:
-        """Each candidate of the policies alone: what `_passing` does, for all of them at once."""
+        """Each candidate of the policies alone, as `_passing_candidates`, for all at once."""
         gate, refused = bounds.gate, self._result.refused
         self._asked.update(bounds.best)
         dropped = {pods[0]: why for pods, why in self._dropped.items() if len(pods) == 1}
@@ -216,14 +227,14 @@ class _Search:
         pods = np.fromiter(best, np.int32, len(best))
         gains = np.fromiter(best.values(), np.float64, len(best))
         disruptions = self._disruptions(pods, gains)
-        go = gate.passing(gains, disruptions)
+        go = gate.pass_mask(gains, disruptions)
         queue.add_singles(pods[go], gains[go] / disruptions[go], disruptions[go])
-        stay = zip(*(each[~go].tolist() for each in (pods, gains, disruptions)), strict=True)
-        known: dict[tuple[float, float], Problem | None] = {}
+        stay = zip(*(column[~go].tolist() for column in (pods, gains, disruptions)), strict=True)
+        refusals: dict[tuple[float, float], Problem | None] = {}
         for pod, gain, disruption in stay:
-            if (gain, disruption) not in known:
-                known[gain, disruption] = gate.refusal(gain, disruption, landed=False)
-            if (why := known[gain, disruption]) is not None:
+            if (gain, disruption) not in refusals:
+                refusals[gain, disruption] = gate.refusal(gain, disruption, landed=False)
+            if (why := refusals[gain, disruption]) is not None:
                 refused[pod,] = why
 
     def _chain(self) -> bool:
@@ -232,14 +243,16 @@ class _Search:
         Of a pod that is stuck it is said why the first chain for it is not made that was possible.
         """
         copy, gate = self._copy, self._evaluator.bounds().gate
-        if copy.budgets.closed() is not None or self._ended():
+        if copy.budgets.overall_refusal() is not None or self._has_ended():
             return False
         refused = dict(self._result.refused)
-        gained = sum(each.gain for each in self._result.accepted if not each.chain)
+        gained = sum(
+            evaluation.gain for evaluation in self._result.accepted if not evaluation.chain
+        )
         candidates = self._last.candidates(self._evaluator)
         queue = self._queue()
-        for each in self._passing(candidates, gate, chain=True):
-            self._add(queue, each)
+        for candidate in self._passing_candidates(candidates, gate, chain=True):
+            self._add(queue, candidate)
         taken = self._take(queue, gate)
         if taken and self._alone is None:
             self._alone = gained
@@ -247,19 +260,23 @@ class _Search:
         self._result.refused = refused | _of_stuck(refused, tried)
         return taken
 
-    def _passing(
-        self, candidates: Iterable[Candidate], gate: Gate, *, chain: bool = False
+    def _passing_candidates(
+        self, candidates: Iterable[Candidate], gate: GainThreshold, *, chain: bool = False
     ) -> Iterator[Candidate]:
         """The candidates whose bound passes the gate; the others are refused by it."""
-        for each in candidates:
-            pods = each.pods
+        for candidate in candidates:
+            pods = candidate.pods
             if len(pods) == 1:
                 self._asked.update(pods)
             refusal = self._dropped.get(pods) or gate.refusal(
-                each.bound, self._disruption(each), moves=len(pods), chain=chain, landed=False
+                candidate.bound,
+                self._disruption(candidate),
+                moves=len(pods),
+                chain=chain,
+                landed=False,
             )
             if refusal is None:
-                yield each
+                yield candidate
             else:
                 self._result.refused[pods] = refusal
 
@@ -273,7 +290,7 @@ class _Search:
         disruption = self._disruption(candidate)
         queue.push(candidate.pods, candidate.bound / disruption, disruption)
 
-    def _take(self, queue: Queue, gate: Gate, *, partners: bool = True) -> bool:
+    def _take(self, queue: Queue, gate: GainThreshold, *, partners: bool = True) -> bool:
         """Take from the queue until it is empty or the plan is full; whether it took any.
 
         partners: whether pods join that are worth more by what is taken.
@@ -281,26 +298,28 @@ class _Search:
         copy, result = self._copy, self._result
         latest: dict[Pods, JointEvaluation] = {}
         taken = False
-        while queue and copy.budgets.closed() is None:
-            if self._ended():
+        while queue and copy.budgets.overall_refusal() is None:
+            if self._has_ended():
                 return self._take_known(queue, latest, gate) or taken
             _, pods, version = queue.pop()
             if not copy.moved.isdisjoint(pods):
                 continue
             if version != copy.version:
-                found = self._evaluator.evaluate(pods, gate)
-                if found.refusal is not None:
-                    result.refused[pods] = found.refusal
+                evaluation = self._evaluator.evaluate(pods, gate)
+                if evaluation.refusal is not None:
+                    result.refused[pods] = evaluation.refusal
                     continue
-                latest[pods] = found
-                if queue.push_unless_first(pods, found.value, found.disruption, copy.version):
+                latest[pods] = evaluation
+                if queue.push_unless_first(
+                    pods, evaluation.value, evaluation.disruption, copy.version
+                ):
                     continue
             result.accepted.append(copy.commit(latest[pods]))
             result.refused.pop(pods, None)
             taken = True
             if partners:
-                for each in self._passing(self._partners(pods), gate):
-                    self._add(queue, each)
+                for candidate in self._passing_candidates(self._partners(pods), gate):
+                    self._add(queue, candidate)
         return taken
 
     def _partners(self, pods: Pods) -> Iterator[Candidate]:
@@ -312,7 +331,7 @@ class _Search:
         self,
         queue: Queue,
         latest: dict[Pods, JointEvaluation],
-        gate: Gate,
+        gate: GainThreshold,
     ) -> bool:
         """Where no more may be evaluated: take the best of what was; answers whether it took any.
 
@@ -320,11 +339,11 @@ class _Search:
         one that was never evaluated could be better.
         """
         copy, refused, taken = self._copy, self._result.refused, False
-        known = queue.among(latest)[:_MOST_LAST]
+        waiting = queue.select_waiting(latest)[:_MOST_LAST]
         self._evaluator.ended = never
         refused.update((pods, UNSEEN) for pods in queue.pods() if copy.moved.isdisjoint(pods))
-        for _, pods, version in known:
-            if copy.budgets.closed() is not None or not copy.moved.isdisjoint(pods):
+        for _, pods, version in waiting:
+            if copy.budgets.overall_refusal() is not None or not copy.moved.isdisjoint(pods):
                 continue
             if version != copy.version:
                 latest[pods] = self._evaluator.evaluate(pods, gate)
@@ -334,7 +353,7 @@ class _Search:
             del refused[pods]
             self._result.accepted.append(copy.commit(latest[pods]))
             taken = True
-        self._evaluator.ended = self._ended  # what follows a proposal asks on
+        self._evaluator.ended = self._has_ended  # what follows a proposal asks on
         return taken
 
     def _take_back(self) -> None:
@@ -353,8 +372,10 @@ class _Search:
 
     def _last_needless(self) -> JointEvaluation | None:
         moves = self._result.moves
-        found = (e for e in reversed(self._result.accepted) if self._evaluator.needless(e, moves))
-        return next(found, None)
+        needless = (
+            e for e in reversed(self._result.accepted) if self._evaluator.needless(e, moves)
+        )
+        return next(needless, None)
 
     def _refuse_former(self) -> None:
         """Refuse those, too, that are no candidates any more since others have moved."""
@@ -368,8 +389,8 @@ class _Search:
     def _disruptions(self, pods: IntArray, gains: FloatArray) -> FloatArray:
         """(k,) what each pod alone disrupts; one that can gain nothing is not asked for it."""
         answer, gaining = np.ones(len(pods)), np.flatnonzero(gains > NOTHING)
-        known = self._copy.disruptions
-        answer[gaining] = [known[pod] for pod in pods[gaining].tolist()]
+        disruptions = self._copy.disruptions
+        answer[gaining] = [disruptions[pod] for pod in pods[gaining].tolist()]
         return answer
 
     def _disruption(self, candidate: Candidate) -> float:

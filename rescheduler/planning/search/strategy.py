@@ -85,7 +85,7 @@ class GangMoves:
         if copy.limits.gangs != "Whole":
             return
         gangs, pods, cost = copy.snapshot.gangs, copy.snapshot.pods, _costs(copy)
-        for gang in dict.fromkeys(gangs.of(pod) for pod in copy.candidates()):
+        for gang in dict.fromkeys(gangs.gang_of(pod) for pod in copy.candidates()):
             if gang is None:
                 continue
             members = gangs.facts(gang).members.tolist()
@@ -100,7 +100,7 @@ def _costs(copy: WorkingCopy) -> dict[Gang, float]:
     for binding in copy.active:
         for finding in binding.findings:
             weighted = binding.policy.weight * finding.cost
-            for gang in {copy.snapshot.gangs.of(pod) for pod in finding.pods}:
+            for gang in {copy.snapshot.gangs.gang_of(pod) for pod in finding.pods}:
                 if gang is not None:
                     cost[gang] = cost.get(gang, 0.0) + weighted
     return cost

@@ -18,7 +18,9 @@ from rescheduler.planning.search.second_search import WHOLE, search_again
 from rescheduler.planning.search.strategy import Proposal
 
 
-def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None) -> SearchResult:
+def search_from_last(
+    evaluator: Evaluator, effort: Effort, last: Proposal | None = None
+) -> SearchResult:
     """What a search finds that begins with these moves, or one from nothing if that is better.
 
     last: None to begin from nothing at once; as it is where none of them passes. The working copy
@@ -27,14 +29,14 @@ def searched(evaluator: Evaluator, effort: Effort, last: Proposal | None = None)
     if last is None or effort.expired():
         return search(evaluator, effort=effort)
     again = {pod for pods in last.planned for pod in pods}
-    found = search(evaluator, effort=effort, proposal=last)
-    resumed = sum(move.gain for move in found.moves if move.pod in again)
-    if found.summary is None or not resumed:
-        return found
-    found.summary = structs.replace(found.summary, resumed=resumed)
-    if found.summary.stopped not in WHOLE:
-        return found
-    return search_again(evaluator, found, effort) or found
+    result = search(evaluator, effort=effort, proposal=last)
+    resumed = sum(move.gain for move in result.moves if move.pod in again)
+    if result.summary is None or not resumed:
+        return result
+    result.summary = structs.replace(result.summary, resumed=resumed)
+    if result.summary.stopped not in WHOLE:
+        return result
+    return search_again(evaluator, result, effort) or result
 
 
 def last_moves(plan: Plan | None, snapshot: Snapshot, mode: Mode) -> Proposal | None:
@@ -74,10 +76,10 @@ def _worth_keeping(plan: Plan) -> bool:
 
 def _nodes(moves: list[PlannedMove], pods: dict[str, int], snapshot: Snapshot) -> dict[int, int]:
     """The node that each is sent to, or would most likely land on."""
-    number = {each.metadata.name: index for index, each in enumerate(snapshot.nodes)}
-    found: dict[int, int] = {}
+    number = {node.metadata.name: index for index, node in enumerate(snapshot.nodes)}
+    targets: dict[int, int] = {}
     for move in moves:
         names = move.steered.nodes if move.steered else [share.node for share in move.landing]
         if move.pod.uid in pods and names and names[0] in number:
-            found[pods[move.pod.uid]] = number[names[0]]
-    return found
+            targets[pods[move.pod.uid]] = number[names[0]]
+    return targets

@@ -10,13 +10,13 @@ from rescheduler.documents.fields import Ratio, Strict
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
-from rescheduler.policies.allocation.amounts import made
-from rescheduler.policies.allocation.examples import EXAMPLES
-from rescheduler.policies.allocation.packing import RequestPackingTerm
+from rescheduler.policies.allocation.allocation_examples import EXAMPLES
+from rescheduler.policies.allocation.hinge_amounts import build_amounts
+from rescheduler.policies.allocation.request_packing import RequestPackingTerm
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import absent_resource
+from rescheduler.policies.shared.absent_names import absent_resource
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 
 _Resource = Field(
@@ -27,7 +27,7 @@ _Resource = Field(
 _Weight = Field(1.0, gt=0, le=1e6, description="What one average pod too many counts.")
 
 
-class ResourceTarget(Strict):
+class RequestTarget(Strict):
     """How much of a resource pods may request of a node before it costs."""
 
     resource: str = _Resource
@@ -78,8 +78,8 @@ class Allocation(Policy):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"properties": {each: {"minItems": 1}}, "required": [each]}
-                for each in ("resources", "balances")
+                {"properties": {field: {"minItems": 1}}, "required": [field]}
+                for field in ("resources", "balances")
             ]
         }
     )
@@ -94,7 +94,7 @@ class Allocation(Policy):
     kind: Literal["Allocation"] = "Allocation"
     match: Match = Field(description="The pods that may be moved. Every pod counts.")
     nodes: NodeMatch = Field(description="The nodes that have targets.")
-    resources: list[ResourceTarget] = Field(default_factory=list, description="The targets.")
+    resources: list[RequestTarget] = Field(default_factory=list, description="The targets.")
     strategy: Literal["Relieve", "Balance", "Pack"] = Field(
         "Relieve",
         description="Relieve: nodes above a target give pods away. Balance: so do nodes far above "
@@ -118,14 +118,14 @@ class Allocation(Policy):
             what = "has no `balances`" if self.balances else "needs `resources`"
             at: FieldPath = ("balances",) if self.balances else ()
             raise FieldError(f"strategy Pack {what}", at, others=[("strategy",)])
-        names = [each.resource for each in self.resources]
+        names = [resource.resource for resource in self.resources]
         for number, name in enumerate(names):
             if (first := names.index(name)) < number:
                 place, other = ("resources", number, "resource"), ("resources", first, "resource")
                 raise FieldError(f"another target is of {name} too", place, others=[other])
-        for number, each in enumerate(self.balances):
-            if each.resource == each.needs:
-                said = f"{each.resource} cannot be in balance with itself"
+        for number, balance in enumerate(self.balances):
+            if balance.resource == balance.needs:
+                said = f"{balance.resource} cannot be in balance with itself"
                 own: FieldPath = ("balances", number)
                 raise FieldError(said, (*own, "needs"), others=[(*own, "resource")])
         return self
@@ -136,13 +136,14 @@ class Allocation(Policy):
         for field, strategy in (("tolerance", "Balance"), ("cold", "Pack")):
             if field in self.model_fields_set and self.strategy != strategy:
                 yield f"strategy is {self.strategy}, so {field} has no effect"
-        for number, each in enumerate(self.resources) if self.strategy == "Pack" else ():
-            if "weight" in each.model_fields_set:
+        for number, target in enumerate(self.resources) if self.strategy == "Pack" else ():
+            if "weight" in target.model_fields_set:
                 yield f"strategy is Pack, so resources.{number}.weight has no effect"
-        for each in self.resources if self.strategy == "Relieve" else ():
-            if each.target == 1.0:
+        for resource in self.resources if self.strategy == "Relieve" else ():
+            if resource.target == 1.0:
                 yield (
-                    f"the target of {each.resource} is 100%, which requests are never above, so it "
+                    f"the target of {resource.resource} is 100%, which requests are never "
+                    "above, so it "
                     "counts only on nodes that are annotated"
                 )
 
@@ -171,14 +172,20 @@ class Allocation(Policy):
         """The term; readings are not needed."""
         selected, movable = select_nodes(self.nodes, snapshot), select_pods(self.match, snapshot)
         if self.strategy == "Pack":
-            targets = [(each.resource, each.target) for each in self.resources]
+            targets = [(resource.resource, resource.target) for resource in self.resources]
             return RequestPackingTerm(snapshot, targets, selected, movable, self.cold)
         return AllocationTerm(
             snapshot,
-            made(
+            build_amounts(
                 snapshot,
-                [(each.resource, each.target, each.weight) for each in self.resources],
-                [(each.resource, each.needs, each.ratio, each.weight) for each in self.balances],
+                [
+                    (resource.resource, resource.target, resource.weight)
+                    for resource in self.resources
+                ],
+                [
+                    (balance.resource, balance.needs, balance.ratio, balance.weight)
+                    for balance in self.balances
+                ],
                 (selected, self.tolerance) if self.strategy == "Balance" else None,
             ),
             selected,

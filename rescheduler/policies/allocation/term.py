@@ -9,9 +9,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.policies.allocation.amounts import Amounts, Hinge, unreadable
+from rescheduler.policies.allocation.hinge_amounts import Amounts, Hinge, unreadable
 from rescheduler.policies.shared.hinges import Hinges
-from rescheduler.policies.shared.of_nodes import OfNodes
+from rescheduler.policies.shared.pods_by_node import OfNodes
 
 _NOTHING = 1e-12
 
@@ -22,11 +22,11 @@ class AllocationTerm:
     def __init__(
         self, snapshot: Snapshot, amounts: Amounts, selected: BoolArray, movable: BoolArray
     ) -> None:
-        self._names = [each.metadata.name for each in snapshot.nodes]
+        self._names = [node.metadata.name for node in snapshot.nodes]
         self._amounts = amounts
         self._selected = selected & amounts.readable
         self._warnings = unreadable(snapshot, selected & ~amounts.readable)
-        scale = np.array([each.weight / each.unit for each in amounts.hinges])
+        scale = np.array([hinge.weight / hinge.unit for hinge in amounts.hinges])
         self._scale = scale * self._selected[:, None]
         self._home, self._node = snapshot.pod_node, snapshot.pod_node.copy()
         self._movable = movable & (self._node >= 0)
@@ -60,15 +60,15 @@ class AllocationTerm:
         """(k,) what leaving saves, and what coming could relieve at most."""
         answer = np.zeros(len(pods))
         placed = self._node[pods] >= 0
-        answer[placed] = self._relief[pods[placed]] - self._hinges.leaving(pods[placed])
+        answer[placed] = self._relief[pods[placed]] - self._hinges.departure_deltas(pods[placed])
         return np.maximum(answer, 0.0)
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) change of the cost if the pod moved to each of the k nodes."""
         one = np.array([pod], dtype=np.int32)
-        change: FloatArray = self._hinges.arriving(one, nodes)[0]
+        change: FloatArray = self._hinges.arrival_deltas(one, nodes)[0]
         if self._node[pod] >= 0:
-            change += self._hinges.leaving(one)[0]
+            change += self._hinges.departure_deltas(one)[0]
         change[nodes == self._node[pod]] = 0.0
         return change
 
@@ -84,7 +84,7 @@ class AllocationTerm:
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each node and each thing that costs there."""
-        over = self._hinges.over()
+        over = self._hinges.excess()
         candidates = OfNodes(self.candidates(), self._node)
         for node, number in zip(*np.nonzero(over > _NOTHING), strict=True):
             hinge = self._amounts.hinges[number]

@@ -11,7 +11,7 @@ from rescheduler.documents.fields import Duration, Strict, duration_text
 from rescheduler.kube.objects import ContainerStatus, Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import select_pods
 
@@ -49,12 +49,12 @@ def failures(rule: Failed, match: Match, snapshot: Snapshot) -> Iterator[Finding
     A pod that is being deleted is not reported. Where failed pods were not read there are none.
     """
     ended = replace(snapshot, pods=snapshot.failed or [])
-    found: dict[int, list[int]] = {}
+    pods_by_workload: dict[int, list[int]] = {}
     for pod in np.flatnonzero(select_pods(match, ended)).tolist():
-        if _meant(rule, ended.pods[pod], snapshot):
+        if _matches_rule(rule, ended.pods[pod], snapshot):
             workload = int(ended.pod_workload[pod])
-            found.setdefault(workload if workload >= 0 else -1 - pod, []).append(pod)
-    for workload, pods in found.items():
+            pods_by_workload.setdefault(workload if workload >= 0 else -1 - pod, []).append(pod)
+    for workload, pods in pods_by_workload.items():
         subject = f"Pod {ended.pods[pods[0]].key}"
         if workload >= 0:
             owner = ended.workloads[workload]
@@ -67,12 +67,13 @@ def failures(rule: Failed, match: Match, snapshot: Snapshot) -> Iterator[Finding
             code="CNF008",
             subject=subject,
             cost=0.0,
-            message=f"{counted(len(pods), 'pod')}{age} failed ({reasons}{more}); nothing is moved "
+            message=f"{count_text(len(pods), 'pod')}{age} failed ({reasons}{more}); nothing is "
+            "moved "
             "for it",
         )
 
 
-def _meant(rule: Failed, pod: Pod, snapshot: Snapshot) -> bool:
+def _matches_rule(rule: Failed, pod: Pod, snapshot: Snapshot) -> bool:
     made = pod.metadata.creationTimestamp
     if pod.metadata.deletionTimestamp is not None or made is None:
         return False
@@ -83,8 +84,12 @@ def _meant(rule: Failed, pod: Pod, snapshot: Snapshot) -> bool:
         return False
     if rule.exitCodes is None:
         return True
-    ended = [each.state.terminated for each in statuses if each.state]
-    return any(each is not None and each.exitCode in rule.exitCodes for each in ended)
+    ended = [status.state.terminated for status in statuses if status.state]
+    return any(
+        container_state_terminated is not None
+        and container_state_terminated.exitCode in rule.exitCodes
+        for container_state_terminated in ended
+    )
 
 
 def _statuses(pod: Pod, *, init: bool) -> list[ContainerStatus]:
@@ -95,14 +100,14 @@ def _statuses(pod: Pod, *, init: bool) -> list[ContainerStatus]:
 def _reasons(pod: Pod, statuses: list[ContainerStatus]) -> Iterator[str]:
     if pod.status.reason:
         yield pod.status.reason
-    for each in statuses:
-        if each.state and each.state.terminated and each.state.terminated.reason:
-            yield each.state.terminated.reason
-        if each.state and each.state.waiting:
-            yield each.state.waiting.reason
+    for status in statuses:
+        if status.state and status.state.terminated and status.state.terminated.reason:
+            yield status.state.terminated.reason
+        if status.state and status.state.waiting:
+            yield status.state.waiting.reason
 
 
 def _reason(pod: Pod) -> str:
     """The reason to show: the pod's own first, then the first that is not the word for no fault."""
     reasons = list(_reasons(pod, _statuses(pod, init=True)))
-    return next((each for each in reasons if each != "Completed"), "without a reason")
+    return next((reason for reason in reasons if reason != "Completed"), "without a reason")

@@ -1,4 +1,4 @@
-"""What pods have against nodes: taints that they do not tolerate, node affinity that is not met.
+"""Taints that pods do not tolerate and node affinity that is not met, where pods are now.
 
 Each answer is a charge from 0 to 1. A broken requirement is 1.0. A broken preference is at most
 0.5: half of the share of what could be had, and is not, on the nodes that accept the pod, so that
@@ -60,7 +60,7 @@ class NodeCharges:
         self._known: dict[bytes, Charges | None] = {}
         self._of_spec: dict[int, Charges | None] = {}
 
-    def of(self, spec: PodSpec) -> Charges | None:
+    def charges_of_spec(self, spec: PodSpec) -> Charges | None:
         """The charges of a pod with this spec."""
         # The snapshot keeps every spec alive, so an id means one spec.
         if id(spec) not in self._of_spec:
@@ -74,45 +74,45 @@ class NodeCharges:
     def _evaluate(self, spec: PodSpec) -> Charges | None:
         nowhere = np.zeros(self._acceptance.labels.count, dtype=np.bool_)
         hard = self._rules.effects & frozenset(HARD)
-        taints = self._shunned(spec, hard) > 0 if hard else nowhere
-        affinity = ~self._acceptance.selected(spec) if self._rules.required else nowhere
-        required_terms = np.maximum(self._disliked(spec), self._missed(spec))
+        taints = self._untolerated_taints(spec, hard) > 0 if hard else nowhere
+        affinity = ~self._acceptance.selected_nodes(spec) if self._rules.required else nowhere
+        required_terms = np.maximum(self._soft_taint_excess(spec), self._affinity_shortfall(spec))
         total = np.where(taints | affinity, 1.0, required_terms)
         return Charges(taints, affinity, required_terms, total) if total.any() else None
 
-    def _shunned(self, spec: PodSpec, effects: frozenset[str]) -> FloatArray:
-        return self._acceptance.shunned(
-            spec, lambda taint: taint.effect in effects and self._counted(taint)
+    def _untolerated_taints(self, spec: PodSpec, effects: frozenset[str]) -> FloatArray:
+        return self._acceptance.count_untolerated(
+            spec, lambda taint: taint.effect in effects and self._counts_taint(taint)
         ).astype(np.float64)
 
-    def _disliked(self, spec: PodSpec) -> FloatArray:
+    def _soft_taint_excess(self, spec: PodSpec) -> FloatArray:
         """PreferNoSchedule taints above the fewest that an accepting node has, of the most.
 
         Source: pkg/scheduler/framework/plugins/tainttoleration, Score and its normalization.
         """
-        counts = self._shunned(spec, self._rules.effects & {"PreferNoSchedule"})
-        return _missing(-counts, counts.max(initial=0.0), self._acceptance.nodes(spec))
+        counts = self._untolerated_taints(spec, self._rules.effects & {"PreferNoSchedule"})
+        return _shortfall(-counts, counts.max(initial=0.0), self._acceptance.nodes(spec))
 
-    def _missed(self, spec: PodSpec) -> FloatArray:
+    def _affinity_shortfall(self, spec: PodSpec) -> FloatArray:
         """Weight of preferred node affinity below the best of the accepting nodes, of that best.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity, Score and its normalization.
         """
-        weight = self._acceptance.preferred(spec) if self._rules.preferred else None
+        weight = self._acceptance.preferred_weights(spec) if self._rules.preferred else None
         if weight is None:
             return np.zeros(self._acceptance.labels.count)
-        return _missing(weight, weight.max(initial=0.0), self._acceptance.nodes(spec))
+        return _shortfall(weight, weight.max(initial=0.0), self._acceptance.nodes(spec))
 
-    def _counted(self, taint: Taint) -> bool:
+    def _counts_taint(self, taint: Taint) -> bool:
         rules = self._rules
         if rules.only:
-            return _among(taint, rules.only) and not _among(taint, rules.ignored)
+            return _matches_any(taint, rules.only) and not _matches_any(taint, rules.ignored)
         if (taint.key, taint.effect) == (SOFT_TAINT.key, SOFT_TAINT.effect):
             return False  # our own; it goes as soon as a replacement is placed
-        return not _among(taint, (*rules.ignored, _OF_KUBERNETES))
+        return not _matches_any(taint, (*rules.ignored, _OF_KUBERNETES))
 
 
-def _missing(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray:
+def _shortfall(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray:
     """(nodes,) how far each node is below the best accepting one, as a part of the most."""
     if most <= 0 or not accepting.any():
         return np.zeros(len(worth))
@@ -120,9 +120,9 @@ def _missing(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray
     return answer
 
 
-def _among(taint: Taint, named: Sequence[str]) -> bool:
+def _matches_any(taint: Taint, named: Sequence[str]) -> bool:
     whole = f"{taint.key}={taint.value or ''}"
     return any(
-        each in (taint.key, whole) or (each.endswith("/") and taint.key.startswith(each))
-        for each in named
+        pattern in (taint.key, whole) or (pattern.endswith("/") and taint.key.startswith(pattern))
+        for pattern in named
     )

@@ -13,24 +13,24 @@ from rescheduler.policies.conformity.failed_pods import Failed
 from rescheduler.policies.conformity.node_rules import NodeRules
 from rescheduler.policies.conformity.required_pod_affinity import Kind
 from rescheduler.policies.conformity.rules import (
+    ConformityRules,
     Lifetime,
     NodeAffinityRule,
-    NodeTaints,
+    NodeTaintsRule,
     Restarts,
-    Rules,
 )
 from rescheduler.policies.conformity.states import never_failed, never_in
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import absent_in_pods
+from rescheduler.policies.shared.absent_names import absent_in_pods
 
 _CRASHING = frozenset({"CrashLoopBackOff", "RunContainerError"})
 """What containers wait for that have run before; their pods are not Ready."""
 
 
-def _required(key: str, given: dict[str, Any]) -> dict[str, Any]:
-    return {"properties": {key: given}, "required": [key]}
+def _required_property(key: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"properties": {key: schema}, "required": [key]}
 
 
 class Conformity(Policy):
@@ -53,10 +53,13 @@ class Conformity(Policy):
         json_schema_extra={
             "anyOf": [
                 *(
-                    _required(key, {"not": {"type": "null"}})
+                    _required_property(key, {"not": {"type": "null"}})
                     for key in ("nodeTaints", "nodeAffinity", "restarts", "lifetime", "failed")
                 ),
-                *(_required(key, {"const": True}) for key in ("podAntiAffinity", "podAffinity")),
+                *(
+                    _required_property(key, {"const": True})
+                    for key in ("podAntiAffinity", "podAffinity")
+                ),
             ]
         }
     )
@@ -71,7 +74,9 @@ class Conformity(Policy):
     nodes: NodeMatch | None = Field(
         None, description="Only pods on these nodes are evaluated. All nodes unless given."
     )
-    nodeTaints: NodeTaints | None = Field(None, description="Evaluate taints. Off unless given.")
+    nodeTaints: NodeTaintsRule | None = Field(
+        None, description="Evaluate taints. Off unless given."
+    )
     nodeAffinity: NodeAffinityRule | None = Field(
         None, description="Evaluate node affinity. Off unless given."
     )
@@ -88,7 +93,7 @@ class Conformity(Policy):
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Conformity":
         rules = (self.nodeTaints, self.nodeAffinity, self.restarts, self.lifetime, self.failed)
-        if all(each is None for each in rules) and not (self.podAntiAffinity or self.podAffinity):
+        if all(rule is None for rule in rules) and not (self.podAntiAffinity or self.podAffinity):
             raise ValueError("at least one rule must be given")
         return self
 
@@ -110,14 +115,14 @@ class Conformity(Policy):
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
         """Required inter-pod terms that no pod has, where there is no other rule."""
         rules = (self.nodeTaints, self.nodeAffinity, self.restarts, self.lifetime, self.failed)
-        if any(each is not None for each in rules):
+        if any(rule is not None for rule in rules):
             return
         kinds = [name for name in ("podAntiAffinity", "podAffinity") if getattr(self, name)]
 
         def has(spec: PodSpec) -> bool:
             terms = [getattr(spec.affinity, kind) for kind in kinds] if spec.affinity else []
             return any(
-                each and each.requiredDuringSchedulingIgnoredDuringExecution for each in terms
+                term and term.requiredDuringSchedulingIgnoredDuringExecution for term in terms
             )
 
         what = f"required {' or '.join(kinds)}"
@@ -139,7 +144,7 @@ class Conformity(Policy):
         """The term for this snapshot; the rules need no readings, so it is always evaluated."""
         return ConformityTerm(self._rules(), snapshot)
 
-    def _rules(self) -> Rules:
+    def _rules(self) -> ConformityRules:
         taints, affinity = self.nodeTaints, self.nodeAffinity
         nodes = NodeRules(
             effects=frozenset(taints.effects if taints else ()),
@@ -153,4 +158,6 @@ class Conformity(Policy):
             ("near", self.podAffinity),
         ]
         pods = tuple(kind for kind, wanted in evaluated if wanted)
-        return Rules(self.match, nodes, pods, self.restarts, self.lifetime, self.failed, self.nodes)
+        return ConformityRules(
+            self.match, nodes, pods, self.restarts, self.lifetime, self.failed, self.nodes
+        )

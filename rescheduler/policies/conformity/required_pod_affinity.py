@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from rescheduler.kube.nodes.node_labels import Column, NodeLabels
+from rescheduler.kube.nodes.node_labels import LabelColumn, NodeLabels
 from rescheduler.kube.objects import Affinity, PodAffinityTerm
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -36,7 +36,7 @@ class RequiredTerm:
     """
 
     kind: Kind
-    columns: list[Column]
+    columns: list[LabelColumn]
     keys: list[str]
     holders: IntArray
     members: IntArray
@@ -50,7 +50,7 @@ class RequiredTerm:
         """The topology keys, as people read them."""
         return " and ".join(self.keys)
 
-    def others(self, at: int, nodes: IntArray, own: IntArray) -> IntArray:
+    def other_members(self, at: int, nodes: IntArray, own: IntArray) -> IntArray:
         """(k,) members in the domain of each node by that column, but for the pod itself."""
         codes = self.columns[at].codes[nodes]
         answer: IntArray = np.where(codes >= 0, self.counts[at][codes] - own, 0)
@@ -61,7 +61,7 @@ class RequiredTerm:
         alone = len(self.members) - own <= 0
         answer = np.zeros(len(nodes), dtype=np.bool_)
         for at, column in enumerate(self.columns):
-            others = self.others(at, nodes, own)
+            others = self.other_members(at, nodes, own)
             if self.kind == "apart":
                 answer |= others > 0
             else:
@@ -95,7 +95,7 @@ class RequiredPodAffinity:
         """(pods,) how many of its preferences each pod breaks."""
         self._gather(chosen, frozenset(kinds))
 
-    def first(self, pod: int) -> RequiredTerm | None:
+    def broken_term(self, pod: int) -> RequiredTerm | None:
         """A preference that the pod breaks, or None."""
         for number in self.held.get(pod, ()):
             required_term = self.required_terms[number]
@@ -103,18 +103,18 @@ class RequiredPodAffinity:
                 return required_term
         return None
 
-    def beside(self, pod: int) -> IntArray:
+    def pods_too_near(self, pod: int) -> IntArray:
         """The pods from which this one must be apart, and is not."""
-        found = [np.zeros(0, dtype=np.int32)]
+        near_pods = [np.zeros(0, dtype=np.int32)]
         for number in self.held.get(pod, ()):
             required_term = self.required_terms[number]
             here = required_term.columns[0].codes[self._node[pod]]
             if required_term.kind == "apart" and here >= 0:
                 there = required_term.columns[0].codes[self._node[required_term.movable]] == here
-                found.append(required_term.movable[there & (required_term.movable != pod)])
-        return np.unique(np.concatenate(found))
+                near_pods.append(required_term.movable[there & (required_term.movable != pod)])
+        return np.unique(np.concatenate(near_pods))
 
-    def own(self, pod: int, nodes: IntArray) -> BoolArray:
+    def would_break(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the pod would break one of its preferences on each of these nodes."""
         answer = np.zeros(len(nodes), dtype=np.bool_)
         here = self._node[pod]
@@ -126,7 +126,7 @@ class RequiredPodAffinity:
             for at, column in enumerate(required_term.columns):
                 codes = column.codes[nodes]
                 same = (codes == column.codes[here]) & (codes >= 0) & counted
-                others = required_term.others(at, nodes, self_there) - same
+                others = required_term.other_members(at, nodes, self_there) - same
                 if required_term.kind == "apart":
                     answer |= others > 0
                 else:
@@ -142,19 +142,21 @@ class RequiredPodAffinity:
         """
         total = np.zeros(len(nodes))
         required_terms = [self.required_terms[number] for number in self.about.get(pod, ())]
-        found = [
+        term_slots = [
             (required_term, slots)
             for required_term in required_terms
             if len(slots := self._sensitive(required_term, pod))
         ]
-        if not found:
+        if not term_slots:
             return total
-        every = np.concatenate([required_term.holders[slots] for required_term, slots in found])
+        every = np.concatenate(
+            [required_term.holders[slots] for required_term, slots in term_slots]
+        )
         touched = np.unique(every)
         if len(touched) == len(every) and all(
-            len(required_term.columns) == 1 for required_term, _ in found
+            len(required_term.columns) == 1 for required_term, _ in term_slots
         ):
-            for required_term, slots in found:
+            for required_term, slots in term_slots:
                 total += self._by_domain(required_term, slots, pod, rest)[
                     required_term.columns[0].codes[nodes]
                 ]
@@ -165,15 +167,17 @@ class RequiredPodAffinity:
         for start in range(0, len(nodes), step):
             part = nodes[start : start + step]
             after = np.repeat(before[:, None], len(part), axis=1)
-            for required_term, slots in found:
+            for required_term, slots in term_slots:
                 rows = np.searchsorted(touched, required_term.holders[slots])
-                after[rows] += self._after(required_term, slots, int(self._node[pod]), part)
+                after[rows] += self._breaks_after_move(
+                    required_term, slots, int(self._node[pod]), part
+                )
                 after[rows] -= required_term.broken[slots, None]
             later = np.where(after > 0, 1.0, rest[touched][:, None])
             total[start : start + step] = (later - charged[:, None]).sum(axis=0)
         return total
 
-    def most(self, pods: IntArray) -> FloatArray:
+    def relief_bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower what other pods are charged."""
         broken = [int(required_term.broken.sum()) for required_term in self.required_terms]
         most = np.zeros(len(pods))
@@ -198,13 +202,13 @@ class RequiredPodAffinity:
     def _foreign_to(self, pod: int) -> Iterator[int]:
         """The terms of other namespaces that are about the pod."""
         mine = set(self.about.get(pod, ()))
-        for number, each in enumerate(self.required_terms):
-            if len(each.movable) < len(each.members) and number not in mine:
-                place = int(np.searchsorted(each.members, pod))
-                if place < len(each.members) and each.members[place] == pod:
+        for number, term in enumerate(self.required_terms):
+            if len(term.movable) < len(term.members) and number not in mine:
+                place = int(np.searchsorted(term.members, pod))
+                if place < len(term.members) and term.members[place] == pod:
                     yield number
 
-    def involved(self) -> Iterator[IntArray]:
+    def involved_pods(self) -> Iterator[IntArray]:
         """The pods that break a preference, and those that keep others from being apart."""
         for required_term in self.required_terms:
             broken = required_term.holders[required_term.broken]
@@ -231,7 +235,7 @@ class RequiredPodAffinity:
         answer = np.zeros(len(nodes), dtype=np.bool_)
         for at, column in enumerate(required_term.columns):
             codes = column.codes[nodes]
-            others = required_term.others(at, nodes, required_term.own)
+            others = required_term.other_members(at, nodes, required_term.own)
             here = column.codes[self._node[pod]]
             answer |= (codes >= 0) & ((others == 0) | ((others == 1) & (codes == here)))
         answer &= required_term.holders != pod
@@ -248,15 +252,15 @@ class RequiredPodAffinity:
         column, holders = required_term.columns[0], required_term.holders[slots]
         at, own = self._node[holders], required_term.own[slots]
         here, codes = column.codes[self._node[pod]], column.codes[at]
-        left = required_term.others(0, at, own) - ((codes == here) & (codes >= 0))
+        members_left = required_term.other_members(0, at, own) - ((codes == here) & (codes >= 0))
         more = self.broken[holders] > required_term.broken[slots]
         charged = np.where(self.broken[holders] > 0, 1.0, rest[holders])
         gone, there = (
             np.where(more | broken, 1.0, rest[holders])
             for broken in (
-                (left > 0, left + 1 > 0)
+                (members_left > 0, members_left + 1 > 0)
                 if required_term.kind == "apart"
-                else (left <= 0, left + 1 <= 0)
+                else (members_left <= 0, members_left + 1 <= 0)
             )
         )
         answer = np.full(len(column.values) + 1, float((gone - charged).sum()))
@@ -264,7 +268,7 @@ class RequiredPodAffinity:
         np.add.at(answer, codes[inside], (there - gone)[inside])
         return answer
 
-    def _after(
+    def _breaks_after_move(
         self, required_term: RequiredTerm, slots: IntArray, source: int, nodes: IntArray
     ) -> BoolArray:
         """(slots, k) whether these holders break the preference once a member went to each node."""
@@ -272,7 +276,7 @@ class RequiredPodAffinity:
         answer = np.zeros((len(slots), len(nodes)), dtype=np.bool_)
         for number, column in enumerate(required_term.columns):
             codes = column.codes[at]
-            others = required_term.others(number, at, required_term.own[slots])
+            others = required_term.other_members(number, at, required_term.own[slots])
             others = others - ((codes == column.codes[source]) & (codes >= 0))
             arrived = (codes[:, None] == column.codes[nodes][None, :]) & (codes >= 0)[:, None]
             there = others[:, None] + arrived
@@ -282,19 +286,19 @@ class RequiredPodAffinity:
     def _gather(self, chosen: IntArray, kinds: frozenset[Kind]) -> None:
         holders: dict[bytes, list[int]] = defaultdict(list)
         terms: dict[bytes, tuple[Kind, list[PodAffinityTerm], str]] = {}
-        known: dict[tuple[int, str], list[bytes]] = {}
+        keys_by_affinity: dict[tuple[int, str], list[bytes]] = {}
         pods = self._snapshot.pods
         with_affinity = np.array(
-            [each.affinity is not None for each in self._snapshot.specs], dtype=np.bool_
+            [spec.affinity is not None for spec in self._snapshot.specs], dtype=np.bool_
         )
         for pod in chosen[with_affinity[self._snapshot.pod_spec[chosen]]].tolist():
             affinity, namespace = pods[pod].spec.affinity, pods[pod].metadata.namespace
             if affinity is None:
                 continue
-            keys = known.get((id(affinity), namespace))
+            keys = keys_by_affinity.get((id(affinity), namespace))
             if keys is None:
-                keys = known[id(affinity), namespace] = []
-                for kind, group in _required(affinity):
+                keys = keys_by_affinity[id(affinity), namespace] = []
+                for kind, group in _required_terms(affinity):
                     if kind in kinds:
                         key = msgspec.msgpack.encode((kind, namespace, group))
                         terms[key] = (kind, group, namespace)
@@ -330,7 +334,7 @@ class RequiredPodAffinity:
                 keys=list(keys),
                 holders=having,
                 members=members,
-                movable=members[partners.own(namespace, members)],
+                movable=members[partners.is_own(namespace, members)],
                 own=np.isin(having, members).astype(np.int32),
                 counts=[self._count(column, members) for column in columns],
                 broken=np.zeros(len(having), dtype=np.bool_),
@@ -345,13 +349,13 @@ class RequiredPodAffinity:
         self.held = {pod: tuple(numbers) for pod, numbers in held.items()}
         self.about = {pod: tuple(numbers) for pod, numbers in about.items()}
 
-    def _count(self, column: Column, members: IntArray) -> IntArray:
+    def _count(self, column: LabelColumn, members: IntArray) -> IntArray:
         codes = column.codes[self._node[members]]
         size = len(column.values) + 1
         return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
 
 
-def _required(affinity: Affinity) -> Iterator[tuple[Kind, list[PodAffinityTerm]]]:
+def _required_terms(affinity: Affinity) -> Iterator[tuple[Kind, list[PodAffinityTerm]]]:
     """The required terms: each anti-affinity by itself, those of an affinity together."""
     if affinity.podAntiAffinity:
         for term in affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution or ():

@@ -15,7 +15,7 @@ from rescheduler.policies.match import Match
 Effect = Literal["NoSchedule", "NoExecute", "PreferNoSchedule"]
 
 
-class NodeTaints(Strict):
+class NodeTaintsRule(Strict):
     """Taints that pods must tolerate where they are, not only when they are placed.
 
     Entries of `only` and `ignore` are `key`, `key=value`, or a prefix that ends in a slash.
@@ -41,10 +41,10 @@ class NodeTaints(Strict):
     def ignores(self, taint: str) -> bool:
         """Whether this entry of `only` is within what is ignored."""
         return any(
-            taint == each
-            or taint.partition("=")[0] == each
-            or (each.endswith("/") and taint.startswith(each))
-            for each in self.ignore
+            taint == pattern
+            or taint.partition("=")[0] == pattern
+            or (pattern.endswith("/") and taint.startswith(pattern))
+            for pattern in self.ignore
         )
 
 
@@ -64,7 +64,7 @@ class NodeAffinityRule(Strict):
     preferred: bool = Field(False, description="Preferred node affinity, which is a preference.")
 
     @model_validator(mode="after")
-    def _asks_for_one(self) -> "NodeAffinityRule":
+    def _has_one_kind(self) -> "NodeAffinityRule":
         if not self.required and not self.preferred:
             raise ValueError("either required or preferred must be true")
         return self
@@ -97,7 +97,7 @@ class Lifetime(Strict):
     states: list[str] | None = _STATES
 
 
-class Rules(NamedTuple):
+class ConformityRules(NamedTuple):
     """What a policy evaluates. pods: the kinds of inter-pod terms. None is off.
 
     where: the nodes whose pods are evaluated; None is all.

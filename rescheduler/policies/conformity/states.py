@@ -67,6 +67,6 @@ def never_in(state: str) -> str:
 
 def never_failed(reason: str) -> str:
     """Why no pod ever fails with this reason, or ""; a controller may give one of its own."""
-    known = reason in _ENDED | _POSSIBLE or reason.startswith(_OUT_OF)
-    meant = "" if known else near(reason, _ENDED)
+    exists = reason in _ENDED | _POSSIBLE or reason.startswith(_OUT_OF)
+    meant = "" if exists else near(reason, _ENDED)
     return f"no pod ever fails with reason {reason}; Maybe {meant} is meant" if meant else ""

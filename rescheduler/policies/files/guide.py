@@ -16,7 +16,7 @@ from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.registry import DOCUMENTS
-from rescheduler.policies.worked import Worked
+from rescheduler.policies.worked_example import Worked
 
 _INTRODUCTION = """\
 # Policies
@@ -113,7 +113,7 @@ def guide() -> str:
         parts += _section(kind, model.__doc__, own, shares=kind in kinds)
         worked: tuple[Worked, ...] = getattr(model, "examples", ())
         parts += ["What it charges, in numbers:", ""] if worked else []
-        parts += [line for each in worked for line in each.markdown()]
+        parts += [line for example in worked for line in example.markdown()]
         parts += [f"Example: [{file}]({file})", ""]
         families: tuple[str, ...] = getattr(model, "codes", ())
         codes = [code for family in families for code in CATALOG if code.startswith(family)]
@@ -163,22 +163,22 @@ def _default(field: dict[str, Any]) -> str:
 def _value(field: dict[str, Any]) -> str:
     choices = field.get("anyOf") or field.get("oneOf")
     if choices:
-        return " or ".join(_value(each) for each in choices if each.get("type") != "null")
-    return _one(field)
+        return " or ".join(_value(choice) for choice in choices if choice.get("type") != "null")
+    return _describe_type(field)
 
 
-def _one(field: dict[str, Any]) -> str:
+def _describe_type(field: dict[str, Any]) -> str:
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
     if "const" in field:
         return f"`{msgspec.json.encode(field['const']).decode()}`"
     if "enum" in field:
-        return " or ".join(f"`{each}`" for each in field["enum"])
+        return " or ".join(f"`{choice}`" for choice in field["enum"])
     if field.get("pattern") in _CLASSES:
         return _CLASSES[field["pattern"]]
     if field["type"] == "array":
-        return f"list of {_one(field['items'])}"
+        return f"list of {_describe_type(field['items'])}"
     if field["type"] == "object":
         held = field.get("additionalProperties") or next(
             iter(field.get("patternProperties", {}).values()), None

@@ -44,7 +44,7 @@ def json_schema() -> dict[str, Any]:
         "allOf": branches,
         "definitions": definitions,
     }
-    moved: dict[str, Any] = _moved(schema)
+    moved: dict[str, Any] = _to_draft_7(schema)
     return moved
 
 
@@ -74,7 +74,9 @@ def _spec(model: type[Strict]) -> dict[str, Any]:
     spec = model.model_json_schema(schema_generator=_AsWritten)
     for name in ("kind", "name"):
         spec["properties"].pop(name)
-    spec["required"] = [each for each in spec.get("required", []) if each not in ("kind", "name")]
+    spec["required"] = [
+        field for field in spec.get("required", []) if field not in ("kind", "name")
+    ]
     optional = {
         name: field
         for name, field in model.model_fields.items()
@@ -91,12 +93,12 @@ def _spec(model: type[Strict]) -> dict[str, Any]:
     return spec
 
 
-def _moved(value: Any) -> Any:
+def _to_draft_7(value: Any) -> Any:
     """Draft 7's place for definitions, and nothing that is not JSON Schema or has no effect."""
     if isinstance(value, list):
-        return [_moved(each) for each in value]
+        return [_to_draft_7(element) for element in value]
     if isinstance(value, dict):
-        return {key: _moved(each) for key, each in value.items() if not _idle(key, each)}
+        return {key: _to_draft_7(child) for key, child in value.items() if not _idle(key, child)}
     return value.replace("#/$defs/", "#/definitions/") if isinstance(value, str) else value
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from rescheduler.documents.envelope import Document, digest
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.file_problems import FileProblem, Mark, policy_error
-from rescheduler.documents.strict_yaml import Tree, grown, read
+from rescheduler.documents.file_problems import FileProblem, TextSpan, policy_error
+from rescheduler.documents.strict_yaml import Tree, read, tree_of_value
 from rescheduler.documents.text_files import Beside, TextFile
 from rescheduler.documents.validation import locate, near, validate, value_at
 from rescheduler.model.cluster.readings import ReadingRequest
@@ -15,9 +15,13 @@ from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.document import Readings
+from rescheduler.policies.own_readings.readings_document import ReadingsDocument
 from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
-from rescheduler.scheduler.config.scheduler import Scheduler, completed, unread
+from rescheduler.scheduler.config.scheduler import (
+    Scheduler,
+    config_file_problem,
+    with_configuration,
+)
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,14 @@ class PolicySet:
     files: dict[str, str]
     schedulers: tuple[Scheduler, ...] = ()
     sources: dict[str, Source] = field(default_factory=dict, compare=False, repr=False)
-    readings: tuple[Readings, ...] = ()
+    readings: tuple[ReadingsDocument, ...] = ()
 
     @property
     def definitions(self) -> dict[str, tuple[OwnReading, ...]]:
         """What operators define, by the name of the reading."""
-        return {name: own for each in self.readings for name, own in each.definitions().items()}
+        return {
+            name: own for reading in self.readings for name, own in reading.definitions().items()
+        }
 
     def requests(self) -> list[ReadingRequest]:
         """All readings that the policies need, with what operators define them by."""
@@ -78,27 +84,27 @@ def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> Poli
     file_problems = collected.file_problems()
     if file_problems:
         raise policy_error(file_problems, len(files))
-    return collected.done(where)
+    return collected.build(where)
 
 
 def policy_set(
     policies: list[Policy],
     limits: Limits | None = None,
     schedulers: tuple[Scheduler, ...] = (),
-    readings: tuple[Readings, ...] = (),
+    readings: tuple[ReadingsDocument, ...] = (),
 ) -> PolicySet:
     """A set of policies that come from no file.
 
     Raises:
         PolicyError: two have the same name.
     """
-    names = [each.name for each in policies]
+    names = [policy.name for policy in policies]
     if len(set(names)) < len(names):
         raise PolicyError(f"two policies have the same name: {', '.join(sorted(names))}")
     return PolicySet(
         policies=tuple(policies),
         limits=limits or Limits(),
-        digests={each.name: digest(each) for each in policies},
+        digests={policy.name: digest(policy) for policy in policies},
         files={},
         schedulers=schedulers,
         readings=readings,
@@ -141,14 +147,14 @@ def scheduler_from_document(document: dict[str, Any]) -> Scheduler:
     return made
 
 
-def readings_from_document(document: dict[str, Any]) -> Readings:
+def readings_from_document(document: dict[str, Any]) -> ReadingsDocument:
     """The readings that a document (as JSON) defines.
 
     Raises:
         PolicyError: it is not such a document.
     """
     made = _from_document(document)
-    if not isinstance(made, Readings):
+    if not isinstance(made, ReadingsDocument):
         raise PolicyError(f"a document of kind {document.get('kind')!r} defines no readings")
     return made
 
@@ -163,7 +169,7 @@ class _Collection:
         self._policies: list[Policy] = []
         self._limits: Limits | None = None
         self._schedulers: list[Scheduler] = []
-        self._readings: list[Readings] = []
+        self._readings: list[ReadingsDocument] = []
         self._declared: dict[str, str] = {}
         self._defined: dict[str, str] = {}
         self._places: dict[str, str] = {}
@@ -173,7 +179,7 @@ class _Collection:
     def add(self, file: TextFile) -> None:
         """Everything in one file."""
         if file.problem:
-            self._file_problems.append((file, FileProblem(Mark(), file.problem)))
+            self._file_problems.append((file, FileProblem(TextSpan(), file.problem)))
             return
         trees, file_problems = read(file.text)
         for tree in trees:
@@ -190,34 +196,36 @@ class _Collection:
 
     def resolve(self) -> None:
         """Give the policies what documents of kind Readings define for them by name."""
-        traffic = {name: each for one in self._readings for name, each in one.traffic.items()}
+        traffic = {name: reading for one in self._readings for name, reading in one.traffic.items()}
         for number, policy in enumerate(self._policies):
             try:
-                self._policies[number] = policy.resolved(traffic)
+                self._policies[number] = policy.resolve_readings(traffic)
             except FieldError as error:
                 source = self._sources[policy.name]
                 tree = source.tree
                 spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
                 message = f"{'.'.join(['spec', *map(str, error.at)])}: {error}"
-                hint = near(str(value_at(spec, error.at)), error.known)
+                hint = near(str(value_at(spec, error.at)), error.choices)
                 file = TextFile(source.file, source.file, source.text)
                 problem = FileProblem(locate(spec, error.at), message, hint)
                 self._file_problems.append((file, problem))
 
     def file_problems(self) -> list[tuple[str, str, FileProblem]]:
         """All that is wrong; a file that a Scheduler refers to need not be a policy file."""
-        own = [each for each in self._file_problems if each[0].identity not in self._referred]
-        others = [each for file_problems in self._referred.values() for each in file_problems]
+        own = [
+            problem for problem in self._file_problems if problem[0].identity not in self._referred
+        ]
+        others = [problem for file_problems in self._referred.values() for problem in file_problems]
         return [(file.name, file.text, file_problem) for file, file_problem in (*own, *others)]
 
-    def done(self, where: str) -> PolicySet:
+    def build(self, where: str) -> PolicySet:
         """The set, which must hold a policy."""
         if not self._policies:
             raise PolicyError(
                 f"{where} holds no policy",
                 f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
             )
-        named: list[Policy | Limits | Scheduler | Readings] = [
+        named: list[Policy | Limits | Scheduler | ReadingsDocument] = [
             *self._policies,
             *self._schedulers,
             *self._readings,
@@ -227,7 +235,7 @@ class _Collection:
         return PolicySet(
             policies=tuple(self._policies),
             limits=self._limits or Limits(),
-            digests={each.name: digest(each) for each in named},
+            digests={policy.name: digest(policy) for policy in named},
             files=self._files,
             schedulers=tuple(self._schedulers),
             sources=self._sources,
@@ -235,7 +243,7 @@ class _Collection:
         )
 
     def _keep(self, made: Document, source: Source) -> list[FileProblem]:
-        if not isinstance(made, Policy | Limits | Scheduler | Readings):
+        if not isinstance(made, Policy | Limits | Scheduler | ReadingsDocument):
             raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
         tree, place = source.tree, f"{source.file}:{source.tree.mark.line}"
         if made.name in self._places:
@@ -268,7 +276,7 @@ class _Collection:
             self._limits = made
         elif isinstance(made, Scheduler):
             self._schedulers.append(made)
-        elif isinstance(made, Readings):
+        elif isinstance(made, ReadingsDocument):
             self._readings.append(made)
         else:
             self._policies.append(made)
@@ -276,18 +284,18 @@ class _Collection:
 
     def _defined_twice(self, made: Document, tree: Tree, file: str) -> list[FileProblem]:
         """The readings that another document defines already; else where this one does."""
-        if not isinstance(made, Readings):
+        if not isinstance(made, ReadingsDocument):
             return []
-        known = [name for name in made.definitions() if name in self._defined]
-        if known:
-            there = self._defined[known[0]]
+        duplicates = [name for name in made.definitions() if name in self._defined]
+        if duplicates:
+            there = self._defined[duplicates[0]]
             at = (
-                ("readings", known[0])
-                if known[0] in made.readings
+                ("readings", duplicates[0])
+                if duplicates[0] in made.readings
                 else ("presets" if made.presets else "exporters",)
             )
             spec = tree.value["spec"] if isinstance(tree.value, dict) else tree
-            message = f"spec.{at[0]}: reading `{known[0]}` is defined in {there} already"
+            message = f"spec.{at[0]}: reading `{duplicates[0]}` is defined in {there} already"
             return [FileProblem(locate(spec, at), message)]
         for name in made.definitions():
             self._defined[name] = f"{file}:{tree.mark.line}"
@@ -300,22 +308,24 @@ class _Collection:
         referred = self._beside(file, made.configFile)
         if referred.problem:
             self._referred[referred.identity] = []
-            self._file_problems.append((file, unread(tree, referred.name, referred.problem)))
+            self._file_problems.append(
+                (file, config_file_problem(tree, referred.name, referred.problem))
+            )
             return None
-        done, file_problems = completed(made, referred.text)
+        done, file_problems = with_configuration(made, referred.text)
         self._referred[referred.identity] = [
             (referred, file_problem) for file_problem in file_problems
         ]
         return done
 
 
-def _name_mark(tree: Tree) -> Mark:
+def _name_mark(tree: Tree) -> TextSpan:
     metadata = tree.value["metadata"] if isinstance(tree.value, dict) else tree
     return metadata.value["name"].mark if isinstance(metadata.value, dict) else metadata.mark
 
 
 def _from_document(document: dict[str, Any]) -> Document:
-    made, file_problems = validate(grown(document), DOCUMENTS, ELSEWHERE)
+    made, file_problems = validate(tree_of_value(document), DOCUMENTS, ELSEWHERE)
     if made is None:
         raise policy_error([("document", "", file_problem) for file_problem in file_problems], 1)
     return made

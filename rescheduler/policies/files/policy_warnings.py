@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from rescheduler.documents.field_problems import FieldPath, FieldWarning
 from rescheduler.documents.fields import Strict
-from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, TextSpan
 from rescheduler.documents.validation import locate, near, value_at
-from rescheduler.model.errors import Place
-from rescheduler.model.wording import agreed
+from rescheduler.model.errors import ProblemLocation
+from rescheduler.model.wording import verb_for
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import NO_OWNER, Match
 from rescheduler.scheduler.config.predictability import unpredictable
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.registry import MEANS
+from rescheduler.steering.means_registry import MEANS
 
 _STAYING = frozenset({"DaemonSet", "Node", NO_OWNER})
 """What runs pods that come and go with their node, or that nobody makes again."""
@@ -36,7 +36,7 @@ class PlacedWarning:
             return self.file_problem.without_place(self.name, "warning")
         return self.file_problem.report(self.file, self.text, "warning")
 
-    def place(self) -> Place:
+    def place(self) -> ProblemLocation:
         """The warning as machines read it."""
         return self.file_problem.place(self.file)
 
@@ -45,33 +45,37 @@ def warnings(policies: PolicySet) -> list[PlacedWarning]:
     """The warnings of each document alone, and beside the Limits; by their places."""
     documents: tuple[Policy | Scheduler | Limits, ...]
     documents = (*policies.policies, *policies.schedulers, policies.limits)
-    found = [
-        _placed(policies, made, at, warning)
+    placed_warnings = [
+        _place_warning(policies, made, at, warning)
         for made in documents
-        for at, warning in _below(made, ())
+        for at, warning in _nested_warnings(made, ())
     ]
-    found += [
-        _placed(policies, policy, warning.at, warning)
+    placed_warnings += [
+        _place_warning(policies, policy, warning.at, warning)
         for policy in policies.policies
         for warning in (
-            *_protected(policy, policies.limits),
-            *_staying(policy),
-            *_spared(policy, policies.limits),
-            *_unsteered(policy, policies.limits),
+            *_protection_warnings(policy, policies.limits),
+            *_unmovable_warnings(policy),
+            *_gang_warnings(policy, policies.limits),
+            *_steering_warnings(policy, policies.limits),
         )
     ]
-    found += [
-        _placed(policies, scheduler, warning.at, warning)
+    placed_warnings += [
+        _place_warning(policies, scheduler, warning.at, warning)
         for scheduler in policies.schedulers
         for warning in unpredictable(scheduler)
     ]
     return sorted(
-        found,
-        key=lambda each: (each.file, each.file_problem.mark.line, each.file_problem.mark.column),
+        placed_warnings,
+        key=lambda warning: (
+            warning.file,
+            warning.file_problem.mark.line,
+            warning.file_problem.mark.column,
+        ),
     )
 
 
-def _below(made: Strict, at: FieldPath) -> Iterator[tuple[FieldPath, FieldWarning]]:
+def _nested_warnings(made: Strict, at: FieldPath) -> Iterator[tuple[FieldPath, FieldWarning]]:
     """The warnings of a model and of all that it holds, and where each belongs."""
     own = _of_match(made) if isinstance(made, Match) else made.warnings()
     for warning in own:
@@ -79,45 +83,47 @@ def _below(made: Strict, at: FieldPath) -> Iterator[tuple[FieldPath, FieldWarnin
     for name in type(made).model_fields:
         value = getattr(made, name)
         held = enumerate(value) if isinstance(value, list) else [(None, value)]
-        for number, each in held:
-            if isinstance(each, Strict):
-                yield from _below(each, (*at, name) if number is None else (*at, name, number))
+        for number, element in held:
+            if isinstance(element, Strict):
+                yield from _nested_warnings(
+                    element, (*at, name) if number is None else (*at, name, number)
+                )
 
 
 def _of_match(match: Match) -> Iterator[FieldWarning]:
     """What a match excludes that it does not match, or all that it matches."""
-    known = tuple(match.namespaces or ())
-    out = match.exclude.namespaces if known and match.exclude is not None else None
+    namespaces = tuple(match.namespaces or ())
+    out = match.exclude.namespaces if namespaces and match.exclude is not None else None
     for number, name in enumerate(out or ()):
-        if name not in known:
+        if name not in namespaces:
             message = f"`{name}` is not matched in the first place"
-            yield FieldWarning(("exclude", "namespaces", number), message, known=known)
+            yield FieldWarning(("exclude", "namespaces", number), message, choices=namespaces)
     if match.exclude is not None and match.selects_nothing:
-        name = match.exclude.given[0]
+        name = match.exclude.narrowing_fields[0]
         what = "every namespace" if name == "namespaces" else "all"
         message = f"{what} that is matched is excluded, so nothing is left"
         yield FieldWarning(("exclude", name), message)
 
 
-def _left(match: Match) -> list[str]:
+def _matched_namespaces(match: Match) -> list[str]:
     """The namespaces that a match names, without those that it excludes as a whole."""
     out = match.exclude
-    whole = out is not None and out.given == ["namespaces"]
+    whole = out is not None and out.narrowing_fields == ["namespaces"]
     gone = out.namespaces or [] if out is not None and whole else []
-    return [each for each in match.namespaces or [] if each not in gone]
+    return [namespace for namespace in match.namespaces or [] if namespace not in gone]
 
 
-def _protected(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+def _protection_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether only namespaces are matched from which nothing is ever moved."""
     match = getattr(policy, "match", None)
-    left = _left(match) if isinstance(match, Match) else []
-    if left and set(left) <= limits.protected:
-        which = f"{', '.join(left)} {agreed(len(left), 'is', 'are')}"
+    namespaces = _matched_namespaces(match) if isinstance(match, Match) else []
+    if namespaces and set(namespaces) <= limits.protected:
+        which = f"{', '.join(namespaces)} {verb_for(len(namespaces), 'is', 'are')}"
         message = f"{which} protected by the Limits, so what is found there is shown and stays"
         yield FieldWarning(("match", "namespaces"), message)
 
 
-def _staying(policy: Policy) -> Iterator[FieldWarning]:
+def _unmovable_warnings(policy: Policy) -> Iterator[FieldWarning]:
     """Whether only pods are matched that nothing would make again on another node."""
     match = getattr(policy, "match", None)
     kinds = match.ownerKinds if isinstance(match, Match) else None
@@ -128,7 +134,7 @@ def _staying(policy: Policy) -> Iterator[FieldWarning]:
         yield FieldWarning(("match", "ownerKinds"), message)
 
 
-def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+def _gang_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether a policy groups by gangs, and the Limits let no pod of a gang be moved."""
     if limits.gangs == "Spare":
         for at in policy.grouped_by_gang():
@@ -138,7 +144,7 @@ def _spared(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
             yield FieldWarning(at, message, hint="set `gangs: Surplus` or `gangs: Whole` there.")
 
 
-def _unsteered(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
+def _steering_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether a policy moves only what is steered, and neither it nor the Limits steer."""
     if policy.onlyIfSteered and (policy.steering or limits.steering).by == "None":
         message = "nothing is moved for this policy: neither it nor the Limits have `steering`"
@@ -149,18 +155,18 @@ def _unsteered(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
         yield FieldWarning(("onlyIfSteered",), message, hint=hint)
 
 
-def _placed(
+def _place_warning(
     policies: PolicySet, made: Policy | Scheduler | Limits, at: FieldPath, warning: FieldWarning
 ) -> PlacedWarning:
     name = f"{made.kind} {made.name}"
     source = policies.sources.get(made.name)
     if source is None or not isinstance(source.tree.value, dict):
         message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
-        return PlacedWarning(name, FileProblem(Mark(), message, warning.hint))
+        return PlacedWarning(name, FileProblem(TextSpan(), message, warning.hint))
     spec = source.tree.value["spec"]
     if at[:1] == ("configuration",) and "configuration" not in spec.keys:
         at = ("configFile",)  # the configuration was read from there
     message = ".".join(["spec", *map(str, at)]) + f": {warning.message}"
-    hint = warning.hint or near(str(value_at(spec, at)), warning.known)
+    hint = warning.hint or near(str(value_at(spec, at)), warning.choices)
     file_problem = FileProblem(locate(spec, at), message, hint)
     return PlacedWarning(name, file_problem, source.file, source.text)

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from rescheduler.kube.annotations import GPU_INDICES
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.quantity import scaled
+from rescheduler.kube.quantity import scheduler_amount
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
@@ -68,32 +68,35 @@ class FreeCapacity:
         self.demands, self.of_pod = demands(snapshot, devices)
         self._home = snapshot.pod_node
         self._table = np.array(self.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
-        self._annotated = _annotated(snapshot, self._asked(np.arange(len(self.of_pod)))[:, 3])
-        rooms = [node.status.allocatable or {} for node in snapshot.nodes]
+        self._annotated = _annotated_devices(
+            snapshot, self._demand_rows(np.arange(len(self.of_pod)))[:, 3]
+        )
+        allocatable = [node.status.allocatable or {} for node in snapshot.nodes]
 
         def amounts(name: str) -> Amounts:
             return np.array(
-                [scaled(name, each[name]) if name in each else 0 for each in rooms], dtype=np.int64
+                [scheduler_amount(name, room[name]) if name in room else 0 for room in allocatable],
+                dtype=np.int64,
             )
 
         self.cpu, self.memory, self.gpus = amounts("cpu"), amounts("memory"), amounts(devices.whole)
-        self._pods: list[set[int]] = [set() for _ in rooms]
-        self._floating = np.zeros(len(rooms), dtype=np.int64)
-        self._whole = np.zeros(len(rooms), dtype=np.int64)
-        self._sharing = np.zeros(len(rooms), dtype=np.int64)
+        self._pods: list[set[int]] = [set() for _ in allocatable]
+        self._floating = np.zeros(len(allocatable), dtype=np.int64)
+        self._whole = np.zeros(len(allocatable), dtype=np.int64)
+        self._sharing = np.zeros(len(allocatable), dtype=np.int64)
         self._left = Rows(
-            np.arange(len(rooms), dtype=np.int32),
+            np.arange(len(allocatable), dtype=np.int32),
             self.cpu.copy(),
             self.memory.copy(),
-            np.zeros((len(rooms), max(1, int(self.gpus.max(initial=0)))), dtype=np.int64),
+            np.zeros((len(allocatable), max(1, int(self.gpus.max(initial=0)))), dtype=np.int64),
         )
         bound = np.flatnonzero(self._home >= 0)
-        asked = self._asked(bound)
-        np.subtract.at(self._left.cpu, self._home[bound], asked[:, 0])
-        np.subtract.at(self._left.memory, self._home[bound], asked[:, 1])
-        for pod in bound[asked[:, 2:].any(axis=1)].tolist():
+        requests = self._demand_rows(bound)
+        np.subtract.at(self._left.cpu, self._home[bound], requests[:, 0])
+        np.subtract.at(self._left.memory, self._home[bound], requests[:, 1])
+        for pod in bound[requests[:, 2:].any(axis=1)].tolist():
             self._hold(pod, int(self._home[pod]), 1)
-        nodes = np.arange(len(rooms))
+        nodes = np.arange(len(allocatable))
         self._left.devices[:] = self._whole_left(nodes, self._whole)
         for node in np.flatnonzero(self._sharing).tolist():
             self._left.devices[node] = self._layout(node, self._pods[node])
@@ -106,7 +109,7 @@ class FreeCapacity:
         """What the pod asks for."""
         return self.demands[int(self.of_pod[pod])]
 
-    def left(self) -> Rows:
+    def free_rows(self) -> Rows:
         """What every node has left."""
         return self._left
 
@@ -114,18 +117,20 @@ class FreeCapacity:
         """The pods on the node that ask for GPUs, ascending."""
         return sorted(self._pods[node])
 
-    def most(self, movable: BoolArray) -> Most:
+    def most_free(self, movable: BoolArray) -> Most:
         """What each node would have left if all of these pods went away."""
         pods = np.flatnonzero(movable & (self._home >= 0))
-        asked = self._asked(pods)
+        requests = self._demand_rows(pods)
         freed = np.zeros((len(self.cpu), 3), dtype=np.int64)
-        taken = np.stack([asked[:, 0], asked[:, 1], asked[:, 2] * WHOLE + asked[:, 3]], axis=1)
+        taken = np.stack(
+            [requests[:, 0], requests[:, 1], requests[:, 2] * WHOLE + requests[:, 3]], axis=1
+        )
         np.add.at(freed, self._home[pods], taken)
-        left = self._left
+        free = self._left
         return Most(
-            left.cpu + freed[:, 0],
-            left.memory + freed[:, 1],
-            left.devices.sum(axis=1) + freed[:, 2],
+            free.cpu + freed[:, 0],
+            free.memory + freed[:, 1],
+            free.devices.sum(axis=1) + freed[:, 2],
         )
 
     def commit(self, shift: Shift) -> None:
@@ -135,25 +140,25 @@ class FreeCapacity:
         for node in (shift.source, shift.destination):
             self._left.devices[node] = self._layout(node, self._pods[node])
 
-    def without(self, pods: IntArray, nodes: IntArray) -> Rows:
+    def rows_without(self, pods: IntArray, nodes: IntArray) -> Rows:
         """(rows,) what each pod's node would have left without it. nodes: where they are."""
         rows = self._left.take(nodes)
-        asked = self._asked(pods)
-        cpu, memory, devices = rows.cpu + asked[:, 0], rows.memory + asked[:, 1], rows.devices
-        simple = np.flatnonzero((asked[:, 2] > 0) & (self._sharing[nodes] == 0))
+        requests = self._demand_rows(pods)
+        cpu, memory, devices = rows.cpu + requests[:, 0], rows.memory + requests[:, 1], rows.devices
+        simple = np.flatnonzero((requests[:, 2] > 0) & (self._sharing[nodes] == 0))
         there = nodes[simple]
-        devices[simple] = self._whole_left(there, self._whole[there] - asked[simple, 2])
-        known: dict[tuple[int, int, int], Amounts] = {}
-        shared = (asked[:, 2] + asked[:, 3] > 0) & (self._sharing[nodes] > 0)
+        devices[simple] = self._whole_left(there, self._whole[there] - requests[simple, 2])
+        layouts: dict[tuple[int, int, int], Amounts] = {}
+        shared = (requests[:, 2] + requests[:, 3] > 0) & (self._sharing[nodes] > 0)
         for row in np.flatnonzero(shared).tolist():
             pod, node = int(pods[row]), int(nodes[row])
             key = (int(self.of_pod[pod]), node, self.device(pod, node))
-            if key not in known:
-                known[key] = self._layout(node, self._pods[node] - {pod})
-            devices[row] = known[key]
+            if key not in layouts:
+                layouts[key] = self._layout(node, self._pods[node] - {pod})
+            devices[row] = layouts[key]
         return Rows(rows.nodes, cpu, memory, devices)
 
-    def alike(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray]:
+    def group_alike(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray]:
         """Places of pods of which no two leave the same behind; (k,) which of them is like each.
 
         nodes: (k,) where the pods are.
@@ -165,27 +170,27 @@ class FreeCapacity:
         _, firsts, places = np.unique(key, return_index=True, return_inverse=True)
         return firsts.astype(np.int32), places.astype(np.int32)
 
-    def having(self, number: int, nodes: IntArray) -> Rows:
+    def rows_with_demand(self, number: int, nodes: IntArray) -> Rows:
         """(rows,) what the nodes would have left with one more pod of that demand."""
-        asked, rows = self.demands[number], self._left.take(nodes)
+        demand, rows = self.demands[number], self._left.take(nodes)
         devices = rows.devices
-        if asked.gpus:
+        if demand.gpus:
             devices = -np.sort(-devices, axis=1)
-            devices[:, : asked.gpus] = 0
-        if asked.share:
-            take_share(devices, asked.share)
-        if asked.gpus or asked.share:
+            devices[:, : demand.gpus] = 0
+        if demand.share:
+            take_share(devices, demand.share)
+        if demand.gpus or demand.share:
             for row in np.flatnonzero(self._floating[nodes]).tolist():
                 node = int(nodes[row])
-                devices[row] = self._layout(node, self._pods[node], asked)
-        return Rows(rows.nodes, rows.cpu - asked.cpu, rows.memory - asked.memory, devices)
+                devices[row] = self._layout(node, self._pods[node], demand)
+        return Rows(rows.nodes, rows.cpu - demand.cpu, rows.memory - demand.memory, devices)
 
-    def returned(self, pod: int) -> Rows:
+    def row_after_return(self, pod: int) -> Rows:
         """(1,) what the pod's own node of the snapshot would have left if it came back there."""
-        node, asked = int(self._home[pod]), self.demand(pod)
+        node, demand = int(self._home[pod]), self.demand(pod)
         row = self._left.take(np.array([node], dtype=np.int32))
         devices = self._layout(node, self._pods[node] | {pod})[None, :]
-        return Rows(row.nodes, row.cpu - asked.cpu, row.memory - asked.memory, devices)
+        return Rows(row.nodes, row.cpu - demand.cpu, row.memory - demand.memory, devices)
 
     def keeps_device(self, pod: int) -> bool:
         """Whether the pod would have a device of its own at home, which it has nowhere else."""
@@ -195,29 +200,29 @@ class FreeCapacity:
         """The device of that node that is known to be the pod's."""
         return self._annotated.get(pod, UNKNOWN) if self._home[pod] == node else UNKNOWN
 
-    def _asked(self, pods: npt.NDArray[np.integer]) -> Amounts:
+    def _demand_rows(self, pods: npt.NDArray[np.integer]) -> Amounts:
         """(k, fields of Demand) what each of these pods asks for."""
-        asked: Amounts = self._table[self.of_pod[pods]]
-        return asked
+        rows: Amounts = self._table[self.of_pod[pods]]
+        return rows
 
     def _move(self, pod: int, node: int, sign: int) -> None:
-        asked = self.demand(pod)
-        self._left.cpu[node] -= sign * asked.cpu
-        self._left.memory[node] -= sign * asked.memory
+        demand = self.demand(pod)
+        self._left.cpu[node] -= sign * demand.cpu
+        self._left.memory[node] -= sign * demand.memory
         self._hold(pod, node, sign)
 
     def _hold(self, pod: int, node: int, sign: int) -> None:
         """Note who has GPUs of the node."""
-        asked = self.demand(pod)
-        if not asked.gpus and not asked.share:
+        demand = self.demand(pod)
+        if not demand.gpus and not demand.share:
             return
         if sign > 0:
             self._pods[node].add(pod)
         else:
             self._pods[node].discard(pod)
-        self._whole[node] += sign * asked.gpus
-        self._sharing[node] += sign * bool(asked.share)
-        if asked.share and self.device(pod, node) == UNKNOWN:
+        self._whole[node] += sign * demand.gpus
+        self._sharing[node] += sign * bool(demand.share)
+        if demand.share and self.device(pod, node) == UNKNOWN:
             self._floating[node] += sign
 
     def _whole_left(self, nodes: npt.NDArray[np.integer], taken: Amounts) -> Amounts:
@@ -228,24 +233,24 @@ class FreeCapacity:
 
     def _layout(self, node: int, pods: set[int], more: Demand | None = None) -> Amounts:
         """(most GPUs,) what is left of each GPU of the node with these pods on it."""
-        left = np.zeros(self._left.devices.shape[1], dtype=np.int64)
-        left[: self.gpus[node]] = WHOLE
+        free = np.zeros(self._left.devices.shape[1], dtype=np.int64)
+        free[: self.gpus[node]] = WHOLE
         whole, shares = 0, []
         if more is not None:
             whole, shares = more.gpus, [more.share] if more.share else []
         for pod in pods:
-            asked, device = self.demand(pod), self.device(pod, node)
-            whole += asked.gpus
-            if asked.share and 0 <= device < self.gpus[node]:
-                left[device] = max(0, left[device] - asked.share)
-            elif asked.share:
-                shares.append(asked.share)
+            demand, device = self.demand(pod), self.device(pod, node)
+            whole += demand.gpus
+            if demand.share and 0 <= device < self.gpus[node]:
+                free[device] = max(0, free[device] - demand.share)
+            elif demand.share:
+                shares.append(demand.share)
         if whole:
-            left[np.argsort(-left, kind="stable")[:whole]] = 0
-        row = left[None, :]
+            free[np.argsort(-free, kind="stable")[:whole]] = 0
+        row = free[None, :]
         for share in sorted(shares, reverse=True):
             take_share(row, share)
-        return left
+        return free
 
 
 def take_share(devices: Amounts, share: int) -> None:
@@ -259,10 +264,10 @@ def take_share(devices: Amounts, share: int) -> None:
     devices[rows, chosen] = np.maximum(devices[rows, chosen] - share, 0)
 
 
-def _annotated(snapshot: Snapshot, shares: Amounts) -> dict[int, int]:
+def _annotated_devices(snapshot: Snapshot, shares: Amounts) -> dict[int, int]:
     """The device that each pod with a share names in its annotation."""
-    found = ((pod, _index(snapshot.pods[pod])) for pod in np.flatnonzero(shares).tolist())
-    return {pod: device for pod, device in found if device != UNKNOWN}
+    devices = ((pod, _index(snapshot.pods[pod])) for pod in np.flatnonzero(shares).tolist())
+    return {pod: device for pod, device in devices if device != UNKNOWN}
 
 
 def _index(pod: Pod) -> int:

@@ -26,8 +26,8 @@ from rescheduler.policies.fragmentation.free_capacity import Amounts, Most, Rows
 from rescheduler.policies.fragmentation.pending_places import (
     PendingShape,
     ReservedPlaces,
-    fitting,
-    less,
+    fits_and_missing,
+    subtract_demand,
 )
 from rescheduler.policies.shared.demand import WHOLE, Demand
 
@@ -38,7 +38,7 @@ _MANY_GANGS = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class GangPods:
     """Pending pods of one gang that ask for the same and accept the same nodes.
 
     accepts: what pods that accept the same nodes have in common. most: (nodes,) how many each could
@@ -77,19 +77,19 @@ class _State:
     free: Rows
     most: Most
 
-    def holds(self, shape: Shape) -> Amounts:
+    def holds(self, shape: GangPods) -> Amounts:
         """(nodes,) for how many such pods each node could ever have room, up to all of them."""
-        asked, answer = shape.demand, np.minimum(shape.most, shape.count)
+        demand, answer = shape.demand, np.minimum(shape.most, shape.count)
         for amount, wanted in (
-            (self.most.cpu, asked.cpu),
-            (self.most.memory, asked.memory),
-            (self.most.devices, asked.gpus * WHOLE + asked.share),
+            (self.most.cpu, demand.cpu),
+            (self.most.memory, demand.memory),
+            (self.most.devices, demand.gpus * WHOLE + demand.share),
         ):
             if wanted:
                 answer = np.minimum(answer, np.maximum(amount, 0) // wanted)
         return answer
 
-    def after(self, demand: Demand, places: Amounts) -> "_State":
+    def after_taking(self, demand: Demand, places: Amounts) -> "_State":
         """What is left when these places are taken."""
         devices = places * (demand.gpus * WHOLE + demand.share)
         most = Most(
@@ -97,22 +97,22 @@ class _State:
             self.most.memory - places * demand.memory,
             self.most.devices - devices,
         )
-        return _State(less(self.free, demand, places), most)
+        return _State(subtract_demand(self.free, demand, places), most)
 
 
 _Size = tuple[Amounts, ...]
 """By what nodes are alike when several would do: see `numpy.lexsort`."""
 
 
-class _Given(NamedTuple):
+class _Placement(NamedTuple):
     """The (nodes,) places that a shape was given, and what they miss, in pods."""
 
-    shape: Shape
+    shape: GangPods
     places: Amounts
     missing: float
 
 
-def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[PendingShape]:
+def gang_places(shapes: Sequence[GangPods], free: Rows, most: Most) -> list[PendingShape]:
     """On what each shape may count; the shapes of a gang are together, and gangs go in order.
 
     Alike shapes of several gangs are one in the answer, but for those of gangs without places.
@@ -122,139 +122,146 @@ def gang_places(shapes: Sequence[Shape], free: Rows, most: Most) -> list[Pending
     sizes: list[_Size] = [(free.cpu, free.devices.sum(axis=1)), (most.cpu, most.devices), ()]
     if shapes and shapes[-1].gang >= _MANY_GANGS:
         sizes = sizes[:1]
-    given = min(
-        (_all(shapes, size, start) for size in sizes), key=lambda each: _missing(shapes, each)
+    placements = min(
+        (_place_gangs(shapes, size, start) for size in sizes),
+        key=lambda option: _missing_pods(shapes, option),
     )
-    placed = {id(each.shape) for each in given}
+    placed = {id(allotment.shape) for allotment in placements}
     nothing = np.zeros(len(free.nodes), dtype=np.int64)
-    without = [_Given(each, nothing, 0.0) for each in shapes if id(each) not in placed]
+    without = [_Placement(shape, nothing, 0.0) for shape in shapes if id(shape) not in placed]
     answer = [
         PendingShape(
-            each.demand,
-            each.count,
+            shape.demand,
+            shape.count,
             nothing,
-            _subject(each),
+            _subject(shape),
             whole=False,
-            gangs=each.parts,
-            priority=each.priority,
+            gangs=shape.parts,
+            priority=shape.priority,
         )
-        for each, *_ in _alike(without)
+        for shape, *_ in _merge_alike(without)
     ]
-    return [*_owned(_alike(given), start), *answer]
+    return [*_pending_shapes(_merge_alike(placements), start), *answer]
 
 
-def _subject(shape: Shape) -> str:
+def _subject(shape: GangPods) -> str:
     return f"{shape.count} pending pods such as {shape.first}"
 
 
-def _alike(given: Sequence[_Given]) -> list[_Given]:
+def _merge_alike(placements: Sequence[_Placement]) -> list[_Placement]:
     """With alike shapes of several gangs as one, in the order of the first."""
-    found: dict[tuple[Demand, bytes, bool], _Given] = {}
-    for each in given:
-        key = each.shape.demand, each.shape.accepts, each.shape.together
-        known = found.get(key)
-        if known is None:
-            found[key] = each
+    by_kind: dict[tuple[Demand, bytes, bool], _Placement] = {}
+    for allotment in placements:
+        key = allotment.shape.demand, allotment.shape.accepts, allotment.shape.together
+        twin = by_kind.get(key)
+        if twin is None:
+            by_kind[key] = allotment
         else:
             shape = replace(
-                known.shape,
-                count=known.shape.count + each.shape.count,
-                gangs=known.shape.parts + each.shape.parts,
+                twin.shape,
+                count=twin.shape.count + allotment.shape.count,
+                gangs=twin.shape.parts + allotment.shape.parts,
             )
-            found[key] = _Given(shape, known.places + each.places, known.missing + each.missing)
-    return list(found.values())
+            by_kind[key] = _Placement(
+                shape, twin.places + allotment.places, twin.missing + allotment.missing
+            )
+    return list(by_kind.values())
 
 
-def _all(shapes: Sequence[Shape], size: _Size, state: _State) -> list[_Given]:
+def _place_gangs(shapes: Sequence[GangPods], size: _Size, state: _State) -> list[_Placement]:
     """Places for one gang after the other."""
-    given: list[_Given] = []
+    placements: list[_Placement] = []
     later = np.zeros(len(state.free.nodes), dtype=np.int64)
-    for each in shapes:
-        later += each.accepting
-    for _, group in itertools.groupby(shapes, key=lambda each: each.gang):
+    for shape in shapes:
+        later += shape.accepting
+    for _, group in itertools.groupby(shapes, key=lambda shape: shape.gang):
         members = list(group)
-        for each in members:
-            later -= each.accepting
-        orders = (_given(order, later, size, state) for order in _orders(members))
-        if found := [each for each in orders if each]:
-            best = min(found, key=lambda one: sum(each.missing for each in one))
-            given += best
+        for member in members:
+            later -= member.accepting
+        orders = (_place_shapes(order, later, size, state) for order in _orders(members))
+        if options := [order for order in orders if order]:
+            best = min(options, key=lambda one: sum(allotment.missing for allotment in one))
+            placements += best
             for taken in best:
-                state = state.after(taken.shape.demand, taken.places)
-    return given
+                state = state.after_taking(taken.shape.demand, taken.places)
+    return placements
 
 
-def _missing(shapes: Sequence[Shape], given: Sequence[_Given]) -> float:
+def _missing_pods(shapes: Sequence[GangPods], placements: Sequence[_Placement]) -> float:
     """What is missing for all gangs, in pods: all of it for one that has no places."""
-    missing = {id(each.shape): each.missing for each in given}
-    return sum(missing.get(id(each), float(each.count)) for each in shapes)
+    missing = {id(allotment.shape): allotment.missing for allotment in placements}
+    return sum(missing.get(id(shape), float(shape.count)) for shape in shapes)
 
 
-def _orders(members: list[Shape]) -> Iterable[Sequence[Shape]]:
+def _orders(members: list[GangPods]) -> Iterable[Sequence[GangPods]]:
     """The largest pods first, then other orders."""
-    largest = sorted(members, key=lambda each: (-each.demand.devices, *(-x for x in each.demand)))
+    largest = sorted(
+        members, key=lambda shape: (-shape.demand.devices, *(-x for x in shape.demand))
+    )
     if len(members) <= _ALL_ORDERS and members[0].gang < _MANY_GANGS:
         return itertools.permutations(largest)
-    fewest = sorted(largest, key=lambda each: int(each.accepting.sum()))
+    fewest = sorted(largest, key=lambda shape: int(shape.accepting.sum()))
     return (largest, fewest)
 
 
-def _given(order: Sequence[Shape], later: Amounts, size: _Size, state: _State) -> Sequence[_Given]:
+def _place_shapes(
+    order: Sequence[GangPods], later: Amounts, size: _Size, state: _State
+) -> Sequence[_Placement]:
     """Places for one shape after the other; empty where there are too few.
 
     later: (nodes,) how many shapes of the gangs to come accept each.
     """
-    given = []
+    placements = []
     for number, shape in enumerate(order):
         wanted_by = later.copy()
-        for each in order[number + 1 :]:
-            wanted_by += each.accepting
-        claimed, missing = _claimed(shape, (*size, wanted_by), state)
+        for later_shape in order[number + 1 :]:
+            wanted_by += later_shape.accepting
+        claimed, missing = _claim_places(shape, (*size, wanted_by), state)
         if shape.together and claimed.sum() < shape.count:
             return ()
-        given.append(_Given(shape, claimed, missing))
-        state = state.after(shape.demand, claimed)
-    return given
+        placements.append(_Placement(shape, claimed, missing))
+        state = state.after_taking(shape.demand, claimed)
+    return placements
 
 
-def _claimed(shape: Shape, size: _Size, state: _State) -> tuple[Amounts, float]:
+def _claim_places(shape: GangPods, size: _Size, state: _State) -> tuple[Amounts, float]:
     """(nodes,) the places that miss least, and what they miss in pods.
 
     size: (nodes,) of places that miss the same those on the least node go first, by the last, then
     by those before it.
     """
     most = state.holds(shape)
-    fits, missing = fitting(shape.demand, most, state.free)
+    fits, missing = fits_and_missing(shape.demand, most, state.free)
     free = fits.astype(np.int64)
     alike, nearest = np.lexsort(size), np.lexsort((*size, missing))
-    claimed, left, lacking = np.zeros_like(most), shape.count, 0.0
-    for places, each, order in (
+    claimed, pods_to_place, lacking = np.zeros_like(most), shape.count, 0.0
+    for places, array, order in (
         (free, np.zeros_like(missing), alike),
         (np.minimum(most - free, 1), missing, nearest),
         (np.maximum(most - free - 1, 0), np.ones_like(missing), nearest),
     ):
         before = np.cumsum(places[order]) - places[order]
         taken = np.zeros_like(most)
-        taken[order] = np.clip(left - before, 0, places[order])
+        taken[order] = np.clip(pods_to_place - before, 0, places[order])
         claimed += taken
-        left -= int(taken.sum())
-        lacking += float(taken @ each)
-    return claimed, lacking + left
+        pods_to_place -= int(taken.sum())
+        lacking += float(taken @ array)
+    return claimed, lacking + pods_to_place
 
 
-def _owned(given: Sequence[_Given], start: _State) -> Iterator[PendingShape]:
+def _pending_shapes(placements: Sequence[_Placement], start: _State) -> Iterator[PendingShape]:
     """On what each may count: on its nodes, and on its places where others have some, too."""
-    if not given:
+    if not placements:
         return
-    claimed = np.array([each.places > 0 for each in given])
-    holds = np.array([start.holds(each.shape) for each in given])
-    owner = np.where(claimed.any(axis=0), claimed.argmax(axis=0), _spare(given, start, holds))
+    claimed = np.array([allotment.places > 0 for allotment in placements])
+    holds = np.array([start.holds(allotment.shape) for allotment in placements])
+    owner = np.where(claimed.any(axis=0), claimed.argmax(axis=0), _spare(placements, start, holds))
     several = claimed.sum(axis=0) > 1
-    for number, (shape, own, _) in enumerate(given):
+    for number, (shape, own, _) in enumerate(placements):
         places = np.where(several, own, np.where(owner == number, holds[number], 0))
         before = [
             ReservedPlaces(other.shape.demand, np.where(several, other.places, 0))
-            for other, beside in zip(given[:number], claimed[:number], strict=True)
+            for other, beside in zip(placements[:number], claimed[:number], strict=True)
             if (beside & claimed[number]).any()
         ]
         yield PendingShape(
@@ -268,18 +275,18 @@ def _owned(given: Sequence[_Given], start: _State) -> Iterator[PendingShape]:
         )
 
 
-def _spare(given: Sequence[_Given], start: _State, holds: Amounts) -> IntArray:
+def _spare(placements: Sequence[_Placement], start: _State, holds: Amounts) -> IntArray:
     """(nodes,) who may count on each node if nobody has places there: who lacks some goes first."""
     nearest = np.ones(holds.shape)
-    for number, (shape, *_) in enumerate(given):
-        fits, missing = fitting(shape.demand, holds[number], start.free)
+    for number, (shape, *_) in enumerate(placements):
+        fits, missing = fits_and_missing(shape.demand, holds[number], start.free)
         nearest[number] = np.where(fits > 0, 0.0, missing)
-    content = np.array([each.missing == 0 for each in given])
-    have = np.zeros(len(given))
+    content = np.array([allotment.missing == 0 for allotment in placements])
+    have = np.zeros(len(placements))
     owner = np.full(holds.shape[1], -1, dtype=np.int32)
     for node in np.flatnonzero(holds.any(axis=0)).tolist():
         able = np.flatnonzero(holds[:, node])
         best = int(able[np.lexsort((have[able], nearest[able, node], content[able]))[0]])
         owner[node] = best
-        have[best] += 1 / given[best].shape.count
+        have[best] += 1 / placements[best].shape.count
     return owner

@@ -48,18 +48,18 @@ class Layouts:
         if len(self._numbers) > _MOST or len(self._next) > _MOST:
             self._begin()
 
-    def number(self, left: Left) -> int:
+    def number(self, free: Left) -> int:
         """The row of this state in the tables."""
-        known = self._numbers.get(left)
-        if known is not None:
-            return known
-        row = self._numbers[left] = len(self._numbers)
+        state_row = self._numbers.get(free)
+        if state_row is not None:
+            return state_row
+        row = self._numbers[free] = len(self._numbers)
         if row == len(self.idle):
             self.idle = np.concatenate([self.idle, self.idle])
             self.usable = np.concatenate([self.usable, self.usable])
             self.fits = np.concatenate([self.fits, self.fits])
-        devices = np.array(left, dtype=np.int64)
-        full, most = left.count(WHOLE), max(left, default=0)
+        devices = np.array(free, dtype=np.int64)
+        full, most = free.count(WHOLE), max(free, default=0)
         enough = (devices[:, None] >= self._shares) * devices[:, None]
         usable = np.where(self._shares > 0, enough.sum(axis=0) / WHOLE, 0.0)
         usable[self._gpus > 0] = full
@@ -68,21 +68,21 @@ class Layouts:
         self.idle[row] = devices.sum() / WHOLE
         return row
 
-    def after(self, fixed: Left, whole: int, shares: Left) -> IntArray:
+    def states_after_arrival(self, fixed: Left, whole: int, shares: Left) -> IntArray:
         """(coming,) the state once a pod of each kind has come, -1 where there is no room.
 
         fixed: what known shares leave of each GPU. whole: how many are held.
         shares: those on GPUs that are not known, the largest first.
         """
         key = fixed, whole, shares
-        known = self._next.get(key)
-        if known is None:
+        states = self._next.get(key)
+        if states is None:
             now, _ = laid_out(fixed, whole, shares)
-            found = [self._with(key, now, kind) for kind in self._coming]
-            known = self._next[key] = np.array(found, dtype=np.int32)
-        return known
+            numbers = [self._state_with(key, now, kind) for kind in self._coming]
+            states = self._next[key] = np.array(numbers, dtype=np.int32)
+        return states
 
-    def _with(self, key: tuple[Left, int, Left], now: Left, kind: Kind) -> int:
+    def _state_with(self, key: tuple[Left, int, Left], now: Left, kind: Kind) -> int:
         gpus, share = kind
         if kind == (0, 0):
             return self.number(now)
@@ -90,23 +90,23 @@ class Layouts:
         if now[:gpus].count(WHOLE) < gpus or (share and not any(e >= share for e in now[gpus:])):
             return -1
         more = tuple(sorted((*shares, share), reverse=True)) if share else shares
-        left, enough = laid_out(fixed, whole + gpus, more)
-        return self.number(left) if enough else -1
+        free, enough = laid_out(fixed, whole + gpus, more)
+        return self.number(free) if enough else -1
 
 
 def laid_out(fixed: Left, whole: int, shares: Left) -> tuple[Left, bool]:
     """What is left of each GPU, most first, and whether all had room."""
-    left = list(fixed)
-    enough = whole <= len(left) and all(each == WHOLE for each in left[:whole])
-    left[:whole] = [0] * min(whole, len(left))
+    free = list(fixed)
+    enough = whole <= len(free) and all(free_share == WHOLE for free_share in free[:whole])
+    free[:whole] = [0] * min(whole, len(free))
     for share in shares:
         fullest = -1
-        for device, room in enumerate(left):
-            if room >= share and (fullest < 0 or room < left[fullest]):
+        for device, room in enumerate(free):
+            if room >= share and (fullest < 0 or room < free[fullest]):
                 fullest = device
         if fullest < 0:
             enough = False
-            fullest = max(range(len(left)), key=left.__getitem__, default=-1)
+            fullest = max(range(len(free)), key=free.__getitem__, default=-1)
         if fullest >= 0:
-            left[fullest] = max(0, left[fullest] - share)
-    return tuple(sorted(left, reverse=True)), enough
+            free[fullest] = max(0, free[fullest] - share)
+    return tuple(sorted(free, reverse=True)), enough

@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from rescheduler.kube.nodes.resource_names import counted
+from rescheduler.kube.nodes.resource_names import is_counted
 from rescheduler.kube.objects import PodSpec
 from rescheduler.kube.pods.pod_requests import pod_requests, scheduler_units
-from rescheduler.kube.quantity import scaled
+from rescheduler.kube.quantity import scheduler_amount
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.fragmentation.free_capacity import Amounts
 
-Asked = tuple[tuple[str, int], ...]
+ResourceRequests = tuple[tuple[str, int], ...]
 """Resource name and amount as kube-scheduler counts it; every pod asks for one of `pods`."""
 
 
@@ -27,12 +27,12 @@ class OtherResources:
         self._without = frozenset(without)
         self._left: dict[str, Amounts] = {}
 
-    def asked(self, spec: PodSpec) -> Asked:
+    def spec_requests(self, spec: PodSpec) -> ResourceRequests:
         """What such a pod asks for of them."""
         amounts = {
             name: scheduler_units(name, amount)
             for name, amount in pod_requests(spec).items()
-            if amount > 0 and counted(name) and name not in self._without
+            if amount > 0 and is_counted(name) and name not in self._without
         }
         return tuple(sorted({**amounts, "pods": 1}.items()))
 
@@ -43,23 +43,25 @@ class OtherResources:
         """
         if spec.resourceClaims:
             return np.zeros(len(self._snapshot.nodes), dtype=np.int64)
-        free = [self._free(name) // amount for name, amount in self.asked(spec)]
+        free = [self._free(name) // amount for name, amount in self.spec_requests(spec)]
         answer: Amounts = np.maximum(np.min(free, axis=0), 0)
         return answer
 
     @cached_property
     def _requests(self) -> list[dict[str, int]]:
-        return [dict(self.asked(each)) for each in self._snapshot.pod_asking[0]]
+        return [dict(self.spec_requests(pod_spec)) for pod_spec in self._snapshot.pod_asking[0]]
 
     def _free(self, name: str) -> Amounts:
         """(nodes,) what is left of the resource."""
         if name not in self._left:
             snapshot = self._snapshot
-            rooms = (node.status.allocatable or {} for node in snapshot.nodes)
-            left = np.array([scaled(name, each.get(name, 0)) for each in rooms], dtype=np.int64)
-            amounts = np.array([each.get(name, 0) for each in self._requests], dtype=np.int64)
+            allocatable = (node.status.allocatable or {} for node in snapshot.nodes)
+            free = np.array(
+                [scheduler_amount(name, room.get(name, 0)) for room in allocatable], dtype=np.int64
+            )
+            amounts = np.array([request.get(name, 0) for request in self._requests], dtype=np.int64)
             bound = np.flatnonzero(snapshot.pod_node >= 0)
             taken = amounts[snapshot.pod_asking[1][bound]]
-            np.subtract.at(left, snapshot.pod_node[bound], taken)
-            self._left[name] = left
+            np.subtract.at(free, snapshot.pod_node[bound], taken)
+            self._left[name] = free
         return self._left[name]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +14,7 @@ class PendingGang:
     gpus: float
 
     @property
-    def asked(self) -> str:
+    def size_text(self) -> str:
         """`its 2 pending pods (16 GPUs)`."""
         gpus = f" ({self.gpus:g} {'GPU' if self.gpus == 1 else 'GPUs'})" if self.gpus else ""
-        return f"its {counted(self.pods, 'pending pod')}{gpus}"
+        return f"its {count_text(self.pods, 'pending pod')}{gpus}"

@@ -64,9 +64,9 @@ class PendingPlaces:
 
     def __init__(self, waiting: Sequence[PendingShape], rows: Rows) -> None:
         self.waiting = tuple(waiting)
-        self._missing = [_fit(each, rows) for each in waiting]
-        self._alone = [number for number, each in enumerate(waiting) if not each.gangs]
-        self._whole = [number for number, each in enumerate(waiting) if each.gangs]
+        self._missing = [_fit(shape, rows) for shape in waiting]
+        self._alone = [number for number, shape in enumerate(waiting) if not shape.gangs]
+        self._whole = [number for number, shape in enumerate(waiting) if shape.gangs]
         self.gangs = WholeGangs([waiting[number].gangs for number in self._whole])
 
     def cost(self) -> float:
@@ -79,34 +79,34 @@ class PendingPlaces:
     def costs(self) -> dict[int, float]:
         """What is missing for each shape of pods that are of use one by one, in pods."""
         return {
-            number: _least(self.waiting[number].count, *self._missing[number])
+            number: _least_missing(self.waiting[number].count, *self._missing[number])
             for number in self._alone
         }
 
-    def lacking(self) -> tuple[int, ...]:
+    def gangs_without_room(self) -> tuple[int, ...]:
         """The gangs that have no room as a whole."""
-        return self.gangs.lacking(self._places())
+        return self.gangs.gangs_without_room(self._places())
 
     def short(self, gang: int) -> list[tuple[int, int, float]]:
         """The shapes of a gang without room that have too few places: how many, and what they lack.
 
         What is lacking is in pods, on the places where the least is.
         """
-        needed = self.gangs.needed(gang, self._places())
+        needed = self.gangs.needed_places(gang, self._places())
         answer = []
         for place, count in needed:
             number = self._whole[place]
             fits, missing = self._missing[number]
             if short := max(0, count - int(fits.sum())):
-                answer.append((number, short, _least(count, fits, missing)))
+                answer.append((number, short, _least_missing(count, fits, missing)))
         return answer
 
     def update(self, rows: Rows) -> None:
         """Evaluate these nodes again."""
-        for (fits, missing), each in zip(self._missing, self.waiting, strict=True):
-            fits[rows.nodes], missing[rows.nodes] = _fit(each, rows)
+        for (fits, missing), shape in zip(self._missing, self.waiting, strict=True):
+            fits[rows.nodes], missing[rows.nodes] = _fit(shape, rows)
 
-    def changes(self, left: Rows, rows: Rows, priority: int) -> FloatArray:
+    def changes(self, source_row: Rows, rows: Rows, priority: int) -> FloatArray:
         """(rows,) change of the cost if one node became `left`, and another became each row.
 
         left: one row, the node that a pod leaves. A row of that same node is taken as it is.
@@ -114,31 +114,33 @@ class PendingPlaces:
         """
         total = np.zeros(len(rows.nodes))
         places = []
-        for number, (each, (fits, missing)) in enumerate(
+        for number, (shape, (fits, missing)) in enumerate(
             zip(self.waiting, self._missing, strict=True)
         ):
             with_left = fits.copy(), missing.copy()
-            with_left[0][left.nodes], with_left[1][left.nodes] = _fit(each, left)
-            after = _fit(each, rows)
-            if each.gangs:
+            with_left[0][source_row.nodes], with_left[1][source_row.nodes] = _fit(shape, source_row)
+            after = _fit(shape, rows)
+            if shape.gangs:
                 then = with_left[0].sum() - with_left[0][rows.nodes] + after[0]
-                places.append(np.minimum(then, fits.sum()) if each.priority < priority else then)
+                places.append(np.minimum(then, fits.sum()) if shape.priority < priority else then)
                 continue
-            before = _least(each.count, *self._missing[number])
-            change = _swapped(each.count, with_left, rows.nodes, after) - before
-            total += np.maximum(change, 0.0) if each.priority < priority else change
+            before = _least_missing(shape.count, *self._missing[number])
+            change = _least_missing_swapped(shape.count, with_left, rows.nodes, after) - before
+            total += np.maximum(change, 0.0) if shape.priority < priority else change
         return total + self._whole_changes(places, len(total))
 
-    def gains(self, left: Rows) -> FloatArray:
+    def gains(self, rows: Rows) -> FloatArray:
         """(rows,) at most how much it helps if the row's node became that, whatever else comes."""
-        total = np.zeros(len(left.nodes))
+        total = np.zeros(len(rows.nodes))
         places = []
-        for each, found in zip(self.waiting, self._missing, strict=True):
-            after = _fit(each, left)
-            if each.gangs:
-                places.append(found[0].sum() - found[0][left.nodes] + after[0])
+        for shape, base in zip(self.waiting, self._missing, strict=True):
+            after = _fit(shape, rows)
+            if shape.gangs:
+                places.append(base[0].sum() - base[0][rows.nodes] + after[0])
                 continue
-            total += _least(each.count, *found) - _swapped(each.count, found, left.nodes, after)
+            total += _least_missing(shape.count, *base) - _least_missing_swapped(
+                shape.count, base, rows.nodes, after
+            )
         return np.maximum(total - self._whole_changes(places, len(total)), 0.0)
 
     def nearest(self, number: int) -> IntArray:
@@ -177,35 +179,35 @@ class PendingPlaces:
         return answer
 
 
-def _fit(each: PendingShape, rows: Rows, *, summed: bool = False) -> tuple[FloatArray, FloatArray]:
+def _fit(shape: PendingShape, rows: Rows, *, summed: bool = False) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1."""
-    for claim in each.before:
-        rows = less(rows, claim.demand, claim.places[rows.nodes])
-    return fitting(each.demand, each.places[rows.nodes], rows, summed=summed)
+    for claim in shape.before:
+        rows = subtract_demand(rows, claim.demand, claim.places[rows.nodes])
+    return fits_and_missing(shape.demand, shape.places[rows.nodes], rows, summed=summed)
 
 
-def less(rows: Rows, demand: Demand, pods: Amounts) -> Rows:
+def subtract_demand(rows: Rows, demand: Demand, pods: Amounts) -> Rows:
     """What would be left with so many more pods of that demand on each row, 0 where too little."""
-    left = Rows(
+    free = Rows(
         rows.nodes,
         np.maximum(rows.cpu - pods * demand.cpu, 0),
         np.maximum(rows.memory - pods * demand.memory, 0),
         rows.devices.copy(),
     )
     if demand.gpus:
-        left.devices[:] = -np.sort(-left.devices, axis=1)
-        left.devices[np.arange(left.devices.shape[1]) < (pods * demand.gpus)[:, None]] = 0
+        free.devices[:] = -np.sort(-free.devices, axis=1)
+        free.devices[np.arange(free.devices.shape[1]) < (pods * demand.gpus)[:, None]] = 0
     if demand.share:
         for number in range(int(pods.max(initial=0))):
             some = np.flatnonzero(pods > number)
-            devices = left.devices[some]
+            devices = free.devices[some]
             take_share(devices, demand.share)
-            left.devices[some] = devices
-    return left
+            free.devices[some] = devices
+    return free
 
 
-def fitting(
-    asked: Demand, most: Amounts, rows: Rows, *, summed: bool = False
+def fits_and_missing(
+    demand: Demand, most: Amounts, rows: Rows, *, summed: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """(rows,) how many such pods fit, and what is missing for one more, 0 to 1.
 
@@ -214,14 +216,14 @@ def fitting(
     """
     worse = np.add if summed else np.maximum
     have: list[tuple[FloatArray, int]] = [
-        (np.maximum(rows.cpu, 0).astype(float), asked.cpu),
-        (np.maximum(rows.memory, 0).astype(float), asked.memory),
+        (np.maximum(rows.cpu, 0).astype(float), demand.cpu),
+        (np.maximum(rows.memory, 0).astype(float), demand.memory),
     ]
     fits = most.astype(np.float64)
-    if asked.gpus:
-        fits = np.minimum(fits, (rows.devices == WHOLE).sum(axis=1) // asked.gpus)
-    if asked.share:
-        fits = np.minimum(fits, (rows.devices // asked.share).sum(axis=1))
+    if demand.gpus:
+        fits = np.minimum(fits, (rows.devices == WHOLE).sum(axis=1) // demand.gpus)
+    if demand.share:
+        fits = np.minimum(fits, (rows.devices // demand.share).sum(axis=1))
     for amount, wanted in have:
         if wanted:
             fits = np.minimum(fits, amount // wanted)
@@ -230,20 +232,20 @@ def fitting(
         if wanted:
             share = 1.0 - (amount - fits * wanted) / wanted
             missing = worse(missing, np.maximum(share, 0.0))
-    if asked.gpus:
+    if demand.gpus:
         ordered = -np.sort(-rows.devices, axis=1)
-        columns = np.arange(ordered.shape[1])[None, :] - fits[:, None] * asked.gpus
-        next_ones = np.where((columns >= 0) & (columns < asked.gpus), ordered, 0)
-        wanted = asked.gpus * WHOLE
+        columns = np.arange(ordered.shape[1])[None, :] - fits[:, None] * demand.gpus
+        next_ones = np.where((columns >= 0) & (columns < demand.gpus), ordered, 0)
+        wanted = demand.gpus * WHOLE
         missing = worse(missing, np.maximum(1.0 - next_ones.sum(axis=1) / wanted, 0.0))
-    if asked.share:
-        largest = (rows.devices % asked.share).max(axis=1, initial=0)
-        missing = worse(missing, np.maximum(1.0 - largest / asked.share, 0.0))
+    if demand.share:
+        largest = (rows.devices % demand.share).max(axis=1, initial=0)
+        missing = worse(missing, np.maximum(1.0 - largest / demand.share, 0.0))
     all_of_it = float(_RESOURCES) if summed else 1.0
     return fits, np.where(fits < most, np.clip(missing, 0.0, all_of_it), all_of_it)
 
 
-def _least(count: int, fits: FloatArray, missing: FloatArray) -> float:
+def _least_missing(count: int, fits: FloatArray, missing: FloatArray) -> float:
     """The sum of the `count` least missing shares; each node has `fits` of 0 and one more."""
     short = count - min(float(count), float(fits.sum()))
     places = int(short)
@@ -251,13 +253,13 @@ def _least(count: int, fits: FloatArray, missing: FloatArray) -> float:
     return float(shares.sum()) + (places - len(shares))
 
 
-def _swapped(
+def _least_missing_swapped(
     count: int,
     base: tuple[FloatArray, FloatArray],
     nodes: IntArray,
     after: tuple[FloatArray, FloatArray],
 ) -> FloatArray:
-    """(rows,) `_least` if the row's node had `after` in place of its entry in the base."""
+    """(rows,) `_least_missing` if the row's node had `after` in place of its entry in the base."""
     fits, missing = base
     total = fits.sum() - fits[nodes] + after[0]
     short = np.maximum(0, count - total).astype(np.int64)
@@ -266,7 +268,7 @@ def _swapped(
     rank[order] = np.arange(len(order))
     padded = np.concatenate([[0.0], np.cumsum(missing[order])])
 
-    def others(places: Amounts) -> FloatArray:
+    def missing_elsewhere(places: Amounts) -> FloatArray:
         """The sum of the least shares of all other nodes; what is wanting counts 1 each."""
         inside = rank[nodes] < places
         upto = np.minimum(places + inside, len(order))
@@ -274,6 +276,6 @@ def _swapped(
         chosen: FloatArray = padded[upto] - np.where(inside, missing[nodes], 0.0) + lacking
         return chosen
 
-    with_it = np.where(short > 0, others(np.maximum(short - 1, 0)) + after[1], 0.0)
-    answer: FloatArray = np.where(short > 0, np.minimum(others(short), with_it), 0.0)
+    with_it = np.where(short > 0, missing_elsewhere(np.maximum(short - 1, 0)) + after[1], 0.0)
+    answer: FloatArray = np.where(short > 0, np.minimum(missing_elsewhere(short), with_it), 0.0)
     return answer

@@ -14,14 +14,14 @@ from rescheduler.model.moves.plan import Subject
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity
-from rescheduler.policies.fragmentation.gang_places import Shape, gang_places
+from rescheduler.policies.fragmentation.gang_places import GangPods, gang_places
 from rescheduler.policies.fragmentation.other_resources import OtherResources
 from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding, tasks
 from rescheduler.policies.fragmentation.term import FragmentationTerm
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import absent_resource
+from rescheduler.policies.shared.absent_names import absent_resource
 from rescheduler.policies.shared.acceptance import Acceptance
 from rescheduler.policies.shared.demand import WHOLE, Demand, Devices
 from rescheduler.policies.shared.matching import select_nodes, select_pods
@@ -35,7 +35,7 @@ _REPLICAS = frozenset({"Deployment", "ReplicaSet", "ReplicationController"})
 """Owners of whose pods each serves alone."""
 
 
-class SharedGpus(Strict):
+class GpuShares(Strict):
     """How pods ask for a share of one GPU."""
 
     resource: str = Field(
@@ -100,7 +100,7 @@ class Fragmentation(Policy):
     gpu: str = Field(
         "nvidia.com/gpu", min_length=1, description="The resource that counts whole GPUs."
     )
-    sharedGpus: SharedGpus | None = Field(None, description="How shares of a GPU are asked for.")
+    sharedGpus: GpuShares | None = Field(None, description="How shares of a GPU are asked for.")
 
     @model_validator(mode="after")
     def _wants_something(self) -> "Fragmentation":
@@ -125,21 +125,23 @@ class Fragmentation(Policy):
         specs, first, counts = np.unique(
             snapshot.pod_spec[asking], return_index=True, return_counts=True
         )
-        asked = zip(specs.tolist(), asking[first].tolist(), counts.tolist(), strict=True)
+        spec_counts = zip(specs.tolist(), asking[first].tolist(), counts.tolist(), strict=True)
         types = tasks(
             (
                 (free_capacity.demand(pod), acceptance.shape(spec), acceptance.nodes(spec), count)
-                for spec, pod, count in ((snapshot.specs[i], pod, count) for i, pod, count in asked)
+                for spec, pod, count in (
+                    (snapshot.specs[i], pod, count) for i, pod, count in spec_counts
+                )
             ),
             len(snapshot.nodes),
         )
         stranding = Stranding(types, self.resources, needing=self.popularity == "Needing")
-        silent = [each for each in self.resources if each not in stranding.units]
+        silent = [resource for resource in self.resources if resource not in stranding.units]
         unasked = Problem("FRG003", f"no pod asks for {', '.join(silent)}")
         if len(silent) == len(self.resources) and self.room is None:
             return unasked
         movable = select_pods(self.match, snapshot) & (snapshot.pod_node >= 0)
-        waiting, gangs = self._waiting(
+        waiting, gangs = self._pending_shapes(
             snapshot, free_capacity, acceptance, selected, movable & free
         )
         return FragmentationTerm(
@@ -158,7 +160,7 @@ class Fragmentation(Policy):
             return Devices(self.gpu)
         return Devices(self.gpu, self.sharedGpus.resource, self.sharedGpus.perGpu)
 
-    def _waiting(
+    def _pending_shapes(
         self,
         snapshot: Snapshot,
         free_capacity: FreeCapacity,
@@ -174,29 +176,29 @@ class Fragmentation(Policy):
             pod for pod in np.flatnonzero(chosen).tolist() if to_be_placed(snapshot.pods[pod])
         ]
         others = OtherResources(snapshot, ("cpu", "memory", *self._devices()[:2]))
-        shapes: list[Shape] = []
+        shapes: list[GangPods] = []
         gangs: list[PendingGang] = []
         for number, (pods, together) in enumerate(_gangs(pending, snapshot)):
             alike: dict[tuple[Demand, bytes], list[int]] = {}
             priority = _priority(pods, snapshot)
             for pod in pods:
                 spec = snapshot.pods[pod].spec
-                asked_too = repr((others.asked(spec), priority))
-                accepts = acceptance.shape(spec) + asked_too.encode()
+                other_requests = repr((others.spec_requests(spec), priority))
+                accepts = acceptance.shape(spec) + other_requests.encode()
                 alike.setdefault((free_capacity.demand(pod), accepts), []).append(pod)
-            asked = [free_capacity.demand(pod) for pod in pods]
-            gpus = sum(each.gpus + each.share / WHOLE for each in asked)
+            pod_demands = [free_capacity.demand(pod) for pod in pods]
+            gpus = sum(demand.gpus + demand.share / WHOLE for demand in pod_demands)
             gangs.append(PendingGang(_name(pods[0], snapshot, gangs), len(pods), gpus))
             for (demand, accepts), members in alike.items():
                 first = snapshot.pods[members[0]]
                 accepting = selected & acceptance.nodes(first.spec)
                 most = np.where(accepting, others.places(first.spec), 0)
                 shapes.append(
-                    Shape(
+                    GangPods(
                         number, demand, len(members), accepts, most, first.key, together, priority
                     )
                 )
-        places = gang_places(shapes, free_capacity.left(), free_capacity.most(movable))
+        places = gang_places(shapes, free_capacity.free_rows(), free_capacity.most_free(movable))
         return places, gangs
 
 
@@ -205,7 +207,7 @@ def _name(pod: int, snapshot: Snapshot, others: Iterable[PendingGang]) -> str:
 
     With its mark or kind where another one is called the same.
     """
-    gang, workload = snapshot.gangs.of(pod), int(snapshot.pod_workload[pod])
+    gang, workload = snapshot.gangs.gang_of(pod), int(snapshot.pod_workload[pod])
     if gang is not None:
         name, kind = gang
     elif workload >= 0:
@@ -213,7 +215,7 @@ def _name(pod: int, snapshot: Snapshot, others: Iterable[PendingGang]) -> str:
         name, kind = f"{owner.namespace}/{owner.name}", owner.kind
     else:
         name, kind = snapshot.pods[pod].key, "Pod"
-    return f"{name} ({kind})" if any(each.name == name for each in others) else name
+    return f"{name} ({kind})" if any(pending_gang.name == name for pending_gang in others) else name
 
 
 def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], bool]]:
@@ -222,19 +224,19 @@ def _gangs(pending: Iterable[int], snapshot: Snapshot) -> list[tuple[list[int], 
     With each, whether a part of it is of no use. What is one pod has no parts: such pods of equal
     priority are evaluated together.
     """
-    found: dict[object, list[int]] = {}
+    by_gang: dict[object, list[int]] = {}
     for pod in pending:
         workload = int(snapshot.pod_workload[pod])
         own = workload if workload >= 0 else ("pod", pod)
-        found.setdefault(snapshot.gangs.of(pod) or own, []).append(pod)
+        by_gang.setdefault(snapshot.gangs.gang_of(pod) or own, []).append(pod)
     alone: dict[int, list[int]] = {}
     gangs: list[tuple[int, list[int], bool]] = []
-    for pods in found.values():
+    for pods in by_gang.values():
         priority = _priority(pods, snapshot)
         if len(pods) == 1 and not _in_many(pods[0], snapshot):
             alone.setdefault(priority, []).extend(pods)
         else:
-            gangs.append((-priority, pods, _together(pods[0], snapshot)))
+            gangs.append((-priority, pods, _needs_its_gang(pods[0], snapshot)))
     gangs += [(-priority, pods, False) for priority, pods in alone.items()]
     return [(pods, together) for _, pods, together in sorted(gangs)]
 
@@ -245,23 +247,25 @@ def _priority(pods: Iterable[int], snapshot: Snapshot) -> int:
 
 def _in_many(pod: int, snapshot: Snapshot) -> bool:
     """Whether the only pending pod of a gang or workload is one of several that must all run."""
-    gang, workload = snapshot.gangs.of(pod), int(snapshot.pod_workload[pod])
-    if not _together(pod, snapshot):
+    gang, workload = snapshot.gangs.gang_of(pod), int(snapshot.pod_workload[pod])
+    if not _needs_its_gang(pod, snapshot):
         return False
     if gang is not None:
         return len(snapshot.gangs.facts(gang).members) > 1
     return workload >= 0 and int((snapshot.pod_workload == workload).sum()) > 1
 
 
-def _together(pod: int, snapshot: Snapshot) -> bool:
+def _needs_its_gang(pod: int, snapshot: Snapshot) -> bool:
     """Whether the pod is of no use without the others: not so for plain replicas."""
     workload = int(snapshot.pod_workload[pod])
     replica = workload >= 0 and snapshot.workloads[workload].kind in _REPLICAS
-    return snapshot.gangs.of(pod) is not None or not replica
+    return snapshot.gangs.gang_of(pod) is not None or not replica
 
 
 def _free(snapshot: Snapshot) -> BoolArray:
     """(pods,) those that are not being deleted and do not come with their node."""
-    fixed = np.array([each.kind in _BOUND_TO_NODES for each in snapshot.workloads], dtype=np.bool_)
+    fixed = np.array(
+        [workload.kind in _BOUND_TO_NODES for workload in snapshot.workloads], dtype=np.bool_
+    )
     free: BoolArray = ~(np.append(fixed, False)[snapshot.pod_workload] | snapshot.leaving)
     return free

@@ -54,19 +54,19 @@ class NodeLeft:
     fits: BoolArray
 
 
-def tasks(each: Iterable[tuple[Demand, bytes, BoolArray, int]], nodes: int) -> Tasks:
+def tasks(rows: Iterable[tuple[Demand, bytes, BoolArray, int]], nodes: int) -> Tasks:
     """Tasks: what so many pods ask for, and which nodes accept them, by a key and a mask."""
-    found: Counter[tuple[Demand, bytes]] = Counter()
+    counts: Counter[tuple[Demand, bytes]] = Counter()
     masks: dict[bytes, BoolArray] = {}
-    for demand, key, mask, count in each:
-        found[demand, key] += count
+    for demand, key, mask, count in rows:
+        counts[demand, key] += count
         masks[key] = mask
-    kinds = sorted(found)
+    kinds = sorted(counts)
     accepted = np.array([masks[key] for _, key in kinds], dtype=np.bool_)
     return Tasks(
         [demand for demand, _ in kinds],
         accepted.reshape(len(kinds), nodes),
-        np.array([found[kind] for kind in kinds], dtype=np.int64),
+        np.array([counts[kind] for kind in kinds], dtype=np.int64),
     )
 
 
@@ -78,14 +78,14 @@ class Stranding:
     """
 
     def __init__(self, types: Tasks, resources: Iterable[Resource], *, needing: bool) -> None:
-        asked = np.array(types.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
-        self._cpu, self._memory, self._gpus, self._shares = asked.T
+        table = np.array(types.demands, dtype=np.int64).reshape(-1, len(Demand._fields))
+        self._cpu, self._memory, self._gpus, self._shares = table.T
         self._accepted = types.accepted
         self._anywhere = bool(types.accepted.all())
-        asked_for = list(zip(self._gpus.tolist(), self._shares.tolist(), strict=True))
-        self.kinds: list[tuple[int, int]] = sorted(set(asked_for))
+        gpu_requests = list(zip(self._gpus.tolist(), self._shares.tolist(), strict=True))
+        self.kinds: list[tuple[int, int]] = sorted(set(gpu_requests))
         """What types ask of GPUs: how many whole ones, and thousandths of one."""
-        self._kind = np.array([self.kinds.index(each) for each in asked_for], dtype=np.int32)
+        self._kind = np.array([self.kinds.index(kind) for kind in gpu_requests], dtype=np.int32)
         self._levels = np.unique(self._shares[self._shares > 0])
         self._weights: dict[Resource, FloatArray] = {}
         self.units: dict[Resource, float] = {}
@@ -104,7 +104,7 @@ class Stranding:
     def cost(self, rows: Rows) -> FloatArray:
         """(rows,) what is stranded of all resources, in average pods."""
         total = np.zeros(len(rows.nodes))
-        for resource, amount in self.stranded(rows).items():
+        for resource, amount in self.stranded_amounts(rows).items():
             total += amount / self.units[resource]
         return total
 
@@ -121,16 +121,16 @@ class Stranding:
                 usable *= fits
                 lost = room.idle - usable @ weights
             else:
-                left, asked = (
+                free, requests = (
                     (room.cpu, self._cpu) if resource == "cpu" else (room.memory, self._memory)
                 )
-                idle = np.maximum(left, 0)
-                could = (fits & room.fits[:, self._kind]) @ np.where(asked > 0, weights, 0.0)
+                idle = np.maximum(free, 0)
+                could = (fits & room.fits[:, self._kind]) @ np.where(requests > 0, weights, 0.0)
                 lost = idle * (1.0 - could)
             total += np.maximum(lost, 0.0) / self.units[resource]
         return total
 
-    def stranded(self, rows: Rows) -> dict[Resource, FloatArray]:
+    def stranded_amounts(self, rows: Rows) -> dict[Resource, FloatArray]:
         """Resource to the (rows,) amount that is stranded: GPUs, milli-CPU, bytes."""
         size = len(rows.nodes)
         answer = {resource: np.zeros(size) for resource in self._weights}
@@ -153,8 +153,8 @@ class Stranding:
                 idle = rows.devices.sum(axis=1) / WHOLE
                 usable = np.where(fits, self._usable(rows, full), 0.0)
             else:
-                left = rows.cpu if resource == "cpu" else rows.memory
-                idle = np.maximum(left, 0).astype(np.float64)
+                free = rows.cpu if resource == "cpu" else rows.memory
+                idle = np.maximum(free, 0).astype(np.float64)
                 usable = np.where(fits, idle[:, None], 0.0)
                 usable[:, (self._cpu if resource == "cpu" else self._memory) == 0] = 0.0
             answer[resource] = np.maximum(idle - usable @ weights, 0.0)

@@ -8,11 +8,11 @@ from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
+from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.moves.room import GangRoom
 from rescheduler.model.problem import Problem
+from rescheduler.policies.fragmentation.fragmentation_kernel import FragmentationKernel
 from rescheduler.policies.fragmentation.free_capacity import FreeCapacity, Rows
-from rescheduler.policies.fragmentation.kernel import FragmentationKernel
 from rescheduler.policies.fragmentation.pending_gang import PendingGang
 from rescheduler.policies.fragmentation.pending_places import PendingPlaces, PendingShape
 from rescheduler.policies.fragmentation.stranded_capacity import Resource, Stranding
@@ -59,11 +59,11 @@ class FragmentationTerm:
         self._selected = selected
         self._movable = np.flatnonzero(movable).astype(np.int32)
         self._warnings = tuple(warnings)
-        self._pending = PendingPlaces(waiting, free_capacity.left())
+        self._pending = PendingPlaces(waiting, free_capacity.free_rows())
         self._gangs = {gangs[number].name: number for number in self._pending.gangs.pods}
         self._of_gang = tuple(gangs)
-        self._without_room = frozenset(self._pending.lacking())
-        self._now = self._measure(free_capacity.left())
+        self._without_room = frozenset(self._pending.gangs_without_room())
+        self._now = self._measure(free_capacity.free_rows())
         self._leaving = np.full(len(self._node), np.nan)
         self._freeing = np.full(len(self._node), np.nan)
         self._arriving: dict[int, FloatArray] = {}
@@ -80,13 +80,15 @@ class FragmentationTerm:
             "cpu": float(self._free_capacity.cpu[self._selected].sum()),
             "memory": float(self._free_capacity.memory[self._selected].sum()),
         }
-        total = sum(amounts[each] / unit for each, unit in self._stranding.units.items())
-        return total + sum(each.count for each in self._pending.waiting)
+        total = sum(amounts[resource] / unit for resource, unit in self._stranding.units.items())
+        return total + sum(shape.count for shape in self._pending.waiting)
 
-    def stranded(self) -> dict[Resource, float]:
+    def stranded_amounts(self) -> dict[Resource, float]:
         """How much of each resource is stranded: GPUs, milli-CPU, bytes."""
-        found = self._stranding.stranded(self._free_capacity.left())
-        return {each: float(amount[self._selected].sum()) for each, amount in found.items()}
+        amounts = self._stranding.stranded_amounts(self._free_capacity.free_rows())
+        return {
+            resource: float(amount[self._selected].sum()) for resource, amount in amounts.items()
+        }
 
     def scope(self) -> int:
         """How many nodes are evaluated."""
@@ -94,22 +96,22 @@ class FragmentationTerm:
 
     def candidates(self) -> IntArray:
         """The pods that may move and of which a move could lower the cost."""
-        found: IntArray = self._movable[self.bounds(self._movable) > 1e-9]
-        return found
+        pods: IntArray = self._movable[self.bounds(self._movable) > 1e-9]
+        return pods
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) what leaving gains, and coming to the best of all nodes."""
         unknown = pods[np.isnan(self._leaving[pods])]
         if len(unknown):
-            firsts, like = self._free_capacity.alike(unknown, self._node[unknown])
+            firsts, like = self._free_capacity.group_alike(unknown, self._node[unknown])
             some = unknown[firsts]
             nodes = self._node[some]
-            left = self._free_capacity.without(some, nodes)
-            self._leaving[unknown] = (self._measure(left) - self._now[nodes])[like]
+            rows = self._free_capacity.rows_without(some, nodes)
+            self._leaving[unknown] = (self._measure(rows) - self._now[nodes])[like]
             self._freeing[unknown] = 0.0
             if self._pending.waiting:
-                most = max(each.priority for each in self._pending.waiting)
-                gains = self._pending.gains(left)[like]
+                most = max(shape.priority for shape in self._pending.waiting)
+                gains = self._pending.gains(rows)[like]
                 self._freeing[unknown] = np.where(self._priority[unknown] > most, 0.0, gains)
         numbers = self._free_capacity.of_pod[pods]
         best: FloatArray = np.zeros(len(self._free_capacity.demands))
@@ -120,7 +122,8 @@ class FragmentationTerm:
             pod = int(pods[place])
             if self._free_capacity.keeps_device(pod):
                 back = (
-                    self._measure(self._free_capacity.returned(pod))[0] - self._now[self._home[pod]]
+                    self._measure(self._free_capacity.row_after_return(pod))[0]
+                    - self._now[self._home[pod]]
                 )
                 arriving[place] = min(arriving[place], float(back))
         best_of: FloatArray = np.maximum(-self._leaving[pods] - arriving, 0.0)
@@ -133,24 +136,26 @@ class FragmentationTerm:
         if source < 0:
             return np.zeros(len(nodes))
         here = np.array([source], dtype=np.int32)
-        left = self._free_capacity.without(np.array([pod], dtype=np.int32), here)
-        change = self._arrivals(number)[nodes] + float(self._measure(left)[0] - self._now[source])
+        source_row = self._free_capacity.rows_without(np.array([pod], dtype=np.int32), here)
+        change = self._arrivals(number)[nodes] + float(
+            self._measure(source_row)[0] - self._now[source]
+        )
         if self._pending.waiting:
-            there = self._free_capacity.having(number, nodes)
-            change += self._pending.changes(left, there, int(self._priority[pod]))
+            there = self._free_capacity.rows_with_demand(number, nodes)
+            change += self._pending.changes(source_row, there, int(self._priority[pod]))
         home = np.flatnonzero(nodes == self._home[pod])
         if len(home) and source != self._home[pod] and self._free_capacity.keeps_device(pod):
-            change[home] = self._coming_home(pod, left)
+            change[home] = self._coming_home(pod, source_row)
         change[nodes == source] = 0.0
         return change
 
-    def _coming_home(self, pod: int, left: Rows) -> float:
+    def _coming_home(self, pod: int, source_row: Rows) -> float:
         """The change if the pod went back to the device that it came from."""
-        row, source = self._free_capacity.returned(pod), int(self._node[pod])
-        change = float(self._measure(left)[0] - self._now[source])
+        row, source = self._free_capacity.row_after_return(pod), int(self._node[pod])
+        change = float(self._measure(source_row)[0] - self._now[source])
         change += float(self._measure(row)[0] - self._now[self._home[pod]])
         if self._pending.waiting:
-            change += float(self._pending.changes(left, row, int(self._priority[pod]))[0])
+            change += float(self._pending.changes(source_row, row, int(self._priority[pod]))[0])
         return change
 
     def commit(self, shift: Shift) -> None:
@@ -158,7 +163,7 @@ class FragmentationTerm:
         self._free_capacity.commit(shift)
         self._node[shift.pod] = shift.destination
         changed = np.unique([shift.source, shift.destination]).astype(np.int32)
-        rows = self._free_capacity.left().take(changed)
+        rows = self._free_capacity.free_rows().take(changed)
         self._now[changed] = self._measure(rows)
         self._pending.update(rows)
         for stale in self._stale.values():
@@ -187,12 +192,12 @@ class FragmentationTerm:
 
     def findings(self) -> Iterator[Finding]:
         """One per node with stranded capacity, per shape, and per gang that has no room."""
-        found = self._stranding.stranded(self._free_capacity.left())
+        amounts = self._stranding.stranded_amounts(self._free_capacity.free_rows())
         on = self._by_node()
         for node in np.flatnonzero(self._now > _NOTHING).tolist():
             lost = ", ".join(
                 f"{amount[node] * _SCALE[resource][0]:.2f} {_SCALE[resource][1]}"
-                for resource, amount in found.items()
+                for resource, amount in amounts.items()
             )
             yield Finding(
                 code="FRG001",
@@ -214,18 +219,18 @@ class FragmentationTerm:
                 + (f", least of all on {names}" if near else _NO_NODE),
                 pods=tuple(sorted(pod for node in near for pod in on(node))),
             )
-        yield from self._gangs_without_room(on)
+        yield from self._room_findings(on)
 
-    def _gangs_without_room(self, on: Callable[[int], tuple[int, ...]]) -> Iterator[Finding]:
+    def _room_findings(self, on: Callable[[int], tuple[int, ...]]) -> Iterator[Finding]:
         waiting = self._pending.waiting
-        for gang in self._pending.lacking():
+        for gang in self._pending.gangs_without_room():
             short = self._pending.short(gang)
             near = [node for number, *_ in short for node in self._pending.nearest(number).tolist()]
             names = ", ".join(self._snapshot.nodes[node].metadata.name for node in near[:3])
             lacks = sum(lack for *_, lack in short)
-            places = sum(each for _, each, _ in short)
-            shapes = [each for each in waiting if any(gang == part for part, _ in each.gangs)]
-            if not all(each.whole for each in shapes):
+            places = sum(place_count for _, place_count, _ in short)
+            shapes = [shape for shape in waiting if any(gang == part for part, _ in shape.gangs)]
+            if not all(shape.whole for shape in shapes):
                 why = _NEVER
             elif near:
                 why = f", least of all on {names}"
@@ -235,18 +240,18 @@ class FragmentationTerm:
                 code="FRG002",
                 subject=f"gang {self._of_gang[gang].name}",
                 cost=float(self._pending.gangs.pods[gang]),
-                message=f"{self._of_gang[gang].asked} find no room as a whole: {places} "
+                message=f"{self._of_gang[gang].size_text} find no room as a whole: {places} "
                 f"{'place is' if places == 1 else 'places are'} too few, and free capacity for "
                 f"{lacks:.2f} pods is missing{why}",
                 pods=tuple(sorted({pod for node in near for pod in on(node)})),
             )
 
-    def lacking(self) -> tuple[str, ...]:
+    def gangs_without_room(self) -> tuple[str, ...]:
         """The gangs that have no room as a whole in the working copy, and could have it."""
         shapes = self._pending.waiting
-        never = {gang for each in shapes if not each.whole for gang, _ in each.gangs}
-        found = (gang for gang in self._pending.lacking() if gang not in never)
-        return tuple(self._of_gang[gang].name for gang in found)
+        never = {gang for shape in shapes if not shape.whole for gang, _ in shape.gangs}
+        gangs = (gang for gang in self._pending.gangs_without_room() if gang not in never)
+        return tuple(self._of_gang[gang].name for gang in gangs)
 
     def open_for(self, gang: str) -> list[tuple[int, int]]:
         """What could be freed for one more pod of a gang without room: shape and node.
@@ -254,7 +259,7 @@ class FragmentationTerm:
         Those first where the least is missing, of each shape that has too few places.
         """
         number = self._gangs[gang]
-        if number not in self._pending.lacking():
+        if number not in self._pending.gangs_without_room():
             return []
         return [
             (shape, node)
@@ -265,7 +270,7 @@ class FragmentationTerm:
     def short(self, gang: str) -> int:
         """Of how many places a gang without room has too few; 0 with room."""
         number = self._gangs[gang]
-        if number not in self._pending.lacking():
+        if number not in self._pending.gangs_without_room():
             return 0
         return sum(places for _, places, _ in self._pending.short(number))
 
@@ -278,24 +283,24 @@ class FragmentationTerm:
         pods = self._movable[self._node[self._movable] == node]
         pods = pods[self._priority[pods] <= waits]
         nodes = np.full(len(pods), node, dtype=np.int32)
-        here = self._free_capacity.left().take(np.array([node], dtype=np.int32))
+        here = self._free_capacity.free_rows().take(np.array([node], dtype=np.int32))
         want = float(self._pending.want(shape, here)[0])
-        gains = want - self._pending.want(shape, self._free_capacity.without(pods, nodes))
+        gains = want - self._pending.want(shape, self._free_capacity.rows_without(pods, nodes))
         helps = gains > _NOTHING
         return pods[helps], gains[helps]
 
-    def rooms(self) -> list[GangRoom]:
+    def gang_placements(self) -> list[GangRoom]:
         """Every gang that waits: whether it has room in the snapshot, and in the working copy."""
-        lacking = set(self._pending.lacking())
+        lacking = set(self._pending.gangs_without_room())
         return [
             GangRoom(
-                gang=each.name,
-                pods=each.pods,
-                gpus=each.gpus,
+                gang=gang.name,
+                pods=gang.pods,
+                gpus=gang.gpus,
                 before=number not in self._without_room,
                 after=number not in lacking,
             )
-            for number, each in enumerate(self._of_gang)
+            for number, gang in enumerate(self._of_gang)
             if number in self._pending.gangs.pods
         ]
 
@@ -317,15 +322,16 @@ class FragmentationTerm:
 
     def _arrivals(self, number: int) -> FloatArray:
         """(nodes,) change of the cost of each node if a pod of that demand came there."""
-        known = self._arriving.get(number)
-        if known is None:
+        changes = self._arriving.get(number)
+        if changes is None:
             nodes = np.arange(len(self._now), dtype=np.int32)
-            known = self._measure(self._free_capacity.having(number, nodes)) - self._now
-            self._arriving[number] = known
+            changes = self._measure(self._free_capacity.rows_with_demand(number, nodes)) - self._now
+            self._arriving[number] = changes
         elif self._stale[number]:
             nodes = np.array(sorted(self._stale[number]), dtype=np.int32)
-            known[nodes] = (
-                self._measure(self._free_capacity.having(number, nodes)) - self._now[nodes]
+            changes[nodes] = (
+                self._measure(self._free_capacity.rows_with_demand(number, nodes))
+                - self._now[nodes]
             )
         self._stale[number] = set()
-        return known
+        return changes

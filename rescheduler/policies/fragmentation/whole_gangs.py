@@ -29,7 +29,7 @@ class WholeGangs:
         }
         self._known: dict[tuple[int, ...], tuple[int, ...]] = {}
 
-    def lacking(self, places: tuple[int, ...]) -> tuple[int, ...]:
+    def gangs_without_room(self, places: tuple[int, ...]) -> tuple[int, ...]:
         """The gangs without room where each shape has so many places, in their order."""
         if places not in self._known:
             self._known[places] = tuple(self._first_fit(list(places)))
@@ -37,18 +37,18 @@ class WholeGangs:
 
     def cost(self, places: tuple[int, ...]) -> float:
         """How many pods the gangs without room have."""
-        return float(sum(self.pods[gang] for gang in self.lacking(places)))
+        return float(sum(self.pods[gang] for gang in self.gangs_without_room(places)))
 
     def costs(self, places: npt.NDArray[np.int64]) -> FloatArray:
         """(rows,) the cost for each column of (shapes, rows) places."""
-        found, which = np.unique(places, axis=1, return_inverse=True)
-        costs = np.array([self.cost(tuple(each)) for each in found.T.tolist()])
+        distinct, which = np.unique(places, axis=1, return_inverse=True)
+        costs = np.array([self.cost(tuple(column)) for column in distinct.T.tolist()])
         answer: FloatArray = costs[which.reshape(-1)]
         return answer
 
-    def needed(self, gang: int, places: tuple[int, ...]) -> list[tuple[int, int]]:
+    def needed_places(self, gang: int, places: tuple[int, ...]) -> list[tuple[int, int]]:
         """Each shape of a gang without room, and of how many places it would have room."""
-        lacking = set(self.lacking(places))
+        lacking = set(self.gangs_without_room(places))
         taken = [0] * len(places)
         for other, parts in self._shapes.items():
             if other not in lacking:
@@ -56,13 +56,13 @@ class WholeGangs:
                     taken[shape] += count
         return [(shape, taken[shape] + count) for shape, count in self._shapes[gang]]
 
-    def _first_fit(self, left: list[int]) -> list[int]:
+    def _first_fit(self, free_places: list[int]) -> list[int]:
         lacking = []
         for gang in self.pods:
             parts = self._shapes[gang]
-            if any(left[shape] < count for shape, count in parts):
+            if any(free_places[shape] < count for shape, count in parts):
                 lacking.append(gang)
                 continue
             for shape, count in parts:
-                left[shape] -= count
+                free_places[shape] -= count
         return lacking

@@ -63,8 +63,8 @@ class Attribution:
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
-        asked = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
-        self.gpus: FloatArray = asked[snapshot.pod_spec]
+        gpus_of_spec = np.array([_gpus(spec) for spec in snapshot.specs], dtype=np.float64)
+        self.gpus: FloatArray = gpus_of_spec[snapshot.pod_spec]
         self._home = snapshot.pod_node
         inventory = DeviceInventory(snapshot.resource_slices, snapshot.node_index)
         holdings = DeviceHoldings(snapshot.resource_claims, snapshot.pod_index, inventory)
@@ -76,8 +76,8 @@ class Attribution:
             if pod in holdings.lost or not held.get(pod) or _nameless(held[pod], inventory)
         }
         self._claimed = {
-            True: _claimed(held, home, inventory, _GPU_NAMES),
-            False: _claimed(held, home, inventory, _LINK_NAMES),
+            True: _claimed_devices(held, home, inventory, _GPU_NAMES),
+            False: _claimed_devices(held, home, inventory, _LINK_NAMES),
         }
 
     @property
@@ -91,37 +91,37 @@ class Attribution:
     def faults(self, sign: Sign, node: int) -> list[Fault] | None:
         """The broken devices of a broken node; None where it is broken as a whole."""
         devices = sign.signal.devices.get(node, [])
-        broken = [each for each in devices if each.value > sign.above]
-        named = dict.fromkeys(each.whole for each in broken)
+        broken = [device for device in devices if device.value > sign.above]
+        named = dict.fromkeys(value.whole for value in broken)
         claimed = self._claimed[sign.gpus]
         if not named or (not sign.gpus and any((node, name) not in claimed for name in named)):
             return None
-        open_to = self._unattributed(devices, node) if sign.gpus else ()
+        open_to = self._unattributed_pods(devices, node) if sign.gpus else ()
         answer = []
         for name in named:
-            parts = [each for each in devices if each.whole == name]
-            pods = {pod for each in parts for pod in each.pods if self._home[pod] == node}
+            parts = [device for device in devices if device.whole == name]
+            pods = {pod for value in parts for pod in value.pods if self._home[pod] == node}
             pods |= claimed.get((node, name), set())
-            worst = max(parts, key=lambda each: each.value)
+            worst = max(parts, key=lambda value: value.value)
             answer.append(
                 Fault(
                     node,
-                    _shown(worst, gpu=sign.gpus),
+                    _device_name(worst, gpu=sign.gpus),
                     sign.meaning.format(value=worst.value),
                     tuple(sorted(pods)),
                     tuple(pod for pod in open_to if pod not in pods),
                     tuple(
                         any(value > sign.above for value in then)
                         # A part without a past leaves that of the whole device unknown.
-                        for then in zip(*(each.range_samples for each in parts), strict=False)
+                        for then in zip(*(value.range_samples for value in parts), strict=False)
                     ),
                 )
             )
         return answer
 
-    def _unattributed(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
+    def _unattributed_pods(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
         """The node's pods of which not all GPUs are known."""
-        reported = Counter(pod for each in devices for pod in each.pods)
+        reported = Counter(pod for device in devices for pod in device.pods)
         return tuple(
             pod
             for pod in np.flatnonzero(self._home == node).tolist()
@@ -129,7 +129,7 @@ class Attribution:
         )
 
 
-def _claimed(
+def _claimed_devices(
     held: Mapping[int, list[int]],
     home: IntArray,
     inventory: DeviceInventory,
@@ -140,9 +140,9 @@ def _claimed(
     for pod, devices in held.items():
         for device in devices:
             for attribute in attributes:
-                found = inventory.attribute(device, attribute)
-                if found is not None and found.text:
-                    answer.setdefault((int(home[pod]), found.text), set()).add(pod)
+                value = inventory.attribute(device, attribute)
+                if value is not None and value.text:
+                    answer.setdefault((int(home[pod]), value.text), set()).add(pod)
     return answer
 
 
@@ -155,7 +155,7 @@ def _nameless(devices: Iterable[int], inventory: DeviceInventory) -> bool:
     )
 
 
-def _shown(device: DeviceValue, *, gpu: bool) -> str:
+def _device_name(device: DeviceValue, *, gpu: bool) -> str:
     if not gpu:
         return f"interface {device.whole}"
     return f"GPU {device.index} ({device.whole})" if device.index else f"GPU {device.whole}"

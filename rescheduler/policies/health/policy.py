@@ -88,8 +88,8 @@ class Signs(Strict):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in (*_SIGNS, "own")
+                {"properties": {signal: {"not": {"type": "null"}}}, "required": [signal]}
+                for signal in (*_SIGNS, "own")
             ]
         }
     )
@@ -124,16 +124,16 @@ class Signs(Strict):
 
     @model_validator(mode="after")
     def _has_one(self) -> "Signs":
-        if not dict(self.given()):
+        if not dict(self.sign_limits()):
             raise ValueError(f"at least one of {', '.join(_SIGNS)}, own is required")
         return self
 
     @property
     def of_gpus(self) -> bool:
         """Whether one of them is of GPUs."""
-        return any(_of_gpus(sign) for sign, _ in self.given())
+        return any(_of_gpus(sign) for sign, _ in self.sign_limits())
 
-    def given(self) -> Iterator[tuple[str, float]]:
+    def sign_limits(self) -> Iterator[tuple[str, float]]:
         """The signs that are evaluated, each with the value above which it counts."""
         for sign in _SIGNS:
             value: float | bool | None = getattr(self, sign)
@@ -190,7 +190,7 @@ class Health(Policy):
 
     def requests(self) -> list[ReadingRequest]:
         """The reading of every sign that is evaluated."""
-        return [self._request(sign) for sign, _ in self.signs.given()]
+        return [self._request(sign) for sign, _ in self.signs.sign_limits()]
 
     def unreachable(self) -> Iterator[str]:
         """Signs that no node can have."""
@@ -213,7 +213,7 @@ class Health(Policy):
         """The term, or the problem of the first reading that is not fit to act on."""
         selected = select_nodes(self.nodes, snapshot)
         signs = []
-        for sign, above in self.signs.given():
+        for sign, above in self.signs.sign_limits():
             _, highest, meaning = _sign(sign)
             signal = read_signal(snapshot, self._request(sign), selected, highest)
             if isinstance(signal, Problem):

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.health.device_faults import Attribution, Fault, Sign
 from rescheduler.policies.terms import JointBound
 
@@ -72,15 +72,17 @@ class HealthTerm:
             above = selected & (np.nan_to_num(sign.signal.values) > sign.above)
             self._broken[int(sign.gpus)] |= above
             for node in np.flatnonzero(above).tolist():
-                found = self._attribution.faults(sign, node)
-                above[node] = found is None
-                faults += found or []
+                node_faults = self._attribution.faults(sign, node)
+                above[node] = node_faults is None
+                faults += node_faults or []
             whole[int(sign.gpus)] |= above
             if sign.signal.range_samples is not None:
-                long = np.where(above, lasted(sign.signal.range_samples > sign.above, span), np.nan)
+                long = np.where(
+                    above, seconds_held(sign.signal.range_samples > sign.above, span), np.nan
+                )
                 row = self._lasted[int(sign.gpus)]
                 row[:-1] = np.fmax(row[:-1], long)
-        self._faults = sorted(faults, key=lambda each: each.node)
+        self._faults = sorted(faults, key=lambda fault: fault.node)
         self._felt = np.append(self._broken, np.zeros((2, 1), dtype=np.bool_), axis=1)
         self._causes: list[_Cause] = []
         self._of_node: dict[int, int] = {}
@@ -142,35 +144,35 @@ class HealthTerm:
         order = np.argsort(now, kind="stable")
         ends = np.searchsorted(now[order], np.arange(len(self._causes) + 1))
         fixed = np.bincount(self._cause + 1, self._fixed, len(self._causes) + 1)
-        for number, each in enumerate(self._causes):
+        for number, cause in enumerate(self._causes):
             pods = order[ends[number] : ends[number + 1]]
             cost = float(fixed[number + 1] + moving[pods].sum())
             if cost > 0:
-                one_or_more = agreed(round(cost), *each.verbs)
-                text = f"{each.before}{counted(round(cost), 'pod')} {one_or_more}{each.after}"
-                yield Finding(each.code, each.subject, cost, text, tuple(pods.tolist()))
+                one_or_more = verb_for(round(cost), *cause.verbs)
+                text = f"{cause.before}{count_text(round(cost), 'pod')} {one_or_more}{cause.after}"
+                yield Finding(cause.code, cause.subject, cost, text, tuple(pods.tolist()))
 
     def hot_nodes(self) -> IntArray:
         """The broken nodes, where they are to be drained: too many at once are a wrong query."""
         nodes = np.flatnonzero(self._broken.any(axis=0)).astype(np.int32)
         return nodes if self._drain else nodes[:0]
 
-    def unknown(self) -> BoolArray:
+    def unknown_nodes(self) -> BoolArray:
         """(nodes,) whether a sign that ought to be known is not."""
         answer = np.zeros(len(self._names), dtype=np.bool_)
         for sign in self._signs:
             answer |= sign.signal.unknown
         return answer
 
-    def measured(self) -> None:
+    def measured_codes(self) -> None:
         """All findings come from readings."""
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) for how long the device that each has, or else its node, has been broken."""
         nodes = self._lasted[:, self._home]
         of_node = np.fmax(nodes[0], np.where(self._with_gpus, nodes[1], np.nan))
-        of_device = np.array([*(each.lasted for each in self._causes), np.nan])
-        device = np.array([*(each.code != "HLT001" for each in self._causes), False])
+        of_device = np.array([*(cause.lasted for cause in self._causes), np.nan])
+        device = np.array([*(cause.code != "HLT001" for cause in self._causes), False])
         return np.where(device[self._cause], of_device[self._cause], of_node)
 
     def load_after(self) -> dict[str, FloatArray]:
@@ -198,17 +200,17 @@ class HealthTerm:
 
     def _find_causes(self, whole: BoolArray, drain_open: bool) -> None:
         """The cause of each pod that suffers where it is: its devices before its whole node."""
-        left = "" if self._drain else ", and are left there (action: Report)"
+        suffix = "" if self._drain else ", and are left there (action: Report)"
         stay = self._drain and not drain_open
-        unattributed = ", and are left there (unattributed: Report)" if stay else left
+        unattributed = ", and are left there (unattributed: Report)" if stay else suffix
         for node in np.flatnonzero(self._broken.any(axis=0)).tolist():
             self._of_node[node] = len(self._causes)
             signs = "; ".join(self._meanings(node))
             subject = f"node {self._names[node]}"
             verbs = ("suffers", "suffer")
-            self._causes.append(_Cause("HLT001", subject, f"{signs}; ", verbs, left))
+            self._causes.append(_Cause("HLT001", subject, f"{signs}; ", verbs, suffix))
         for fault in self._faults:
-            self._charge(fault, fault.pods, "HLT002", left)
+            self._charge(fault, fault.pods, "HLT002", suffix)
         ends = self._counted & (whole[0, self._home] | (whole[1, self._home] & self._with_gpus))
         for pod in np.flatnonzero(ends & (self._cause < 0)).tolist():
             self._cause[pod] = self._of_node[int(self._home[pod])]
@@ -221,13 +223,13 @@ class HealthTerm:
         subject = f"{fault.device} of node {self._names[fault.node]}"
         charged = [pod for pod in pods if self._counted[pod] and self._cause[pod] < 0]
         self._cause[charged] = len(self._causes)
-        known = code == "HLT002"
+        is_attributed = code == "HLT002"
         before = f"{fault.meaning}; "
-        if not known:
+        if not is_attributed:
             before += "which pod has it is not reported: "
-        verbs = ("has it", "have it") if known else ("may have it", "may have it")
+        verbs = ("has it", "have it") if is_attributed else ("may have it", "may have it")
         heat = np.array(fault.heat, dtype=np.bool_)[:, None]
-        long = float(lasted(heat, self._span)[0]) if fault.heat else np.nan
+        long = float(seconds_held(heat, self._span)[0]) if fault.heat else np.nan
         self._causes.append(_Cause(code, subject, before, verbs, after, long))
         return charged
 

@@ -3,7 +3,12 @@
 import numpy as np
 
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
-from rescheduler.kube.nodes.accelerators import asked, offers, part_of_gpu, profile_of_all
+from rescheduler.kube.nodes.accelerators import (
+    offers,
+    part_of_gpu,
+    profile_of_all,
+    requested_accelerators,
+)
 from rescheduler.kube.objects import PodSpec
 from rescheduler.model.cluster.readings import FloatArray
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -15,16 +20,16 @@ def held_gpus(snapshot: Snapshot) -> FloatArray:
     0 for who has none or a share of one, is not bound, or has partitions of unknown size.
     """
     amounts = [_amounts(spec) for spec in snapshot.specs]
-    resources = sorted({name for each in amounts for name in each})
-    of_spec = np.array([[each.get(name, 0) for name in resources] for each in amounts], float)
+    resources = sorted({name for amount in amounts for name in amount})
+    of_spec = np.array([[amount.get(name, 0) for name in resources] for amount in amounts], float)
     of_spec = of_spec.reshape(len(amounts), len(resources))
     of_node = np.full((len(snapshot.nodes) + 1, len(resources)), np.nan)  # unbound pods: node -1
     for index, node in enumerate(snapshot.nodes):
         labels = node.metadata.labels
-        for each in offers(node.status.allocatable, labels):
-            if each.resource in resources and not each.shared:
-                size = part_of_gpu(each.profile or profile_of_all(labels))
-                of_node[index, resources.index(each.resource)] = size
+        for offer in offers(node.status.allocatable, labels):
+            if offer.resource in resources and not offer.shared:
+                size = part_of_gpu(offer.profile or profile_of_all(labels))
+                of_node[index, resources.index(offer.resource)] = size
     held = np.zeros(len(snapshot.pods))
     some = np.flatnonzero((of_spec > 0).sum(axis=1)[snapshot.pod_spec])
     wanted = of_spec[snapshot.pod_spec[some]]
@@ -46,10 +51,11 @@ def held_gpus(snapshot: Snapshot) -> FloatArray:
 def _amounts(spec: PodSpec) -> dict[str, int]:
     """The accelerators that a pod's containers ask for, by resource."""
     total: dict[str, int] = {}
-    for each in spec.containers:
-        if each.resources is not None:
+    for container in spec.containers:
+        if container.resources is not None:
             for name, count in (
-                asked(each.resources.requests) or asked(each.resources.limits)
+                requested_accelerators(container.resources.requests)
+                or requested_accelerators(container.resources.limits)
             ).items():
                 total[name] = total.get(name, 0) + count
     return total

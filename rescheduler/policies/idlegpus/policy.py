@@ -1,4 +1,4 @@
-"""IdleGPUs: tell who holds GPUs and hardly uses them."""
+"""IdleGPUs: report who holds GPUs and hardly uses them."""
 
 import math
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import lasting
+from rescheduler.model.wording import duration_text
 from rescheduler.policies.base import Policy
 from rescheduler.policies.idlegpus.holdings import held_gpus
 from rescheduler.policies.idlegpus.term import IdleGPUsTerm
@@ -94,9 +94,10 @@ class IdleGPUs(Policy):
         if chosen.any() and not holding.any():
             yield "match: no pod that it selects has a GPU to itself"
         elif holding.any() and not (snapshot.pod_age[holding] >= self.span).any():
-            oldest = lasting(float(snapshot.pod_age[holding].max()))
+            oldest = duration_text(float(snapshot.pod_age[holding].max()))
             yield (
-                f"stableFor: no pod with GPUs has run for {lasting(self.span)} yet; the oldest for "
+                f"stableFor: no pod with GPUs has run for {duration_text(self.span)} yet; the "
+                "oldest for "
                 f"{oldest}"
             )
 
@@ -105,7 +106,7 @@ class IdleGPUs(Policy):
         (request,) = self.requests()
         reading = snapshot.readings.find(request)
         if reading is None:
-            return snapshot.readings.missing(request)
+            return snapshot.readings.missing_problem(request)
         if reading.problem is not None and not reading.low_coverage:
             return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
         past = reading.range_samples if request.span else reading.values[np.newaxis]
@@ -121,15 +122,15 @@ class IdleGPUs(Policy):
         whole &= reading.expected
         subjects = np.flatnonzero(whole)
         used = past[:, subjects] / held[subjects]
-        known = ((used >= 0) & (used <= 1 + _ROUNDING)).all(axis=0)
-        known &= reading.ages[subjects] <= request.max_age
+        has_value = ((used >= 0) & (used <= 1 + _ROUNDING)).all(axis=0)
+        has_value &= reading.ages[subjects] <= request.max_age
         present = np.zeros(count, dtype=np.bool_)
-        present[subjects[known]] = True
-        having = f"a value at all times of the last {lasting(self.span)}"
+        present[subjects[has_value]] = True
+        having = f"a value at all times of the last {duration_text(self.span)}"
         few = too_few(snapshot, reading, present, whole, having)
         if few is not None:
             return few
         mean, most = np.full((2, count), np.nan)
-        mean[subjects[known]] = used[:, known].mean(axis=0)
-        most[subjects[known]] = used[:, known].max(axis=0)
+        mean[subjects[has_value]] = used[:, has_value].mean(axis=0)
+        most[subjects[has_value]] = used[:, has_value].max(axis=0)
         return IdleGPUsTerm(snapshot, held, mean, most < self.below, ~np.isnan(most), self.span)

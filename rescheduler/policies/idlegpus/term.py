@@ -1,4 +1,4 @@
-"""The term of IdleGPUs: who holds what without using it; nothing that a move could change."""
+"""The term of IdleGPUs: pods that hold GPUs and hardly use them; no move changes its cost."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.wording import agreed, counted, gpu_hours, lasting
+from rescheduler.model.wording import count_text, duration_text, gpu_hours, verb_for
 from rescheduler.policies.terms import JointBound
 
 
@@ -60,20 +60,20 @@ class IdleGPUsTerm:
     def commit(self, shift: Shift) -> None:
         """Nothing depends on where a pod is."""
 
-    def measured(self) -> None:
+    def measured_codes(self) -> None:
         """All findings come from readings."""
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) seconds for which each has hardly used its GPUs, at least."""
         return np.where(self._idle, self._span, np.nan)
 
     def idle(self) -> list[IdleHolder]:
         """By owner, who wastes most first."""
-        found = []
+        holders = []
         for (namespace, owner), pods in self._by_owner().items():
             gpus = float(self._held[pods].sum())
             used = float((self._held[pods] * self._use[pods]).sum())
-            found.append(
+            holders.append(
                 IdleHolder(
                     namespace=namespace,
                     owner=owner,
@@ -83,22 +83,23 @@ class IdleGPUsTerm:
                     hours=(gpus - used) * self._span / 3600,
                 )
             )
-        return sorted(found, key=lambda each: (-each.hours, each.namespace, each.owner))
+        return sorted(holders, key=lambda holder: (-holder.hours, holder.namespace, holder.owner))
 
     def findings(self) -> Iterator[Finding]:
         """One for each owner."""
         by_owner = self._by_owner()
-        for each in self.idle():
-            pods = by_owner[each.namespace, each.owner]
-            gpus = f"{round(each.gpus, 2):g} GPUs"
+        for holder in self.idle():
+            pods = by_owner[holder.namespace, holder.owner]
+            gpus = f"{round(holder.gpus, 2):g} GPUs"
             yield Finding(
                 code="IDL001",
-                subject=f"{each.owner.partition(' ')[0]} "
-                f"{each.namespace}/{each.owner.partition(' ')[2]}",
-                cost=float(each.pods),
-                message=f"{counted(each.pods, 'pod')} {agreed(each.pods, 'has', 'have')} "
-                f"{gpus} and used {each.use:.1%} of them in the last {lasting(self._span)}: "
-                f"{gpu_hours(each.hours)} GPU-hours were idle",
+                subject=f"{holder.owner.partition(' ')[0]} "
+                f"{holder.namespace}/{holder.owner.partition(' ')[2]}",
+                cost=float(holder.pods),
+                message=f"{count_text(holder.pods, 'pod')} {verb_for(holder.pods, 'has', 'have')} "
+                f"{gpus} and used {holder.use:.1%} of them in the last "
+                f"{duration_text(self._span)}: "
+                f"{gpu_hours(holder.hours)} GPU-hours were idle",
                 pods=tuple(pods),
             )
 

@@ -10,7 +10,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 
 Place = tuple[int, int]
 """A node, and the nearest level that counts: 0 for the node itself."""
@@ -26,13 +26,13 @@ class DatasetNodes:
     problems: tuple[Problem, ...] = ()
     unfit: bool = False
 
-    def of(self, namespace: str, dataset: str) -> list[Place]:
+    def places_of(self, namespace: str, dataset: str) -> list[Place]:
         """The places that hold it; none where none is known."""
-        found = list(self.by_catalog.get(dataset, ()))
+        places = list(self.by_catalog.get(dataset, ()))
         if self.label is not None:
             key = self.label.replace("{namespace}", namespace).replace("{dataset}", dataset)
-            found += self.by_label.get(key, ())
-        return found
+            places += self.by_label.get(key, ())
+        return places
 
 
 def holders(
@@ -46,7 +46,7 @@ def holders(
     label: the key of the label of nodes that hold a dataset, with `{namespace}` and `{dataset}`.
     request: the reading of the catalog. place: one node of each domain of a level.
     """
-    by_label = _labelled(snapshot) if label is not None else {}
+    by_label = _nodes_by_label(snapshot) if label is not None else {}
     if request is None:
         return DatasetNodes(label, by_label)
     reading = snapshot.readings.find(request)
@@ -63,7 +63,7 @@ def holders(
     return DatasetNodes(label, by_label, by_catalog)
 
 
-def _labelled(snapshot: Snapshot) -> dict[str, list[Place]]:
+def _nodes_by_label(snapshot: Snapshot) -> dict[str, list[Place]]:
     """The nodes that carry each label; one with value `false` does not count."""
     answer: dict[str, list[Place]] = {}
     for number, node in enumerate(snapshot.nodes):
@@ -132,7 +132,7 @@ class DataLocality:
             )
         return total
 
-    def bound(self, pod: int, source: int) -> float:
+    def gain_bound(self, pod: int, source: int) -> float:
         """The way to the nearest node there is."""
         return sum(
             self.data_affinities[number].weight
@@ -159,8 +159,8 @@ class DataLocality:
                     code=data_affinity.code,
                     subject=data_affinity.subject,
                     cost=float(costs.sum()),
-                    message=f"{int(far.sum())} of {counted(len(far), 'pod')} "
-                    f"{agreed(int(far.sum()), 'is', 'are')} away from {data_affinity.wanted}, "
+                    message=f"{int(far.sum())} of {count_text(len(far), 'pod')} "
+                    f"{verb_for(int(far.sum()), 'is', 'are')} away from {data_affinity.wanted}, "
                     f"at a mean distance of {costs[far].mean() / data_affinity.weight:.2f}",
                     pods=tuple(data_affinity.pods[far].tolist()),
                     aspect=f"{data_affinity.wanted}, one of {data_affinity.shares}",

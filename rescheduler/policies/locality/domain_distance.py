@@ -1,4 +1,4 @@
-"""Crossings: how far apart the domains of one level are, where that is measured.
+"""How far apart the domains of one level are, where that is measured.
 
 The tree counts the same for every pair of zones. With a measurement of each pair (seconds of a
 round trip, a price, bytes a second) the farthest pair counts as in the tree, and each other pair
@@ -11,7 +11,7 @@ import numpy as np
 
 from rescheduler.model.cluster.readings import FloatArray, Reading
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.locality.domain_tree import Domains
 
 _NOTHING = 1e-12
@@ -31,7 +31,7 @@ def measured_domains(
     names, size = domains.labels[level], domains.size(level)
     if size > MOST_DOMAINS:
         alone = size - len(names)
-        without = f" and {counted(alone, 'node')} without its label" if alone else ""
+        without = f" and {count_text(alone, 'node')} without its label" if alone else ""
         text = (
             f"level {domains.names[level]} has {len(names)} domains{without}, and distances can be "
         )
@@ -43,16 +43,16 @@ def measured_domains(
             total[place[one], place[other]] += value
             values[place[one], place[other]] += 1
     total, values = total + total.T, values + values.T
-    known = np.triu(values > 0, 1)
+    has_value = np.triu(values > 0, 1)
     wanted = len(names) * (len(names) - 1) // 2
     absent = np.argwhere(np.triu(values == 0, 1))
-    if known.sum() < min_coverage * wanted:
+    if has_value.sum() < min_coverage * wanted:
         one, other = (names[number] for number in absent[0].tolist())
         text = f"{len(absent)} of {wanted} pairs of a {domains.names[level]} have no value, such as"
         notes = "; ".join(reading.notes)
         return Problem("RDG003", f"{text} {one} and {other}. {notes}".strip())
     mean = np.divide(total, values, where=values > 0, out=np.zeros_like(total))
-    farthest = float(mean[known].max(initial=0.0))
+    farthest = float(mean[has_value].max(initial=0.0))
     if not 0 < farthest < np.inf:
         return Problem("LOC006", f"no measured distance of a {domains.names[level]} is above 0")
     far = np.ones((size + 1, size + 1))  # the last is NOWHERE

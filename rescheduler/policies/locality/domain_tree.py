@@ -128,13 +128,13 @@ class Domains:
         for target in targets:
             distance = np.zeros(nodes)
             for level in range(start, len(self.names)):
-                distance += self._apart(level, target) * (self.steps[level] / whole)
+                distance += self._level_distances(level, target) * (self.steps[level] / whole)
             if start == 0:
                 distance[target] = 0.0
             answer = np.minimum(answer, distance)
         return answer
 
-    def _apart(self, level: int, target: int) -> FloatArray:
+    def _level_distances(self, level: int, target: int) -> FloatArray:
         """(nodes,) how far each is from the node on that level alone, 0 to 1."""
         here, there = int(self.of[level, target]), self.of[level, :-1]
         if level == self.measured:
@@ -153,16 +153,16 @@ def tree(levels: Sequence[Level], snapshot: Snapshot) -> Domains:
     names, rows, called, sizes, weights = [], [], [], [], []
     for level, paths in zip(levels, _paths(labels, levels), strict=True):
         present = set(paths)
-        known = sorted(path for path in present if path[0])
-        if not known or (len(known) == 1 and len(present) == 1):
+        named_paths = sorted(path for path in present if path[0])
+        if not named_paths or (len(named_paths) == 1 and len(present) == 1):
             continue
-        index = {path: place for place, path in enumerate(known)}
-        alone = itertools.count(len(known))
+        index = {path: place for place, path in enumerate(named_paths)}
+        alone = itertools.count(len(named_paths))
         row = [index[path] if path[0] else next(alone) for path in paths]
         names.append(level.name)
         weights.append(level.weight)
         rows.append([*row, NOWHERE])
-        called.append(tuple(path[0] for path in known))
+        called.append(tuple(path[0] for path in named_paths))
         sizes.append(next(alone))
     steps = tuple(weight / sum(weights) for weight in weights)
     of = np.array(rows, dtype=np.int32).reshape(len(names), len(labels) + 1)
@@ -175,7 +175,7 @@ def _paths(labels: Sequence[Labels], levels: Sequence[Level]) -> list[list[tuple
     around: list[tuple[str, ...]] = [()] * len(labels)
     for level in reversed(levels):
         keys = level.labels
-        own = [next((each[key] for key in keys if key in each), "") for each in labels]
+        own = [next((label[key] for key in keys if key in label), "") for label in labels]
         around = [(value, *rest) for value, rest in zip(own, around, strict=True)]
         answer.insert(0, around)
     return answer

@@ -1,4 +1,4 @@
-"""Assembling: the pods of one group in one domain, or no two of them in the same one."""
+"""Placement groups: pods that belong in one domain, or in a domain each."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ import numpy.typing as npt
 from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.wording import agreed
+from rescheduler.model.wording import verb_for
 from rescheduler.policies.locality.domain_tree import NOWHERE, Domains
 
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class PlacementGroup:
     """Pods that belong together, all bound to nodes.
 
     together, apart: a level of the tree, or -1 where it is not asked for. weight: what one pod
@@ -42,7 +42,7 @@ class PlacementGroupTerm:
     are not the first in their domain. Both are the fewest moves that would repair it.
     """
 
-    def __init__(self, groups: Sequence[Group], domains: Domains, node: IntArray) -> None:
+    def __init__(self, groups: Sequence[PlacementGroup], domains: Domains, node: IntArray) -> None:
         self._domains = domains
         self._groups = tuple(groups)
         self._of_pod: dict[int, list[int]] = {}
@@ -58,8 +58,8 @@ class PlacementGroupTerm:
         """(domains,) the pods on these nodes; without a level there are no domains."""
         if level < 0:
             return np.zeros(0, dtype=np.int64)
-        found = self._domains.of[level, nodes]
-        return np.bincount(found[found != NOWHERE], minlength=self._domains.size(level))
+        domains = self._domains.of[level, nodes]
+        return np.bincount(domains[domains != NOWHERE], minlength=self._domains.size(level))
 
     def cost(self) -> float:
         """Pods to move, over all groups."""
@@ -80,22 +80,22 @@ class PlacementGroupTerm:
             group = self._groups[number]
             change = np.zeros(len(nodes))
             if group.together >= 0:
-                change += self._gathered(number, source, nodes)
+                change += self._together_deltas(number, source, nodes)
             if group.apart >= 0:
-                change += self._parted(number, source, nodes)
+                change += self._apart_deltas(number, source, nodes)
             total += group.share * change
         return total
 
-    def _gathered(self, number: int, source: int, nodes: IntArray) -> FloatArray:
+    def _together_deltas(self, number: int, source: int, nodes: IntArray) -> FloatArray:
         of, counts = self._domains.of[self._groups[number].together], self._near[number]
         here, places = of[source], of[nodes]
         before = counts.max(initial=0)
-        left = _without(counts, here)
-        after = np.maximum(left.max(initial=0), np.append(left + 1, 0)[places])
+        other_counts = _remove_one(counts, here)
+        after = np.maximum(other_counts.max(initial=0), np.append(other_counts + 1, 0)[places])
         change: FloatArray = np.where(places == here, 0.0, before - after)
         return change
 
-    def _parted(self, number: int, source: int, nodes: IntArray) -> FloatArray:
+    def _apart_deltas(self, number: int, source: int, nodes: IntArray) -> FloatArray:
         of, counts = self._domains.of[self._groups[number].apart], self._shared[number]
         here, places = of[source], of[nodes]
         leaves = 1.0 if here != NOWHERE and counts[here] > 1 else 0.0
@@ -103,15 +103,15 @@ class PlacementGroupTerm:
         change: FloatArray = np.where(places == here, 0.0, joins - leaves)
         return change
 
-    def bound(self, pod: int, source: int) -> float:
+    def gain_bound(self, pod: int, source: int) -> float:
         """What joining the largest domain, and leaving a shared one, would gain."""
         total = 0.0
         for number in self._of_pod[pod]:
             group, gain = self._groups[number], 0.0
             if group.together >= 0:
                 counts = self._near[number]
-                left = _without(counts, self._domains.of[group.together, source])
-                gain += max(0, int(left.max(initial=0)) + 1 - int(counts.max(initial=0)))
+                other_counts = _remove_one(counts, self._domains.of[group.together, source])
+                gain += max(0, int(other_counts.max(initial=0)) + 1 - int(counts.max(initial=0)))
             if group.apart >= 0:
                 here = self._domains.of[group.apart, source]
                 gain += here != NOWHERE and self._shared[number][here] > 1
@@ -158,7 +158,7 @@ class PlacementGroupTerm:
                     code="LOC002",
                     subject=group.subject,
                     cost=sharing,
-                    message=f"{extra} of {size} pods {agreed(extra, 'shares', 'share')} a {name} "
+                    message=f"{extra} of {size} pods {verb_for(extra, 'shares', 'share')} a {name} "
                     "with another",
                     pods=pods,
                     aspect=f"apart on every {name}",
@@ -172,8 +172,8 @@ class PlacementGroupTerm:
         return group.share * outside * (group.together >= 0), group.share * sharing
 
 
-def _without(counts: Counts, place: int) -> Counts:
-    left = counts.copy()
+def _remove_one(counts: Counts, place: int) -> Counts:
+    other_counts = counts.copy()
     if place != NOWHERE:
-        left[place] -= 1
-    return left
+        other_counts[place] -= 1
+    return other_counts

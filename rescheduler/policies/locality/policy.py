@@ -17,17 +17,17 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.locality.domain_tree import KNOWN, Level
 from rescheduler.policies.locality.preferences import Preferences
 from rescheduler.policies.locality.term import LocalityTerm
-from rescheduler.policies.locality.traffic_fields import Traffic
+from rescheduler.policies.locality.traffic_fields import TrafficFields
 from rescheduler.policies.match import Match
-from rescheduler.policies.own_readings.pairs import PairReading
-from rescheduler.policies.shared.absent import absent_in_pods, absent_labels
+from rescheduler.policies.own_readings.pair_reading import PairReading
+from rescheduler.policies.shared.absent_names import absent_in_pods, absent_labels
 
 _SOURCES = ("pairs", "groups", "traffic", "podAffinity", "datasets")
 
 _Weight = Field(1.0, gt=0, le=1000, description="What each pod of it counts.")
 
 
-class Pair(Strict):
+class PodPair(Strict):
     """Two sets of pods that exchange traffic with each other; a pod in both belongs to `pods`."""
 
     pods: Match = Field(description="One side.")
@@ -41,8 +41,8 @@ class PodGroup(Strict):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"properties": {each: {"type": "string"}}, "required": [each]}
-                for each in ("together", "apart")
+                {"properties": {field: {"type": "string"}}, "required": [field]}
+                for field in ("together", "apart")
             ]
         }
     )
@@ -123,8 +123,8 @@ class Datasets(Strict):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"properties": {each: {"type": "string"}}, "required": [each]}
-                for each in ("nodeLabel", "catalog")
+                {"properties": {field: {"type": "string"}}, "required": [field]}
+                for field in ("nodeLabel", "catalog")
             ]
         }
     )
@@ -224,9 +224,9 @@ class Locality(Policy):
     distances: Distances | None = Field(
         None, description="How far the domains of one level are from each other, as measured."
     )
-    pairs: list[Pair] = Field(default_factory=list, description="Declared pairs.")
+    pairs: list[PodPair] = Field(default_factory=list, description="Declared pairs.")
     groups: list[PodGroup] = Field(default_factory=list, description="Declared groups.")
-    traffic: Traffic | None = Field(None, description="Measured traffic.")
+    traffic: TrafficFields | None = Field(None, description="Measured traffic.")
     podAffinity: bool = Field(
         default=False, description="Whether the podAffinity of the pods themselves counts."
     )
@@ -234,7 +234,7 @@ class Locality(Policy):
 
     @model_validator(mode="after")
     def _has_a_source(self) -> "Locality":
-        if not any(getattr(self, each) for each in _SOURCES):
+        if not any(getattr(self, source) for source in _SOURCES):
             raise ValueError(f"at least one of {', '.join(_SOURCES)} is required")
         names = [level.name for level in self.levels]
         for number, name in enumerate(names):
@@ -245,7 +245,7 @@ class Locality(Policy):
         for at, wanted in self._levels_named():
             if wanted not in names:
                 message = f"there is no level `{wanted}`; levels are {', '.join(names)}"
-                raise FieldError(message, at, known=names)
+                raise FieldError(message, at, choices=names)
         return self
 
     def _levels_named(self) -> Iterator[tuple[FieldPath, str]]:
@@ -276,8 +276,8 @@ class Locality(Policy):
                 lambda spec: bool(spec.affinity and spec.affinity.podAffinity),
             )
         if "levels" in self.model_fields_set:
-            for number, each in enumerate(self.levels):
-                yield from absent_labels(f"levels.{number}.labels", each.labels, snapshot)
+            for number, level in enumerate(self.levels):
+                yield from absent_labels(f"levels.{number}.labels", level.labels, snapshot)
 
     def without_effect(self) -> Iterator[str]:
         """Besides, distances where every source counts only domains."""
@@ -285,14 +285,14 @@ class Locality(Policy):
         if self.distances and not (self.pairs or self.traffic or self.datasets):
             yield "no pairs, traffic or datasets, so distances have no effect"
 
-    def resolved(self, traffic: Mapping[str, PairReading]) -> "Locality":
+    def resolve_readings(self, traffic: Mapping[str, PairReading]) -> "Locality":
         """The policy with its traffic as it is defined."""
         name = None if self.traffic is None else self.traffic.reading
         if self.traffic is None or name is None:
             return self
         if name not in traffic:
             message = f"no document of kind Readings has traffic `{name}`"
-            raise FieldError(message, ("traffic", "reading"), known=traffic)
+            raise FieldError(message, ("traffic", "reading"), choices=traffic)
         return self.model_copy(update={"traffic": self.traffic.defined_by(traffic[name])})
 
     def requests(self) -> list[ReadingRequest]:
@@ -302,7 +302,7 @@ class Locality(Policy):
             self.traffic.request() if self.traffic is not None else None,
             self.datasets.request() if self.datasets is not None else None,
         ]
-        return [each for each in wanted if each is not None]
+        return [request for request in wanted if request is not None]
 
     def compile(self, snapshot: Snapshot) -> LocalityTerm | Problem:
         """The term, or why none of its sources can be evaluated."""

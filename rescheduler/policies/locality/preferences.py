@@ -12,7 +12,7 @@ from rescheduler.model.cluster.gangs import Gang
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.locality.data_locality import (
     DataAffinity,
     DataLocality,
@@ -21,9 +21,12 @@ from rescheduler.policies.locality.data_locality import (
 )
 from rescheduler.policies.locality.domain_distance import measured_domains
 from rescheduler.policies.locality.domain_tree import Level, tree
-from rescheduler.policies.locality.placement_group import Group, PlacementGroupTerm
-from rescheduler.policies.locality.preferred_pod_affinity import Affinities, affinity_preferences
-from rescheduler.policies.locality.term import LocalityTerm, Part
+from rescheduler.policies.locality.placement_group import PlacementGroup, PlacementGroupTerm
+from rescheduler.policies.locality.preferred_pod_affinity import (
+    PreferredAffinities,
+    affinity_preferences,
+)
+from rescheduler.policies.locality.term import LocalityTerm, TermPart
 from rescheduler.policies.locality.traffic import Traffic, measured_traffic
 from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm
 from rescheduler.policies.match import Exclude, Match
@@ -41,9 +44,9 @@ class Preferences:
         self._domains = tree(levels, snapshot)
         self._counted: BoolArray = (self._node >= 0) & ~snapshot.leaving
         self._pairs: list[TrafficPair] = []
-        self._groups: list[Group] = []
+        self._groups: list[PlacementGroup] = []
         self._data_affinities: list[DataAffinity] = []
-        self._affinities: Affinities | None = None
+        self._affinities: PreferredAffinities | None = None
         self._problems: list[Problem] = []
         self._far: dict[tuple[tuple[int, int], ...], FloatArray] = {}
         self._sources = self._unfit = 0
@@ -54,7 +57,7 @@ class Preferences:
             return Problem("LOC005", "no level of the tree distinguishes the nodes")
         if self._sources == self._unfit:
             return self._problems[0]
-        parts: list[Part] = []
+        parts: list[TermPart] = []
         if self._pairs:
             parts.append(TrafficTerm(self._pairs, self._domains, self._node))
         if self._groups:
@@ -90,7 +93,7 @@ class Preferences:
         one = self._select(pods)
         other = np.setdiff1d(self._select(near), one)
         if not len(one) or not len(other):
-            sides = f"{len(one)} and {counted(len(other), 'pod')}"
+            sides = f"{len(one)} and {count_text(len(other), 'pod')}"
             self._problems.append(
                 Problem("LOC006", f"a pair of {_words(pods)} and {_words(near)} selects {sides}")
             )
@@ -113,27 +116,27 @@ class Preferences:
                 )
         if max(levels) < 0:
             return
-        for subject, members in self._grouped(pods, by):
+        for subject, members in self._group_pods(pods, by):
             if len(members) > 1:
-                self._groups.append(Group(members, levels[0], levels[1], weight, subject))
+                self._groups.append(PlacementGroup(members, levels[0], levels[1], weight, subject))
 
-    def _grouped(self, pods: Match, by: GroupBy) -> Iterator[tuple[str, IntArray]]:
+    def _group_pods(self, pods: Match, by: GroupBy) -> Iterator[tuple[str, IntArray]]:
         """The pods of each group, and how people call it."""
-        found, snapshot = self._select(pods), self._snapshot
+        pod_numbers, snapshot = self._select(pods), self._snapshot
         if by == "All":
-            yield _words(pods), found
+            yield _words(pods), pod_numbers
             return
         if by == "Gang":
             gangs: dict[Gang | None, list[int]] = {None: []}
-            for pod in found.tolist():
-                gangs.setdefault(snapshot.gangs.of(pod), []).append(pod)
-            found = np.array(gangs.pop(None), dtype=np.int32)
+            for pod in pod_numbers.tolist():
+                gangs.setdefault(snapshot.gangs.gang_of(pod), []).append(pod)
+            pod_numbers = np.array(gangs.pop(None), dtype=np.int32)
             for gang, members in gangs.items():
                 if gang is not None:
                     yield f"gang {gang.name}", np.array(members, dtype=np.int32)
-        workload = snapshot.pod_workload[found]
+        workload = snapshot.pod_workload[pod_numbers]
         for number in np.unique(workload[workload >= 0]).tolist():
-            yield _named(snapshot, number), found[workload == number]
+            yield _workload_name(snapshot, number), pod_numbers[workload == number]
 
     def add_affinity(self) -> None:
         """The podAffinity of all pods."""
@@ -144,7 +147,7 @@ class Preferences:
         )
         self._problems += [Problem("LOC006", text) for text in texts]
         if preferences:
-            self._affinities = Affinities(preferences, self._node)
+            self._affinities = PreferredAffinities(preferences, self._node)
 
     def add_traffic(self, request: ReadingRequest, level: str | None, weight: float) -> None:
         """Measured traffic. level: that of the domains at its other end, None for workloads."""
@@ -169,11 +172,11 @@ class Preferences:
     def _add_data_affinities(self, traffic: Traffic, level: int, weight: float) -> None:
         domains = {domain for _, domain in traffic.amounts}
         places = {
-            each: [(node, level) for node in self._of_domain(level, each)] for each in domains
+            domain: [(node, level) for node in self._of_domain(level, domain)] for domain in domains
         }
         unknown = Counter(domain for _, domain in traffic.amounts if not places[domain])
         for domain, count in sorted(unknown.items()):
-            text = f"traffic of {counted(count, 'workload')} is to {domain}, which no node is in"
+            text = f"traffic of {count_text(count, 'workload')} is to {domain}, which no node is in"
             self._problems.append(Problem("LOC006", text))
         for (one, domain), amount in traffic.amounts.items():
             if not places[domain]:
@@ -220,12 +223,12 @@ class Preferences:
         for pod in np.flatnonzero(self._counted).tolist():
             metadata = self._snapshot.pods[pod].metadata
             text = (metadata.annotations or {}).get(DATASET, "")
-            names = {each.strip() for each in text.split(",")} - {""}
+            names = {dataset.strip() for dataset in text.split(",")} - {""}
             for name in names:
                 wanted.setdefault((metadata.namespace, name, len(names)), []).append(pod)
         unknown = []
         for (namespace, name, shares), pods in sorted(wanted.items()):
-            places = dataset_nodes.of(namespace, name)
+            places = dataset_nodes.places_of(namespace, name)
             if not places:
                 unknown.append(f"{namespace}/{name}")
                 continue
@@ -236,7 +239,7 @@ class Preferences:
                 DataAffinity(members, distances, weight / shares, subject, where, shares=shares)
             )
         if unknown:
-            text = f"no node is known to hold {counted(len(unknown), 'dataset')}: {unknown[0]}"
+            text = f"no node is known to hold {count_text(len(unknown), 'dataset')}: {unknown[0]}"
             text += "..." if len(unknown) > 1 else ""
             self._problems.append(Problem("LOC006", text))
 
@@ -252,8 +255,8 @@ class Preferences:
         return self._far[key]
 
     def _select(self, match: Match) -> IntArray:
-        found = np.flatnonzero(select_pods(match, self._snapshot) & self._counted)
-        return found.astype(np.int32)
+        pod_numbers = np.flatnonzero(select_pods(match, self._snapshot) & self._counted)
+        return pod_numbers.astype(np.int32)
 
     def _members(self) -> Callable[[int], IntArray]:
         """The counted pods of a workload, by its number; all are sorted at once."""
@@ -263,7 +266,7 @@ class Preferences:
         return lambda number: order[bounds[number] : bounds[number + 1]]
 
 
-def _named(snapshot: Snapshot, number: int) -> str:
+def _workload_name(snapshot: Snapshot, number: int) -> str:
     workload = snapshot.workloads[number]
     return f"{workload.kind} {workload.namespace}/{workload.name}"
 
@@ -276,7 +279,9 @@ def _words(match: Match | Exclude) -> str:
         words.append("selected namespaces")
     if labels is not None:
         words += [f"{key}={value}" for key, value in labels.matchLabels.items()]
-        words += [f"{each.key} {each.operator}" for each in labels.matchExpressions]
+        words += [
+            f"{expression.key} {expression.operator}" for expression in labels.matchExpressions
+        ]
     if isinstance(match, Match) and match.exclude is not None:
         words = [*(words or ["all pods"]), "but not", _words(match.exclude)]
     return " ".join(words) or "all pods"

@@ -21,7 +21,7 @@ from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.locality.domain_tree import NOWHERE
 from rescheduler.policies.shared.own_partners import OwnPartners
 
@@ -64,7 +64,7 @@ class _TermCounts:
         return self.both if self.targets == 1 else 0.0
 
 
-class Affinities:
+class PreferredAffinities:
     """All affinity terms of the pods that a policy selects."""
 
     def __init__(self, preferences: Sequence[AffinityPreference], node: IntArray) -> None:
@@ -109,7 +109,7 @@ class Affinities:
 
     def members(self) -> IntArray:
         """Every pod that holds a preference or would meet one."""
-        fixed = [each.fixed for each in self._preferences]
+        fixed = [preference.fixed for preference in self._preferences]
         return np.unique(np.concatenate([[*self._roles], *fixed])).astype(np.int32)
 
     def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
@@ -118,12 +118,12 @@ class Affinities:
         for number, weight, target in self._roles.get(pod, ()):
             of = self._preferences[number].of
             here, places = int(of[source]), of[nodes]
-            left = self._change(number, here, (weight, target), -1)
-            table = self._arriving(number, (weight, target))
-            total += np.where(places == here, 0.0, table[places] + left)
+            departure = self._change(number, here, (weight, target), -1)
+            table = self._arrival_table(number, (weight, target))
+            total += np.where(places == here, 0.0, table[places] + departure)
         return total
 
-    def _arriving(self, number: int, role: tuple[float, bool]) -> FloatArray:
+    def _arrival_table(self, number: int, role: tuple[float, bool]) -> FloatArray:
         """(domains + 1,) change of the cost where such a pod arrives; the last is NOWHERE."""
         key = (number, *role)
         table = self._tables.get(key)
@@ -136,15 +136,15 @@ class Affinities:
             self._tables[key] = table
         return table
 
-    def bound(self, pod: int, source: int) -> float:
+    def gain_bound(self, pod: int, source: int) -> float:
         """Its own preferences are met, no partner loses it, and those that it joins gain."""
         total = 0.0
         for number, weight, target in self._roles.get(pod, ()):
             here = int(self._preferences[number].of[source])
-            left = self._change(number, here, (weight, target), -1)
-            places = self._arriving(number, (weight, target))[:NOWHERE]
+            departure = self._change(number, here, (weight, target), -1)
+            places = self._arrival_table(number, (weight, target))[:NOWHERE]
             others = places if here == NOWHERE else np.delete(places, here)
-            total += max(0.0, -left - float(others.min(initial=weight)))
+            total += max(0.0, -departure - float(others.min(initial=weight)))
         return total
 
     def commit(self, shift: Shift) -> None:
@@ -161,14 +161,16 @@ class Affinities:
     def partners(self, pod: int) -> IntArray:
         """All who share a preference with the pod."""
         shared = [self._preferences[number] for number, *_ in self._all_roles(pod)]
-        return np.concatenate([end for each in shared for end in (each.holders, each.targets)])
+        return np.concatenate(
+            [end for preference in shared for end in (preference.holders, preference.targets)]
+        )
 
     def _all_roles(self, pod: int) -> list[tuple[int, float, bool]]:
         """What the pod is to each preference, those of other namespaces too."""
         return self._roles.get(pod, []) + [
             (number, 0.0, True)
-            for number, each in enumerate(self._preferences)
-            if len(each.fixed) and pod in each.fixed
+            for number, preference in enumerate(self._preferences)
+            if len(preference.fixed) and pod in preference.fixed
         ]
 
     def findings(self) -> Iterator[Finding]:
@@ -177,21 +179,21 @@ class Affinities:
             cost = self._cost(number)
             if cost <= 1e-12:
                 continue
-            alone = [pod for pod in preference.holders.tolist() if not self._met(number, pod)]
+            alone = [pod for pod in preference.holders.tolist() if not self._is_met(number, pod)]
             yield Finding(
                 code="LOC004",
                 subject=preference.subject,
                 cost=cost,
-                message=f"{len(alone)} of {counted(len(preference.holders), 'pod')} "
-                f"{agreed(len(alone), 'has', 'have')} none of the "
-                f"{counted(len(preference.targets) + len(preference.fixed), 'pod')} of their "
+                message=f"{len(alone)} of {count_text(len(preference.holders), 'pod')} "
+                f"{verb_for(len(alone), 'has', 'have')} none of the "
+                f"{count_text(len(preference.targets) + len(preference.fixed), 'pod')} of their "
                 "podAffinity in their "
                 f"{preference.key}",
                 pods=tuple(np.union1d(alone, preference.targets).astype(int).tolist()),
                 aspect=preference.term,
             )
 
-    def _met(self, number: int, pod: int) -> bool:
+    def _is_met(self, number: int, pod: int) -> bool:
         place = int(self._preferences[number].of[self._node[pod]])
         own = next(target for preference, _, target in self._roles[pod] if preference == number)
         return place != NOWHERE and self._term_counts[number][place].targets > own
@@ -234,7 +236,7 @@ def affinity_preferences(
 
     Terms that come to the same are one. pods: those that count, all bound.
     """
-    held = _held(snapshot, pods)
+    held = _term_holders(snapshot, pods)
     if not held:
         return [], []
     partners = OwnPartners(snapshot, pods)
@@ -254,7 +256,7 @@ def affinity_preferences(
         if not weights:
             alone += len(keys)
         elif namespace not in overfull:
-            own = partners.own(namespace, everybody)
+            own = partners.is_own(namespace, everybody)
             preferences.append(
                 AffinityPreference(
                     holders=np.array(list(weights), dtype=np.int32),
@@ -267,7 +269,7 @@ def affinity_preferences(
                     term=f"{namespace} {_identity([encoded for _, encoded in keys])}",
                 )
             )
-    texts = [f"the podAffinity of {each} is not counted" for each in overfull.values()]
+    texts = [f"the podAffinity of {subject} is not counted" for subject in overfull.values()]
     if alone:
         texts.append(
             f"{alone} podAffinity terms are not counted, because no other pod matches them"
@@ -282,16 +284,16 @@ def _identity(terms: list[bytes]) -> str:
     return sha256(b" ".join(sorted(terms))).hexdigest()
 
 
-def _held(snapshot: Snapshot, pods: IntArray) -> _Held:
+def _term_holders(snapshot: Snapshot, pods: IntArray) -> _Held:
     held: _Held = {}
-    of_spec = [[(*each, _encode(each[0])) for each in _terms(spec)] for spec in snapshot.specs]
-    holding = np.array([bool(each) for each in of_spec], dtype=np.bool_)
+    of_spec = [[(*term, _encode(term[0])) for term in _terms(spec)] for spec in snapshot.specs]
+    holding = np.array([bool(terms) for terms in of_spec], dtype=np.bool_)
     numbers = snapshot.pod_spec
     for pod in pods[holding[numbers[pods]]].tolist():
         for term, weight, encoded in of_spec[numbers[pod]]:
             key = (snapshot.pods[pod].metadata.namespace, encoded)
-            _, found = held.setdefault(key, (term, {}))
-            found[pod] = found.get(pod, 0.0) + weight
+            _, weights = held.setdefault(key, (term, {}))
+            weights[pod] = weights.get(pod, 0.0) + weight
     return held
 
 
@@ -302,14 +304,14 @@ def _terms(spec: PodSpec) -> Iterator[tuple[PodAffinityTerm, float]]:
         return
     required = affinity.requiredDuringSchedulingIgnoredDuringExecution or ()
     preferred = affinity.preferredDuringSchedulingIgnoredDuringExecution or ()
-    total = REQUIRED * len(required) + sum(max(0, each.weight) for each in preferred)
+    total = REQUIRED * len(required) + sum(max(0, term.weight) for term in preferred)
     if total <= 0:
         return
     for term in required:
         yield term, REQUIRED / total
-    for each in preferred:
-        if each.weight > 0:
-            yield each.podAffinityTerm, each.weight / total
+    for weighted_term in preferred:
+        if weighted_term.weight > 0:
+            yield weighted_term.podAffinityTerm, weighted_term.weight / total
 
 
 def _subject(snapshot: Snapshot, holders: list[int]) -> str:
@@ -317,4 +319,4 @@ def _subject(snapshot: Snapshot, holders: list[int]) -> str:
     if len(workloads) == 1:
         workload = snapshot.workloads[workloads.pop()]
         return f"{workload.kind} {workload.namespace}/{workload.name}"
-    return f"pods of {counted(len(workloads), 'workload')}"
+    return f"pods of {count_text(len(workloads), 'workload')}"

@@ -13,7 +13,7 @@ from rescheduler.policies.locality.traffic_kernel import TrafficKernel
 from rescheduler.policies.locality.traffic_term import TrafficTerm
 
 
-class Part(Protocol):
+class TermPart(Protocol):
     """One sort of preference over some pods of a snapshot.
 
     `source` is the pod's node in the working copy, which the whole term keeps.
@@ -35,7 +35,7 @@ class Part(Protocol):
         """(k,) change of its cost if the pod moved from `source` to each of the k nodes."""
         ...
 
-    def bound(self, pod: int, source: int) -> float:
+    def gain_bound(self, pod: int, source: int) -> float:
         """At most how much moving the pod could lower its cost, wherever it went."""
         ...
 
@@ -61,7 +61,7 @@ class LocalityTerm:
 
     def __init__(
         self,
-        parts: Sequence[Part],
+        parts: Sequence[TermPart],
         node: IntArray,
         movable: BoolArray,
         warnings: Sequence[Problem] = (),
@@ -91,8 +91,8 @@ class LocalityTerm:
     def candidates(self) -> IntArray:
         """The pods that may move and of which a move could lower the cost."""
         free = self._members[self._movable[self._members]]
-        found: IntArray = free[self.bounds(free) > 1e-12]
-        return found
+        pods: IntArray = free[self.bounds(free) > 1e-12]
+        return pods
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) at most how much moving each pod could lower the cost, wherever it went."""
@@ -102,7 +102,7 @@ class LocalityTerm:
             concerned = unknown[has[unknown]]
             nodes = self._node[concerned].tolist()
             for pod, source in zip(concerned.tolist(), nodes, strict=True):
-                self._bound[pod] += part.bound(pod, source)
+                self._bound[pod] += part.gain_bound(pod, source)
         bounds: FloatArray = self._bound[pods]
         return bounds
 
@@ -123,8 +123,8 @@ class LocalityTerm:
 
     def partners(self, pods: IntArray) -> IntArray:
         """The pods that may gain more by moving once any of these has moved, in any part."""
-        found = [part.partners(pod) for pod in pods.tolist() for part in self._parts_of(pod)]
-        return np.unique(np.concatenate([pods, *found])).astype(np.int32)
+        partners = [part.partners(pod) for pod in pods.tolist() for part in self._parts_of(pod)]
+        return np.unique(np.concatenate([pods, *partners])).astype(np.int32)
 
     def findings(self) -> Iterator[Finding]:
         """The findings of every part."""
@@ -142,6 +142,6 @@ class LocalityTerm:
         """Which data the term lacked, or could not use."""
         return self._warnings
 
-    def _parts_of(self, pod: int) -> Iterator[Part]:
+    def _parts_of(self, pod: int) -> Iterator[TermPart]:
         """The parts of which a move of the pod could change the cost."""
         return (self.parts[number] for number in np.flatnonzero(self._has[:, pod]).tolist())

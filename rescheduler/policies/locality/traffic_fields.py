@@ -9,7 +9,7 @@ from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import PositiveDuration, Ratio, Strict
 from rescheduler.documents.promql import PrometheusLabel, Query, SeriesSelector
 from rescheduler.model.cluster.readings import ReadingRequest
-from rescheduler.policies.own_readings.pairs import (
+from rescheduler.policies.own_readings.pair_reading import (
     DOMAIN,
     PAIR_FIELDS,
     QUERY,
@@ -24,13 +24,13 @@ _ENDS = ("destination", "destinationDomain")
 _FORMS: list[Any] = [
     *(
         {
-            "required": ["series", "source", each],
+            "required": ["series", "source", end_field],
             "properties": {
-                **dict.fromkeys(("series", "source", each), _GIVEN),
-                **dict.fromkeys(("reading", *(end for end in _ENDS if end != each)), _ABSENT),
+                **dict.fromkeys(("series", "source", end_field), _GIVEN),
+                **dict.fromkeys(("reading", *(end for end in _ENDS if end != end_field)), _ABSENT),
             },
         }
-        for each in _ENDS
+        for end_field in _ENDS
     ),
     {
         "required": ["reading"],
@@ -39,7 +39,7 @@ _FORMS: list[Any] = [
 ]
 
 
-class Traffic(Strict):
+class TrafficFields(Strict):
     """Measured traffic, from each workload to another one or to a domain."""
 
     model_config = ConfigDict(json_schema_extra={"oneOf": _FORMS})
@@ -70,23 +70,23 @@ class Traffic(Strict):
     weight: float = Field(1.0, gt=0, le=1000, description="What a pod with average traffic counts.")
 
     @model_validator(mode="after")
-    def _has_its_ends(self) -> "Traffic":
-        given = [name for name in PAIR_FIELDS if getattr(self, name) is not None]
+    def _has_its_ends(self) -> "TrafficFields":
+        pair_fields = [name for name in PAIR_FIELDS if getattr(self, name) is not None]
         if self.reading is not None:
-            if given:
-                raise ValueError(f"{given[0]} is given where the reading is defined")
+            if pair_fields:
+                raise ValueError(f"{pair_fields[0]} is given where the reading is defined")
             return self
         for name in ("series", "source"):
-            if name not in given:
+            if name not in pair_fields:
                 raise FieldError("is required, or `reading` instead", (name,))
         if (self.destination is None) == (self.destinationDomain is None):
             raise ValueError("exactly one of destination, destinationDomain is required")
         return self
 
-    def defined_by(self, reading: PairReading) -> "Traffic":
+    def defined_by(self, reading: PairReading) -> "TrafficFields":
         """The same with what the definition of its reading gives."""
-        given = {name: getattr(reading, name) for name in PAIR_FIELDS}
-        return self.model_copy(update={**given, "reading": None})
+        pair_fields = {name: getattr(reading, name) for name in PAIR_FIELDS}
+        return self.model_copy(update={**pair_fields, "reading": None})
 
     def request(self) -> ReadingRequest:
         """The reading of pairs that it needs."""

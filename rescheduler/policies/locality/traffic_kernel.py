@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.locality.traffic_sides import Ends, by_sides, grouped
-from rescheduler.policies.shared.rows import rows_of
+from rescheduler.policies.locality.traffic_sides import TrafficSides, by_sides, group_by_sides
+from rescheduler.policies.shared.compressed_rows import rows_of
 
 
 class TrafficKernel:
@@ -21,14 +21,14 @@ class TrafficKernel:
     """
 
     def __init__(
-        self, pairs: Sequence[Ends], where: IntArray, nodes: int, movable: BoolArray
+        self, pairs: Sequence[TrafficSides], where: IntArray, nodes: int, movable: BoolArray
     ) -> None:
         self.movable = movable
         self._where = where.astype(np.int32, copy=True)
         pairs, self._sides, sides = by_sides(pairs)
-        self._group, held, rows = grouped(self._sides, sides, len(where))
+        self._group, held, rows = group_by_sides(self._sides, sides, len(where))
         groups = len(held)
-        sizes = np.array([len(each) for each in sides], dtype=np.int64)
+        sizes = np.array([len(array) for array in sides], dtype=np.int64)
         self._first = np.concatenate([[0], np.cumsum(sizes)])
         self._partners = np.concatenate(sides) if sides else np.empty(0, dtype=np.int32)
         # What is asked together, the sides of pairs on one node, is near each other in memory.
@@ -36,9 +36,11 @@ class TrafficKernel:
         its_node = where[self._partners]
         side = np.repeat(np.arange(len(sides)), sizes)
         np.add.at(self._count, (its_node[its_node >= 0], side[its_node >= 0]), 1)
-        lengths = [len(each) for each in held]
+        lengths = [len(group_sides) for group_sides in held]
         self._held_of = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
-        self._held = np.array([side for each in held for side in each], dtype=np.int64)
+        self._held = np.array(
+            [side for group_sides in held for side in group_sides], dtype=np.int64
+        )
         # One row for each group and each end of a pair that it is at.
         table: npt.NDArray[np.int64] = np.array(rows, dtype=np.int64).reshape(-1, 3)
         owner, its, at = table[:, 0], table[:, 1], table[:, 2]
@@ -64,29 +66,29 @@ class TrafficKernel:
         near = np.minimum(1.0, theirs / mine) * self._step[rows]
         return float(self._amounts.sum() - self._amount[rows] @ near)
 
-    def leaving(self, pods: IntArray) -> FloatArray:
+    def departure_deltas(self, pods: IntArray) -> FloatArray:
         """(k,) what leaves with each."""
         rows, owner = rows_of(self._begin, self._group[pods])
         answer = np.zeros(len(pods))
         if len(rows):
             nodes = self._where[pods][owner]
-            changed = self._changed(rows, nodes, -1)
+            changed = self._row_changes(rows, nodes, -1)
             np.add.at(answer, owner, changed)
         return answer
 
-    def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+    def arrival_deltas(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what comes with each."""
         groups, of_pod = np.unique(self._group[pods], return_inverse=True)
         rows, owner = rows_of(self._begin, groups)
         table = np.zeros((len(groups), len(nodes)))
         if len(rows):
-            changed = self._changed(rows[None, :], nodes[:, None], 1)
+            changed = self._row_changes(rows[None, :], nodes[:, None], 1)
             starts = np.flatnonzero(np.diff(owner, prepend=-1))
             table[owner[starts]] = np.add.reduceat(changed, starts, axis=1).T
         answer: FloatArray = table[of_pod]
         return answer
 
-    def _changed(self, rows: IntArray, nodes: IntArray, sign: int) -> FloatArray:
+    def _row_changes(self, rows: IntArray, nodes: IntArray, sign: int) -> FloatArray:
         """Change of the cost of the pair of each row, by one pod more or less at the node."""
         mine, theirs = self._shares(rows, nodes)
         step = self._step[rows]
@@ -105,37 +107,41 @@ class TrafficKernel:
         """Where the counts of each node begin."""
         return nodes.astype(np.int64) * self._count.shape[1]
 
-    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+    def exchange_deltas(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
         """(k,) what changes if each pod went to its node, and the other, if any, came instead."""
         here = self._where[pods]
-        answer = self._going(pods, here, nodes)
+        answer = self._move_deltas(pods, here, nodes)
         (some,) = np.nonzero(others >= 0)
         if not len(some):
             return answer
         here, nodes, others = here[some], nodes[some], others[some]
-        answer[some] += self._going(others, nodes, here)
+        answer[some] += self._move_deltas(others, nodes, here)
         # Where both are at ends of one pair, what they change is not the sum of what each does.
         rows, owner = rows_of(self._begin, self._group[pods[some]])
         mates = self._group[others][owner]
         sought = mates.astype(np.int64) * len(self._amounts) + self._pair[rows]
-        found = np.searchsorted(self._at, sought).clip(max=len(self._at) - 1)
-        (both,) = np.nonzero((self._at[found] == sought) & (mates >= 0))
+        other_rows = np.searchsorted(self._at, sought).clip(max=len(self._at) - 1)
+        (both,) = np.nonzero((self._at[other_rows] == sought) & (mates >= 0))
         if len(both):
-            rows, owner, found = rows[both], owner[both], found[both]
-            more = self._together(rows, found, here[owner], -1)
-            more += self._together(rows, found, nodes[owner], 1)
+            rows, owner, other_rows = rows[both], owner[both], other_rows[both]
+            more = self._joint_effect(rows, other_rows, here[owner], -1)
+            more += self._joint_effect(rows, other_rows, nodes[owner], 1)
             np.subtract.at(answer, some[owner], more * self._amount[rows])
         return answer
 
-    def _going(self, pods: IntArray, sources: IntArray, nodes: IntArray) -> FloatArray:
+    def _move_deltas(self, pods: IntArray, sources: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) what changes if each pod, it alone, went from its node to another."""
         rows, owner = rows_of(self._begin, self._group[pods])
-        changed = self._changed(rows, sources[owner], -1) + self._changed(rows, nodes[owner], 1)
+        changed = self._row_changes(rows, sources[owner], -1) + self._row_changes(
+            rows, nodes[owner], 1
+        )
         answer = np.zeros(len(pods))
         np.add.at(answer, owner, changed)
         return answer
 
-    def _together(self, rows: IntArray, others: IntArray, nodes: IntArray, sign: int) -> FloatArray:
+    def _joint_effect(
+        self, rows: IntArray, others: IntArray, nodes: IntArray, sign: int
+    ) -> FloatArray:
         """How much more of each pair stays on the node, beyond what each change by itself adds.
 
         sign: what changes at the end of the pod; at the other's row it is the opposite.
@@ -149,7 +155,7 @@ class TrafficKernel:
         more -= np.minimum(mine + step, theirs) + np.minimum(mine + ours, theirs + its)
         return more
 
-    def attracting(self, pods: IntArray, random: np.random.Generator) -> IntArray:
+    def attracting_nodes(self, pods: IntArray, random: np.random.Generator) -> IntArray:
         """(k,) a node for each, where some pod is that it exchanges traffic with.
 
         A pair is drawn by what it amounts to, and one of its pods at the other end. Any node for
@@ -166,8 +172,8 @@ class TrafficKernel:
         side = self._theirs[rows]
         first, size = self._first[side], self._first[side + 1] - self._first[side]
         partner = self._partners[first + (random.random(len(some)) * size).astype(np.int64)]
-        found = self._where[partner]
-        nodes[some] = np.where(found >= 0, found, nodes[some])
+        partner_nodes = self._where[partner]
+        nodes[some] = np.where(partner_nodes >= 0, partner_nodes, nodes[some])
         return nodes
 
     def commit_all(self, pods: IntArray, nodes: IntArray) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import IntArray
 
 
-class Ends(Protocol):
+class TrafficSides(Protocol):
     """Two sets of pods that exchange traffic, and what that amounts to."""
 
     @property
@@ -28,26 +28,26 @@ class Ends(Protocol):
         ...
 
 
-def by_sides(pairs: Sequence[Ends]) -> tuple[list[Ends], IntArray, list[IntArray]]:
+def by_sides(pairs: Sequence[TrafficSides]) -> tuple[list[TrafficSides], IntArray, list[IntArray]]:
     """The pairs in an order that brings those with a side in common near each other.
 
     With them (pairs, 2) the side at each end, by the same order, and the pods of each side.
     """
-    known: dict[bytes, int] = {}
+    side_numbers: dict[bytes, int] = {}
     pods: list[IntArray] = []
     ends: list[tuple[int, int]] = []
     for pair in pairs:
-        for each in (pair.one, pair.other):
-            if known.setdefault(each.tobytes(), len(known)) == len(pods):
-                pods.append(each)
-        ends.append((known[pair.one.tobytes()], known[pair.other.tobytes()]))
+        for array in (pair.one, pair.other):
+            if side_numbers.setdefault(array.tobytes(), len(side_numbers)) == len(pods):
+                pods.append(array)
+        ends.append((side_numbers[pair.one.tobytes()], side_numbers[pair.other.tobytes()]))
     order = _neighbors(ends)
     numbers: dict[int, int] = {}
     for number in order:
         for side in ends[number]:
             numbers.setdefault(side, len(numbers))
-    sides = np.array([[numbers[side] for side in ends[each]] for each in order], dtype=np.int32)
-    return [pairs[each] for each in order], sides.reshape(-1, 2), [pods[side] for side in numbers]
+    sides = np.array([[numbers[side] for side in ends[pair]] for pair in order], dtype=np.int32)
+    return [pairs[pair] for pair in order], sides.reshape(-1, 2), [pods[side] for side in numbers]
 
 
 def _neighbors(ends: Sequence[tuple[int, int]]) -> list[int]:
@@ -68,7 +68,7 @@ def _neighbors(ends: Sequence[tuple[int, int]]) -> list[int]:
     return list(order)
 
 
-def grouped(
+def group_by_sides(
     ends: IntArray, sides: Sequence[IntArray], pods: int
 ) -> tuple[IntArray, list[tuple[int, ...]], list[tuple[int, int, int]]]:
     """(pods,) the group of each, -1 for none; the sides of each group; and its rows.
@@ -82,15 +82,15 @@ def grouped(
             held[pod] = (*held.get(pod, ()), number)
     numbers: dict[tuple[int, ...], int] = {}
     group = np.full(pods, -1, dtype=np.int32)
-    for pod, found in held.items():
-        group[pod] = numbers.setdefault(found, len(numbers))
+    for pod, group_sides in held.items():
+        group[pod] = numbers.setdefault(group_sides, len(numbers))
     at: list[list[tuple[int, int]]] = [[] for _ in sides]
     for pair, both in enumerate(ends.tolist()):
         for end, side in enumerate(both):
             at[side].append((pair, end))
     rows = [
         (number, *row)
-        for number, found in enumerate(numbers)
-        for row in sorted(row for side in found for row in at[side])
+        for number, group_sides in enumerate(numbers)
+        for row in sorted(row for side in group_sides for row in at[side])
     ]
     return group, list(numbers), rows

@@ -20,7 +20,7 @@ import numpy as np
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.locality.domain_distance import distances_apart
 from rescheduler.policies.locality.domain_tree import NOWHERE, Domains
 from rescheduler.policies.locality.traffic_kernel import TrafficKernel
@@ -74,13 +74,13 @@ class TrafficTerm:
     def _side(self, pods: IntArray, node: IntArray) -> _Side:
         side = _Side(pods)
         for level in range(len(self._domains.names)):
-            found = self._domains.of[level, node[pods]]
-            places, counts = np.unique(found[found != NOWHERE], return_counts=True)
+            domains = self._domains.of[level, node[pods]]
+            places, counts = np.unique(domains[domains != NOWHERE], return_counts=True)
             side.counts.append(dict(zip(places.tolist(), counts.tolist(), strict=True)))
             side.more.append(None)
         return side
 
-    def gained(self) -> FloatArray:
+    def gained_affinity(self) -> FloatArray:
         """(traffic pairs, levels) how much of each pair's traffic can stay in the level, 0-1."""
         return self._near.copy()
 
@@ -119,12 +119,12 @@ class TrafficTerm:
                 table = np.zeros(self._domains.size(level) + 1)  # the last is NOWHERE
                 there, more = self._mores(number, end, level)
                 table[there] = more
-                change = table[places] - self._less(number, end, level, here)
+                change = table[places] - self._removed_share(number, end, level, here)
                 change[places == here] = 0.0
                 total -= self._pairs[number].amount * step * change
         return total
 
-    def bound(self, pod: int, source: int) -> float:
+    def gain_bound(self, pod: int, source: int) -> float:
         """The best change at every level, whether one node has them all or not."""
         total = 0.0
         for number, end in self._of_pod[pod]:
@@ -134,7 +134,9 @@ class TrafficTerm:
                     best = float(self._nearer(number, end, here).max())
                 else:
                     more = self._mores(number, end, level)[1]
-                    best = float(more.max(initial=0.0)) - self._less(number, end, level, here)
+                    best = float(more.max(initial=0.0)) - self._removed_share(
+                        number, end, level, here
+                    )
                 total += self._pairs[number].amount * step * max(0.0, best)
         return total
 
@@ -169,7 +171,8 @@ class TrafficTerm:
                 subject=pair.subject,
                 cost=cost,
                 message=f"of the traffic between {len(pair.one)} and "
-                f"{counted(len(pair.other), 'pod')}, {near} can stay" + self._beyond(number),
+                f"{count_text(len(pair.other), 'pod')}, {near} can stay"
+                + self._distance_text(number),
                 pods=tuple(np.union1d(pair.one, pair.other).tolist()),
             )
 
@@ -179,7 +182,7 @@ class TrafficTerm:
             far[self._domains.measured] = self._far[number]
         return self._pairs[number].amount * float(far @ self._domains.steps)
 
-    def _beyond(self, number: int) -> str:
+    def _distance_text(self, number: int) -> str:
         """How far goes what leaves its domain, where that is measured."""
         level = self._domains.measured
         if level < 0 or self._near[number, level] > 1 - 1e-9:
@@ -212,25 +215,25 @@ class TrafficTerm:
 
     def _nearer(self, number: int, end: int, here: int) -> FloatArray:
         """(domains + 1,) how much nearer traffic is if a pod of that end went from here to each."""
-        known = self._domain_distances.setdefault(number, {})
-        if (end, here) not in known:
+        distances = self._domain_distances.setdefault(number, {})
+        if (end, here) not in distances:
             mine, theirs = self._shares(number, end), self._shares(number, 1 - end)
             tried = np.tile(mine, (len(mine), 1))
             tried[:, here] -= 1.0 / len(self._sides[number][end].pods)
             tried += np.eye(len(mine)) / len(self._sides[number][end].pods)
             nearer = self._far[number] - distances_apart(tried, theirs[None, :], self._domains.far)
             nearer[here] = 0.0
-            known[end, here] = nearer
-        return known[end, here]
+            distances[end, here] = nearer
+        return distances[end, here]
 
-    def _more(self, number: int, end: int, level: int, place: int) -> float:
+    def _added_share(self, number: int, end: int, level: int, place: int) -> float:
         """What one more pod of that end in the domain adds to the traffic pair's share."""
         mine, theirs = self._sides[number][end], self._sides[number][1 - end]
         count, size = mine.counts[level].get(place, 0), len(mine.pods)
         limit = theirs.counts[level].get(place, 0) / len(theirs.pods)
         return min((count + 1) / size, limit) - min(count / size, limit)
 
-    def _less(self, number: int, end: int, level: int, place: int) -> float:
+    def _removed_share(self, number: int, end: int, level: int, place: int) -> float:
         """What one pod fewer of that end in the domain takes from the traffic pair's share."""
         if place == NOWHERE:
             return 0.0
@@ -242,13 +245,13 @@ class TrafficTerm:
     def _mores(self, number: int, end: int, level: int) -> tuple[IntArray, FloatArray]:
         """The domains where the other end runs, and what one more pod of that end adds there."""
         side = self._sides[number][end]
-        known = side.more[level]
-        if known is None:
+        additions = side.more[level]
+        if additions is None:
             others = self._sides[number][1 - end].counts[level]
             places = np.fromiter(others, np.int32, len(others))
-            added = [self._more(number, end, level, place) for place in others]
-            known = side.more[level] = places, np.array(added, dtype=np.float64)
-        return known
+            added = [self._added_share(number, end, level, place) for place in others]
+            additions = side.more[level] = places, np.array(added, dtype=np.float64)
+        return additions
 
 
 def _take(counts: Counts, place: int, change: int) -> None:

@@ -32,8 +32,8 @@ class Wanted:
 
 def wanted_of(needs: Needs, zones: DeviceZones) -> Wanted | None:
     """What is to be aligned of these needs, or None: a single device, or all of a node."""
-    kept = [each for each in needs.needs if (zones.zone[each.devices] >= 0).any()]
-    if any(not each.number for each in kept) or sum(each.number for each in kept) < 2:
+    kept = [need for need in needs.needs if (zones.zone[need.devices] >= 0).any()]
+    if any(not need.number for need in kept) or sum(need.number for need in kept) < 2:
         return None
     together = Needs(kept).together
     apart = all(
@@ -45,19 +45,21 @@ def wanted_of(needs: Needs, zones: DeviceZones) -> Wanted | None:
     return Wanted(kept, together, aligned, ordered=apart and not needs.common)
 
 
-def narrowed(wanted: Wanted, zones: DeviceZones, node: int) -> Wanted:
+def narrow_to_node(wanted: Wanted, zones: DeviceZones, node: int) -> Wanted:
     """The same, as far as one node is concerned."""
 
-    def there(needs: list[Need]) -> list[Need]:
+    def needs_on_node(needs: list[Need]) -> list[Need]:
         return [
             Need(devices[zones.inventory.node[devices] == node], number)
             for devices, number in needs
         ]
 
-    return replace(wanted, needs=there(wanted.needs), together=there(wanted.together))
+    return replace(
+        wanted, needs=needs_on_node(wanted.needs), together=needs_on_node(wanted.together)
+    )
 
 
-class Places:
+class DeviceChoice:
     """The devices of some nodes, for one sort of pods.
 
     places: (k,) the nodes. devices of other nodes do not count.
@@ -72,15 +74,15 @@ class Places:
         self._row = np.full(count + 2, -1, dtype=np.int32)
         self._row[nodes] = np.arange(len(nodes), dtype=np.int32)
 
-    def known(self) -> BoolArray:
+    def knows_zones(self) -> BoolArray:
         """(k,) whether the zone of every device that will do is known."""
         answer = np.ones(self._size, dtype=np.bool_)
         for need in self._wanted.needs:
-            here = self._here(need.devices)
+            here = self._devices_on_nodes(need.devices)
             answer[self._place(here[self._zones.zone[here] < 0])] = False
         return answer
 
-    def fewest(self) -> IntArray:
+    def fewest_zones(self) -> IntArray:
         """(k,) on how few zones the devices could lie if none were taken; all where none do."""
         tables = [(self._counts(devices), number) for devices, number in self._wanted.together]
         answer = np.full(self._size, self._width, dtype=np.int32)
@@ -102,15 +104,15 @@ class Places:
             self._counts(devices[free[devices]]).sum(axis=1) >= number
             for devices, number in wanted.together
         ]
-        most = self._most(free)
+        most = self._most_zones(free)
         if wanted.aligned:
             most = np.minimum(most, 1)
         if alone and wanted.ordered:
-            first, certain = self._first(free)
+            first, certain = self._first_choice_zones(free)
             most = np.where(certain, first, most)
         return np.where(np.all(there, axis=0), most, 0).astype(np.int32)
 
-    def _most(self, free: BoolArray) -> IntArray:
+    def _most_zones(self, free: BoolArray) -> IntArray:
         """The most zones of which each can give some request a device (König's theorem)."""
         tables = [
             (self._counts(need.devices[free[need.devices]]) > 0, need.number)
@@ -126,18 +128,18 @@ class Places:
                 answer = np.minimum(answer, reach)
         return answer
 
-    def _first(self, free: BoolArray) -> tuple[IntArray, BoolArray]:
+    def _first_choice_zones(self, free: BoolArray) -> tuple[IntArray, BoolArray]:
         """(k,) the zones of the first free devices; (k,) whether their order is known.
 
         It is where one slice offers all that a request could get: how a scheduler sorts several
         slices and pools depends on its version.
         """
-        left = free.copy()
+        free_devices = free.copy()
         touched = np.zeros((self._size, self._width), dtype=np.bool_)
         certain = np.ones(self._size, dtype=np.bool_)
         part = self._zones.inventory.part
         for need in self._wanted.needs:
-            here = self._here(need.devices[left[need.devices]])
+            here = self._devices_on_nodes(need.devices[free_devices[need.devices]])
             here = here[np.argsort(self._place(here), kind="stable")]
             place = self._place(here)
             starts = np.searchsorted(place, np.arange(self._size))
@@ -147,12 +149,12 @@ class Places:
             np.maximum.at(highest, place, part[here])
             certain &= lowest >= highest
             chosen = here[np.arange(len(here)) - starts[place] < need.number]
-            known = chosen[self._zones.zone[chosen] >= 0]
-            touched[self._place(known), self._zones.zone[known]] = True
-            left[chosen] = False
+            with_zone = chosen[self._zones.zone[chosen] >= 0]
+            touched[self._place(with_zone), self._zones.zone[with_zone]] = True
+            free_devices[chosen] = False
         return touched.sum(axis=1).astype(np.int32), certain
 
-    def _here(self, devices: IntArray) -> IntArray:
+    def _devices_on_nodes(self, devices: IntArray) -> IntArray:
         return devices[self._place(devices) >= 0]
 
     def _place(self, devices: IntArray) -> IntArray:
@@ -161,7 +163,7 @@ class Places:
 
     def _counts(self, devices: IntArray) -> IntArray:
         """(k, zones) how many of these devices each zone has."""
-        here = self._here(devices)
+        here = self._devices_on_nodes(devices)
         here = here[self._zones.zone[here] >= 0]
         cells = self._place(here) * self._width + self._zones.zone[here]
         counts = np.bincount(cells, minlength=self._size * self._width)

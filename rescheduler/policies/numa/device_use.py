@@ -12,7 +12,7 @@ from rescheduler.kube.dra.device_needs import DeviceNeeds, Needs
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
-from rescheduler.policies.numa.device_choice import Places, Wanted, narrowed, wanted_of
+from rescheduler.policies.numa.device_choice import DeviceChoice, Wanted, narrow_to_node, wanted_of
 from rescheduler.policies.numa.device_zones import DeviceZones
 from rescheduler.policies.numa.zone_use import ZoneFit
 
@@ -53,7 +53,7 @@ class DeviceUse:
         self._stable = not (self.users & (self.home < 0)).any()
         self._of_pod = np.full(len(snapshot.pods), -1, dtype=np.int32)
         self.unmodeled: dict[int, str] = {}
-        if self.zones.known.any():
+        if self.zones.has_zones.any():
             needs = DeviceNeeds(
                 inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
             )
@@ -98,7 +98,7 @@ class DeviceUse:
         """Pod to its charge, of the pods that came to the node in the working copy."""
         return self._charges(node, self._guests.get(node, set()), self._away.get(node, set()))
 
-    def after(self, pod: int, nodes: IntArray) -> FloatArray:
+    def arrival_charges(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
         home = int(self.home[pod])
         answer = np.zeros(len(nodes))
@@ -108,21 +108,21 @@ class DeviceUse:
             answer = self._charge_on(int(self._of_pod[pod]), self.zone_fit(pod).charge)[nodes]
         changed = [n for holder in (self._guests, self._away) for n, pods in holder.items() if pods]
         for row in np.flatnonzero(np.isin(nodes, [home, *changed])).tolist():
-            answer[row] = self._with(pod, int(nodes[row]))
+            answer[row] = self._arrival_charge(pod, int(nodes[row]))
         return answer
 
-    def without(self, pod: int) -> float:
+    def departure_change(self, pod: int) -> float:
         """How the charges of the guests on the pod's node change when it leaves."""
         node = int(self.node[pod])
         guests = self._guests.get(node, set()) - {pod}
         if node < 0 or not self.users[pod] or not guests:
             return 0.0
         away = self._away.get(node, set())
-        before = sum(charge for each, charge in self.guests(node).items() if each != pod)
-        left = away | {pod} if node == self.home[pod] else away
-        return sum(self._charges(node, guests, left).values()) - before
+        before = sum(charge for guest, charge in self.guests(node).items() if guest != pod)
+        absentees = away | {pod} if node == self.home[pod] else away
+        return sum(self._charges(node, guests, absentees).values()) - before
 
-    def _with(self, pod: int, node: int) -> float:
+    def _arrival_charge(self, pod: int, node: int) -> float:
         """The pod's charge on the node, and what its coming changes for the guests there."""
         guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
         if node == self.home[pod]:
@@ -145,7 +145,9 @@ class DeviceUse:
                 charge = float(self._charge_on(number, charge)[node])
             elif number >= 0 and self._provable(number)[node]:
                 at = np.array([node], dtype=np.int32)
-                places = Places(self.zones, self._here(number, node), at, len(self._selected))
+                places = DeviceChoice(
+                    self.zones, self._wanted_on_node(number, node), at, len(self._selected)
+                )
                 spread = places.spread(self._free_without(away), alone=False)
                 charge = float(self._share(number, spread, at)[0])
             answer[pod] = charge
@@ -153,10 +155,10 @@ class DeviceUse:
 
     def _free_without(self, away: set[int]) -> BoolArray:
         """(devices,) which are free once those pods are gone, which may be before or after."""
-        left = self._held.claims.copy()
+        claims = self._held.claims.copy()
         for pod in away:
-            left[self._held.freed.get(pod, [])] -= 1
-        return left <= 0
+            claims[self._held.freed.get(pod, [])] -= 1
+        return claims <= 0
 
     def _charge_on(self, number: int, zone_fit: float) -> FloatArray:
         """(nodes,) the charge of such a pod where nobody else comes or goes."""
@@ -170,37 +172,37 @@ class DeviceUse:
 
     def _share(self, number: int, spread: IntArray, nodes: IntArray) -> FloatArray:
         """(k,) how much wider than it has to be, of how much wider it could be; 1 for nowhere."""
-        least, width = self._least(number)[nodes], self.zones.width[nodes]
+        least, width = self._fewest_zones(number)[nodes], self.zones.width[nodes]
         share = np.clip((spread - least) / np.maximum(width - least, 1), 0.0, 1.0)
         return np.where(spread > 0, share, 1.0)
 
-    def _least(self, number: int) -> IntArray:
+    def _fewest_zones(self, number: int) -> IntArray:
         if number not in self._fewest:
             nodes = np.arange(len(self._selected), dtype=np.int32)
-            self._fewest[number] = self._places(number, nodes).fewest()
+            self._fewest[number] = self._places(number, nodes).fewest_zones()
         return self._fewest[number]
 
     def _provable(self, number: int) -> BoolArray:
         """(nodes,) where it is selected and the zones of all devices that would do are known."""
         if number not in self._proven:
             nodes = np.arange(len(self._selected), dtype=np.int32)
-            provable = self._places(number, nodes).known() & self.zones.known
+            provable = self._places(number, nodes).knows_zones() & self.zones.has_zones
             self._proven[number] = provable & self._selected
         return self._proven[number]
 
-    def _places(self, number: int, nodes: IntArray) -> Places:
-        return Places(self.zones, self._wanted[number], nodes, len(self._selected))
+    def _places(self, number: int, nodes: IntArray) -> DeviceChoice:
+        return DeviceChoice(self.zones, self._wanted[number], nodes, len(self._selected))
 
-    def _here(self, number: int, node: int) -> Wanted:
+    def _wanted_on_node(self, number: int, node: int) -> Wanted:
         key = number, node
         if key not in self._narrow:
-            self._narrow[key] = narrowed(self._wanted[number], self.zones, node)
+            self._narrow[key] = narrow_to_node(self._wanted[number], self.zones, node)
         return self._narrow[key]
 
     def _lies(self, pod: int) -> set[int]:
         """The zones on which devices of the pod are known to lie."""
         held = self._held.of_pod.get(pod, [])
-        return {int(self.zones.zone[each]) for each in held if self._is_known(pod, each)}
+        return {int(self.zones.zone[device]) for device in held if self._is_known(pod, device)}
 
     def _is_known(self, pod: int, device: int) -> bool:
         """Whether the device lies on a known zone of the pod's node.
@@ -216,7 +218,11 @@ class DeviceUse:
         if node < 0 or not lies:
             return ZoneFit(0.0, certain=False)
         names = ", ".join(str(self.zones.names[node][zone]) for zone in sorted(lies))
-        least = self._alike(pod) if number < 0 else int(self._least(number)[node])
+        least = (
+            self._fewest_zones_by_driver(pod)
+            if number < 0
+            else int(self._fewest_zones(number)[node])
+        )
         width = int(self.zones.width[node])
         charge = min(max((len(lies) - least) / max(width - least, 1), 0.0), 1.0)
         how = f"its devices lie on NUMA nodes {names} (by ResourceSlices), and {least} of "
@@ -226,10 +232,10 @@ class DeviceUse:
         held = self._held.of_pod[pod]
         unlocated = [device for device in held if not self._is_known(pod, device)]
         needs = self._wanted[number].needs if unlocated else []
-        unknown = any(device in each.devices for each in needs for device in unlocated)
+        unknown = any(device in need.devices for need in needs for device in unlocated)
         return ZoneFit(charge, how, certain=not unknown and pod not in self._held.lost)
 
-    def _alike(self, pod: int) -> int:
+    def _fewest_zones_by_driver(self, pod: int) -> int:
         """On how few zones of its node as many devices of the same drivers lie as it has."""
         node, inventory = int(self.home[pod]), self.zones.inventory
         width = int(self.zones.width[node])
@@ -259,27 +265,27 @@ class DeviceUse:
                 if len(self._lies(pod)) > 1:
                     self.unmodeled[pod] = "a claim serves its extended resources"
                 continue
-            known = _one_choice(needs.of(snapshot.pods[pod].metadata.namespace, spec))
-            if isinstance(known, str):
+            choice = _one_choice(needs.needs_of_spec(snapshot.pods[pod].metadata.namespace, spec))
+            if isinstance(choice, str):
                 if len(self._lies(pod)) > 1:
-                    self.unmodeled[pod] = known
+                    self.unmodeled[pod] = choice
                 continue
-            if id(known) not in numbers:
-                wanted = wanted_of(known, self.zones)
-                numbers[id(known)] = -1 if wanted is None else len(self._wanted)
+            if id(choice) not in numbers:
+                wanted = wanted_of(choice, self.zones)
+                numbers[id(choice)] = -1 if wanted is None else len(self._wanted)
                 self._wanted += [] if wanted is None else [wanted]
-            self._of_pod[pod] = numbers[id(known)]
+            self._of_pod[pod] = numbers[id(choice)]
 
 
-def _one_choice(known: tuple[Needs, ...] | str) -> Needs | str:
+def _one_choice(choices: tuple[Needs, ...] | str) -> Needs | str:
     """What is needed, where that is whole devices and there is no choice; else why it is not."""
-    if isinstance(known, str):
-        return known
-    if len(known) > 1:
+    if isinstance(choices, str):
+        return choices
+    if len(choices) > 1:
         return "its claims have alternatives"
-    if known[0].parts or known[0].partitions:
+    if choices[0].parts or choices[0].partitions:
         return "it may get parts of devices"
-    return known[0]
+    return choices[0]
 
 
 def _users(snapshot: Snapshot) -> BoolArray:

@@ -46,21 +46,21 @@ class DeviceZones:
         self.zone: IntArray = np.full(len(inventory), -1, dtype=np.int32)
         self.width = np.zeros(nodes, dtype=np.int32)
         self.names: dict[int, list[int]] = {}
-        known = np.flatnonzero((inventory.node >= 0) & (numa_nodes >= 0))
-        for device in known.tolist():
+        devices = np.flatnonzero((inventory.node >= 0) & (numa_nodes >= 0))
+        for device in devices.tolist():
             names = self.names.setdefault(int(inventory.node[device]), [])
             if numa_nodes[device] not in names:
                 names.append(int(numa_nodes[device]))
         for node, names in self.names.items():
             names.sort()
             self.width[node] = len(names) if len(names) <= MOST_ZONES else 0
-        for device in known.tolist():
+        for device in devices.tolist():
             node = int(inventory.node[device])
             if self.width[node]:
                 self.zone[device] = self.names[node].index(int(numa_nodes[device]))
 
     @property
-    def known(self) -> BoolArray:
+    def has_zones(self) -> BoolArray:
         """(nodes,) whether the NUMA node of some device is known."""
         return np.asarray(self.width > 0, dtype=np.bool_)
 
@@ -68,8 +68,8 @@ class DeviceZones:
 def _numa_node(inventory: DeviceInventory, device: int, attributes: Sequence[str]) -> int:
     """The first attribute that is a number; of a list the first, which is the physical node."""
     for name in attributes:
-        found = inventory.attribute(device, name)
-        number = None if found is None else _number(found)
+        value = inventory.attribute(device, name)
+        number = None if value is None else _number(value)
         if number is not None and 0 <= number <= _HIGHEST:
             return number
     return -1
@@ -92,6 +92,6 @@ def _complete(inventory: DeviceInventory, numa_nodes: IntArray) -> None:
         if name:
             roots.setdefault((node, name), []).append(device)
     for devices in roots.values():
-        found = {int(numa_nodes[device]) for device in devices} - {-1}
-        if len(found) == 1:
-            numa_nodes[devices] = found.pop()
+        zones = {int(numa_nodes[device]) for device in devices} - {-1}
+        if len(zones) == 1:
+            numa_nodes[devices] = zones.pop()

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rescheduler.documents.fields import PositiveDuration, Ratio
 from rescheduler.kube.dra.device_inventory import DeviceInventory
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest, lasted
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, ReadingRequest, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.base import NodeMatch, Policy
@@ -54,7 +54,7 @@ class Numa(Policy):
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
     codes: ClassVar[tuple[str, ...]] = ("NUM", "FEA007")
-    things: ClassVar[Mapping[str, tuple[str, str]]] = {
+    finding_nouns: ClassVar[Mapping[str, tuple[str, str]]] = {
         "NUM001": ("pod split over NUMA zones", "pods split over NUMA zones")
     }
 
@@ -105,7 +105,7 @@ class Numa(Policy):
     def compile(self, snapshot: Snapshot) -> NumaTerm | Problem:
         """The term, or the problem that no object reports zones."""
         devices = self._devices(snapshot)
-        if not snapshot.topologies and not devices.known.any():
+        if not snapshot.topologies and not devices.has_zones.any():
             served = snapshot.served.get("NodeResourceTopology")
             lack = (
                 f"NodeResourceTopology is not read, as {served}"
@@ -146,7 +146,7 @@ class Numa(Policy):
         reading = snapshot.readings.find(self._request)
         if self.crowded is None or reading is None or reading.range_samples is None:
             return None
-        return lasted(reading.range_samples > self.crowded, self.span)
+        return seconds_held(reading.range_samples > self.crowded, self.span)
 
     def _excess(self, snapshot: Snapshot, selected: BoolArray) -> FloatArray | Problem:
         """(nodes,) how far the fullest zone is beyond the limit, 0 to 1; NaN is not known."""
@@ -155,5 +155,5 @@ class Numa(Policy):
         signal = read_signal(snapshot, self._request, selected, highest=1.05)
         if isinstance(signal, Problem):
             return signal
-        known = np.where(signal.unknown, np.nan, np.nan_to_num(signal.values))
-        return np.clip((known - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)
+        loads = np.where(signal.unknown, np.nan, np.nan_to_num(signal.values))
+        return np.clip((loads - self.crowded) / max(1.0 - self.crowded, 1e-9), 0.0, 1.0)

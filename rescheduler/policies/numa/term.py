@@ -10,10 +10,10 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.numa.device_use import DeviceUse
 from rescheduler.policies.numa.device_zones import DeviceZones
-from rescheduler.policies.numa.kernel import NumaKernel
+from rescheduler.policies.numa.numa_kernel import NumaKernel
 from rescheduler.policies.numa.zone_use import ZoneUse
 
 _LEAST = 1e-9
@@ -64,8 +64,8 @@ class NumaTerm:
         self._zone_fit: list[dict[int, float]] = []
         for use in self._uses:
             pods = np.flatnonzero(use.counted).tolist()
-            found = {pod: c for pod in pods if (c := use.zone_fit(pod).charge) > 0}
-            self._zone_fit.append(found)
+            charges = {pod: c for pod in pods if (c := use.zone_fit(pod).charge) > 0}
+            self._zone_fit.append(charges)
         self._unclear = sum(map(self._is_unclear, np.flatnonzero(self._counted).tolist()))
 
     def cost(self) -> float:
@@ -104,12 +104,12 @@ class NumaTerm:
             change = change - self._fullness(pod, self._node[pod : pod + 1]) + (after - before)
             return np.where(nodes == source, 0.0, change)
         for use in self._uses:
-            change = change + use.after(pod, nodes)
+            change = change + use.arrival_charges(pod, nodes)
         if source >= 0:
             here = np.array([source], dtype=np.int32)
             change = change - float(self._fullness(pod, here)[0])
             for which, use in enumerate(self._uses):
-                change = change + (use.without(pod) - self._own(which, pod))
+                change = change + (use.departure_change(pod) - self._own_charge(which, pod))
         return np.where(nodes == source, 0.0, change)
 
     def estimate(self) -> NumaKernel:
@@ -146,7 +146,7 @@ class NumaTerm:
             return f"pod {key} is not evaluated by the policy any more"
         name = self._names[node]
         if self._matched[pod] and self._use.demand_of[pod] >= 0:
-            if not self._use.zones.known[node]:
+            if not self._use.zones.known_nodes[node]:
                 return f"the NUMA zones of node {name} are not known"
             if self._is_unclear(pod):
                 return f"in which NUMA zones pod {key} lies on node {name} is not known"
@@ -156,7 +156,7 @@ class NumaTerm:
 
     def charge_on(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) what the pod would be charged for its zones and devices on each of the k nodes."""
-        zones, devices = (use.after(pod, nodes) for use in self._uses)
+        zones, devices = (use.arrival_charges(pod, nodes) for use in self._uses)
         return zones + devices
 
     def keep(self, pod: int, before: float, after: float) -> None:
@@ -184,13 +184,13 @@ class NumaTerm:
                 code, text = "NUM001", f"on {name}: no zone there is known to hold it as planned"
             aspect = "devices" if which == _DEVICES else ""
             key = self._keys[pod]
-            yield Finding(code, f"pod {key}", charge, text, (pod,), aspect, thing=key)
+            yield Finding(code, f"pod {key}", charge, text, (pod,), aspect, counted_as=key)
 
-    def measured(self) -> frozenset[str]:
+    def measured_codes(self) -> frozenset[str]:
         """Only how full zones are comes from readings; where pods lie does not."""
         return frozenset(("NUM002",))
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) for how long the node of each has been above the limit."""
         crowded = np.where(self._excess > 0, self._crowded_for, np.nan)
         here = np.append(crowded, np.nan)[self._home]
@@ -200,9 +200,9 @@ class NumaTerm:
         """None: zones are not a load that a wrong query could make out of nothing."""
         return np.zeros(0, dtype=np.int32)
 
-    def unknown(self) -> BoolArray:
+    def unknown_nodes(self) -> BoolArray:
         """(nodes,) selected, and without zones that we could count on."""
-        aligned = (self._use.zones.policy >= BEST_EFFORT) | self._devices.zones.known
+        aligned = (self._use.zones.policy >= BEST_EFFORT) | self._devices.zones.has_zones
         return self._selected & (~aligned | self._unknown)
 
     def load_after(self) -> dict[str, FloatArray]:
@@ -220,23 +220,26 @@ class NumaTerm:
         if zones.odd:
             named = [f"{self._names[node]}: {why}" for node, why in sorted(zones.odd.items())]
             answer.append(
-                Problem("NUM003", f"{counted(len(named), 'node')} not evaluated: {_few(named)}")
+                Problem(
+                    "NUM003", f"{count_text(len(named), 'node')} not evaluated: {_shorten(named)}"
+                )
             )
-        known = zones.known | self._devices.zones.known
-        lacking = np.flatnonzero(self._selected & ~known).tolist()
+        has_zones = zones.known_nodes | self._devices.zones.has_zones
+        lacking = np.flatnonzero(self._selected & ~has_zones).tolist()
         without = [self._names[node] for node in lacking if node not in zones.odd]
         if without:
-            text = f"{counted(len(without), 'node')} "
+            text = f"{count_text(len(without), 'node')} "
             text += (
-                f"{agreed(len(without), 'has', 'have')} no NodeResourceTopology ({_few(without)})"
+                f"{verb_for(len(without), 'has', 'have')} no NodeResourceTopology "
+                f"({_shorten(without)})"
             )
             answer.append(Problem("NUM003", f"{text}; no pod goes there for its zones' sake"))
         if self._unclear:
-            text = f"the zones of {self._unclear} of {counted(self.scope(), 'pod')} are neither "
+            text = f"the zones of {self._unclear} of {count_text(self.scope(), 'pod')} are neither "
             text += "given by an annotation nor follow from what their zones have given away"
             answer.append(Problem("NUM003", f"{text}; they count as well placed"))
         if self._use.unreadable:
-            text = f"placement annotations cannot be read: {_few(self._use.unreadable)}"
+            text = f"placement annotations cannot be read: {_shorten(self._use.unreadable)}"
             answer.append(Problem("NUM003", text))
         answer += self._of_devices()
         return tuple(answer)
@@ -247,7 +250,9 @@ class NumaTerm:
         pods = np.flatnonzero(devices.counted).tolist()
         open_ = sum(not devices.zone_fit(pod).certain for pod in pods)
         if open_:
-            text = f"the NUMA node of some devices of {open_} of {counted(len(pods), 'pod')} with "
+            text = (
+                f"the NUMA node of some devices of {open_} of {count_text(len(pods), 'pod')} with "
+            )
             text += "claims is not known; of them only what is known counts"
             yield Problem("NUM003", text)
         apart = []
@@ -256,13 +261,15 @@ class NumaTerm:
             if own and other - own:
                 apart.append(self._keys[pod])
         if apart:
-            text = f"what kubelet gave to {counted(len(apart), 'pod')} lies on other NUMA nodes "
+            text = f"what kubelet gave to {count_text(len(apart), 'pod')} lies on other NUMA nodes "
             text += "than the devices of their claims; on which nodes both would align is "
-            yield Problem("NUM003", f"{text}not known, so they stay: {_few(apart)}")
+            yield Problem("NUM003", f"{text}not known, so they stay: {_shorten(apart)}")
         if devices.unmodeled:
             named = [f"{self._keys[pod]}: {why}" for pod, why in sorted(devices.unmodeled.items())]
-            text = f"devices of {counted(len(named), 'pod')} lie on several NUMA nodes, and where "
-            yield Problem("NUM003", f"{text}others could lie is not known: {_few(named)}")
+            text = (
+                f"devices of {count_text(len(named), 'pod')} lie on several NUMA nodes, and where "
+            )
+            yield Problem("NUM003", f"{text}others could lie is not known: {_shorten(named)}")
 
     def _sizes(self) -> FloatArray:
         """(nodes, demands) what a pod's memory is of a zone, 0 to 1."""
@@ -281,7 +288,7 @@ class NumaTerm:
         lie in different zones whatever its policy.
         """
         node, zones = int(self._home[pod]), self._use.zones
-        if node < 0 or not zones.known[node] or self._use.zone_fit(pod).certain:
+        if node < 0 or not zones.known_nodes[node] or self._use.zone_fit(pod).certain:
             return False
         steps = self._use.demands[int(self._use.demand_of[pod])].steps
         apart = not zones.by_pod[node] and len(steps) > 1
@@ -297,7 +304,7 @@ class NumaTerm:
             return np.zeros(len(nodes))
         return np.asarray(self._excess[nodes] * self._size[nodes, number])
 
-    def _own(self, which: int, pod: int) -> float:
+    def _own_charge(self, which: int, pod: int) -> float:
         """The pod's own charge for its zones or devices where it is."""
         node = int(self._node[pod])
         if node == self._home[pod]:
@@ -317,12 +324,12 @@ class NumaTerm:
                 if self._node[pod] == self._home[pod]:
                     yield pod, charge, which
             for pod in moved:
-                charge = 0.0 if pod in kept else self._own(which, pod)
+                charge = 0.0 if pod in kept else self._own_charge(which, pod)
                 if self._node[pod] >= 0 and use.counted[pod] and charge > _LEAST:
                     yield pod, charge, which
-        yield from self._crowded()
+        yield from self._fullness_charges()
 
-    def _crowded(self) -> Iterator[tuple[int, float, int]]:
+    def _fullness_charges(self) -> Iterator[tuple[int, float, int]]:
         """The same, of how full the zones are."""
         crowded = self._excess > 0
         if not crowded.any():
@@ -334,6 +341,6 @@ class NumaTerm:
                 yield pod, charge, _FULLNESS
 
 
-def _few(texts: list[str]) -> str:
+def _shorten(texts: list[str]) -> str:
     more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
     return "; ".join(texts[:_SHOWN]) + more

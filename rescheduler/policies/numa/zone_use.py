@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rescheduler.kubelet.topology_manager import fewest, least_spread, place
-from rescheduler.kubelet.zone_allocation import ZoneAllocation, one
+from rescheduler.kubelet.topology_manager import fewest_zones, least_spread, place
+from rescheduler.kubelet.zone_allocation import ZoneAllocation, one_node
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 
@@ -69,7 +69,7 @@ class ZoneUse(ZoneAllocation):
         """Pod to its charge, of the pods that came to the node in the working copy."""
         return self._charges(node, self._guests.get(node, ()), self._away.get(node, ()))
 
-    def after(self, pod: int, nodes: IntArray) -> FloatArray:
+    def arrival_charges(self, pod: int, nodes: IntArray) -> FloatArray:
         """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
         number = int(self.demand_of[pod])
         if number < 0:
@@ -83,10 +83,10 @@ class ZoneUse(ZoneAllocation):
         changed = self._changed
         for row, node in enumerate(nodes.tolist()):
             if node == home or node in changed:
-                answer[row] = self._with(pod, node)
+                answer[row] = self._arrival_charge(pod, node)
         return answer
 
-    def without(self, pod: int) -> float:
+    def departure_change(self, pod: int) -> float:
         """How the charges of the guests on the pod's node change when it leaves."""
         node = int(self.node[pod])
         if node < 0 or self.demand_of[pod] < 0 or not self._guests.get(node):
@@ -97,21 +97,21 @@ class ZoneUse(ZoneAllocation):
         before = sum(c for p, c in self.guests(node).items() if p != pod)
         return sum(self._charges(node, guests, away).values()) - before
 
-    def _fewest(self, number: int) -> IntArray:
+    def _fewest_zones(self, number: int) -> IntArray:
         """(nodes,) in how few zones of each node a pod of that demand could lie."""
         if number not in self._least:
             nodes = np.arange(len(self.zones.policy), dtype=np.int32)
-            self._least[number] = fewest(self.zones, nodes, self.demands[number])
+            self._least[number] = fewest_zones(self.zones, nodes, self.demands[number])
         return self._least[number]
 
     def _on_fresh_nodes(self, number: int) -> FloatArray:
         """(nodes,) the charge where nothing has changed."""
         nodes = np.arange(len(self.zones.policy), dtype=np.int32)
         placement = place(self.zones, nodes, self.zones.free, self.demands[number])
-        charge = self._share(placement.spread, self._fewest(number), self.zones.width)
+        charge = self._share(placement.spread, self._fewest_zones(number), self.zones.width)
         return np.where(placement.aligned, charge, 1.0)
 
-    def _with(self, pod: int, node: int) -> float:
+    def _arrival_charge(self, pod: int, node: int) -> float:
         """The pod's charge on the node, and what its coming changes for the guests there."""
         guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
         old = away | {pod} if node == self.home[pod] else away
@@ -126,9 +126,9 @@ class ZoneUse(ZoneAllocation):
         """Each guest's charge, in the order of the pods; those of `away` have left before."""
         if not self._provable[node]:
             return {pod: self.zone_fit(pod).charge for pod in sorted(guests)}
-        here, answer = one(node), {}
+        here, answer = one_node(node), {}
         for pod, placement in self._arrivals(node, guests, away)[0]:
-            least = self._fewest(int(self.demand_of[pod]))[here]
+            least = self._fewest_zones(int(self.demand_of[pod]))[here]
             share = self._share(placement.spread, least, self.zones.width[here])
             charge = float(share[0]) if placement.aligned[0] else 1.0
             answer[pod] = charge if self.counted[pod] else 0.0
@@ -141,10 +141,10 @@ class ZoneUse(ZoneAllocation):
 
     def _fit_at_home(self, pod: int) -> ZoneFit:
         node, number = int(self.home[pod]), int(self.demand_of[pod])
-        if node < 0 or not self.counted[pod] or not self.zones.known[node]:
+        if node < 0 or not self.counted[pod] or not self.zones.known_nodes[node]:
             return ZoneFit(0.0)
         demand = self.demands[number]
-        least = self._fewest(number)[node : node + 1]
+        least = self._fewest_zones(number)[node : node + 1]
         observed = self._observed.get(pod)
         if observed is not None:
             observed = observed[:, demand.whole > 0]
@@ -156,7 +156,7 @@ class ZoneUse(ZoneAllocation):
             used = (self.zones.total[node] - self.zones.free[node])[:width]
             spread = least_spread(used, demand.whole)
             how = f"it lies in at least {spread} NUMA zones (by what each has allocated)"
-        width_here = self.zones.width[one(node)]
+        width_here = self.zones.width[one_node(node)]
         charge = float(self._share(np.array([spread], np.int32), least, width_here)[0])
         certain = observed is not None or charge > 0 or int(least[0]) >= int(width_here[0])
         how += f", and {int(least[0])} of {int(width_here[0])} could hold it"

@@ -64,7 +64,8 @@ class ReadingLabels(Strict):
     node: PrometheusLabel | None = Field(
         None,
         description="The label with the name or an address of the node. Unless given, the first "
-        f"that names one of {', '.join(f'`{each}`' for each in NODE_LABELS)}; else the node of the "
+        f"that names one of {', '.join(f'`{label}`' for label in NODE_LABELS)}; else the node "
+        "of the "
         "exporter's pod (`namespace` and `pod`); else the host of `instance`: an address of a node "
         "or of a pod (the node is that of the pod; of an address that two nodes have, none), or "
         "the name of a node. Short and full host names match. `by ($node)` keeps all of these "
@@ -87,7 +88,7 @@ class ReadingLabels(Strict):
 
     @model_validator(mode="after")
     def _has_one_part(self) -> "ReadingLabels":
-        if len([each for each in _AT_MOST_ONE if getattr(self, each) is not None]) > 1:
+        if len([label for label in _AT_MOST_ONE if getattr(self, label) is not None]) > 1:
             raise ValueError(f"at most one of {', '.join(_AT_MOST_ONE)} may be given")
         if (self.namespace is None) != (self.pod is None):
             raise ValueError("namespace and pod are given together")
@@ -101,7 +102,7 @@ class ReadingLabels(Strict):
     @property
     def kind(self) -> str:
         """What the parts are, in words."""
-        return next((each for each in _AT_MOST_ONE if getattr(self, each) is not None), "part")
+        return next((label for label in _AT_MOST_ONE if getattr(self, label) is not None), "part")
 
 
 class Capacity(Strict):
@@ -127,7 +128,7 @@ class Capacity(Strict):
 
     @model_validator(mode="after")
     def _is_one(self) -> "Capacity":
-        if len([each for each in _CAPACITIES if getattr(self, each) is not None]) != 1:
+        if len([capacity for capacity in _CAPACITIES if getattr(self, capacity) is not None]) != 1:
             raise ValueError(f"exactly one of {', '.join(_CAPACITIES)} is required")
         return self
 
@@ -306,9 +307,9 @@ class OwnReading(Series):
         """All that is asked for it."""
         ways = (*self.sources, *([self.free] if self.free else ()))
         more = [self.capacity.query if self.capacity else None, self.holders]
-        more += [each.query for each in self.rejectWhen]
-        found = (each for way in ways for each in (way.value, way.count, way.dated))
-        return tuple(dict.fromkeys(each for each in (*found, *more) if each))
+        more += [rule.query for rule in self.rejectWhen]
+        series_queries = (query for way in ways for query in (way.value, way.count, way.dated))
+        return tuple(dict.fromkeys(query for query in (*series_queries, *more) if query))
 
     @property
     def most(self) -> float:

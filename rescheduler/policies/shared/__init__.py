@@ -1,1 +1,1 @@
-"""What several policy kinds use."""
+"""Parts that several policy kinds use: selection, acceptance, load, coverage, GPUs."""

@@ -53,26 +53,28 @@ class Acceptance:
         """(nodes,) Ready, not cordoned, selected by the pod, and without a taint it must shun."""
         shape = self.shape(spec)
         if shape not in self._nodes:
-            self._nodes[shape] = self.usable & self.selected(spec) & self.tolerated(spec)
+            self._nodes[shape] = (
+                self.usable & self.selected_nodes(spec) & self.tolerated_nodes(spec)
+            )
         return self._nodes[shape]
 
-    def selected(self, spec: PodSpec) -> BoolArray:
+    def selected_nodes(self, spec: PodSpec) -> BoolArray:
         """(nodes,) the nodes that the nodeSelector and the required node affinity accept."""
-        selected = self._selection.required(spec)
+        selected = self._selection.required_nodes(spec)
         return self._everywhere if selected is None else selected
 
-    def tolerated(self, spec: PodSpec) -> BoolArray:
+    def tolerated_nodes(self, spec: PodSpec) -> BoolArray:
         """(nodes,) the nodes without a NoSchedule or NoExecute taint that the pod must shun."""
-        return self._taints.passing(spec.tolerations)
+        return self._taints.tolerated_nodes(spec.tolerations)
 
-    def shunned(self, spec: PodSpec, counted: Callable[[Taint], bool]) -> IntArray:
+    def count_untolerated(self, spec: PodSpec, counted: Callable[[Taint], bool]) -> IntArray:
         """(nodes,) how many of the counted taints of each node the pod does not tolerate."""
-        return self._taints.untolerated(spec.tolerations, counted)
+        return self._taints.count_untolerated(spec.tolerations, counted)
 
-    def preferred(self, spec: PodSpec) -> FloatArray | None:
+    def preferred_weights(self, spec: PodSpec) -> FloatArray | None:
         """(nodes,) the weight of the preferred node affinity that each meets; None without one.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity, Score.
         """
         terms = node_affinity(spec).preferredDuringSchedulingIgnoredDuringExecution
-        return self._selection.preferred(terms).astype(np.float64) if terms else None
+        return self._selection.preference_weights(terms).astype(np.float64) if terms else None

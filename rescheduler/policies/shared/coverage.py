@@ -13,7 +13,7 @@ from rescheduler.model.cluster.readings import (
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.base import Policy
 from rescheduler.policies.match import Match
 from rescheduler.policies.shared.matching import node_match, select_nodes, select_pods
@@ -23,7 +23,11 @@ _SHOWN = 5
 
 
 def too_few(
-    snapshot: Snapshot, reading: Reading, known: BoolArray, selected: BoolArray, having: str = ""
+    snapshot: Snapshot,
+    reading: Reading,
+    has_value: BoolArray,
+    selected: BoolArray,
+    having: str = "",
 ) -> Problem | None:
     """Why too few of the selected subjects have a value, with their names by cause; or None.
 
@@ -36,43 +40,43 @@ def too_few(
     for group in reading.missing:
         if group.code in CONTRADICTIONS:
             counts[list(group.subjects)] = False
-    present, count = int((known & counts).sum()), int(counts.sum())
+    present, count = int((has_value & counts).sum()), int(counts.sum())
     if count or not wanted.any():
         if present >= request.min_coverage * count:
             return None
         text = f"{request.name} has {having or 'a fresh value'} for {present} of "
-        text += f"{counted(count, request.subject)} that the policy selects, "
+        text += f"{count_text(count, request.subject)} that the policy selects, "
         text += f"less than {request.min_coverage:.0%}"
     else:
         text = f"{request.name}: the values of all that the policy selects are contradicted"
-    code, names = _absent(snapshot, reading, wanted & ~known)
+    code, names = _absent(snapshot, reading, wanted & ~has_value)
     return Problem(code, f"{text}. {names}" if names else text)
 
 
 def _absent(snapshot: Snapshot, reading: Reading, absent: BoolArray) -> tuple[str, str]:
     """The commonest code of those without a value, and their names by cause."""
     subjects = snapshot.nodes if reading.request.subject == "node" else snapshot.pods
-    found: list[tuple[int, str, str, list[int]]] = []
-    left = absent.copy()
+    causes: list[tuple[int, str, str, list[int]]] = []
+    other_subjects = absent.copy()
     for group in reading.missing:
-        such = [each for each in group.subjects if absent[each]]
-        left[such] = False
+        such = [subject for subject in group.subjects if absent[subject]]
+        other_subjects[such] = False
         if such:
-            found.append((len(such), group.code, group.cause, such))
-    others = np.flatnonzero(left).tolist()
+            causes.append((len(such), group.code, group.cause, such))
+    others = np.flatnonzero(other_subjects).tolist()
     if others:
-        found.append(
+        causes.append(
             (len(others), reading.problem.code if reading.problem else "RDG003", "", others)
         )
-    if not found:
+    if not causes:
         return "RDG003", ""
     said = []
-    for count, _, cause, such in sorted(found, key=lambda each: -each[0]):
+    for count, _, cause, such in sorted(causes, key=lambda group: -group[0]):
         first = such[:_SHOWN]
-        names = ", ".join(_name(subjects[each]) for each in first)
+        names = ", ".join(_name(subjects[subject]) for subject in first)
         more = f" and {count - len(first)} more" if count > len(first) else ""
         said.append(f"{names}{more}" + (f" ({cause})" if cause else ""))
-    return max(found, key=lambda each: (each[0], each[1]))[1], f"No value: {'; '.join(said)}"
+    return max(causes, key=lambda group: (group[0], group[1]))[1], f"No value: {'; '.join(said)}"
 
 
 def _name(subject: object) -> str:

@@ -46,7 +46,7 @@ def demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArra
 
 def next_demands(snapshot: Snapshot, devices: Devices) -> tuple[list[Demand], IntArray]:
     """As `demands`, of what each pod's replacement asks for."""
-    return _demands(snapshot.next_pods.asking(snapshot.pod_asking), devices)
+    return _demands(snapshot.next_pods.replacement_requests(snapshot.pod_asking), devices)
 
 
 def _demands(
@@ -63,9 +63,9 @@ def demand(spec: PodSpec, devices: Devices) -> Demand:
 
     A part of a unit of the shared resource counts as a whole one.
     """
-    asked = pod_requests(spec)
+    requests = pod_requests(spec)
     cpu, memory, gpus, shared = (
-        scheduler_units(name, asked.get(name, 0))
+        scheduler_units(name, requests.get(name, 0))
         for name in ("cpu", "memory", devices.whole, devices.shared)
     )
     return Demand(cpu, memory, gpus, min(WHOLE, -(-shared * WHOLE // devices.per_gpu)))

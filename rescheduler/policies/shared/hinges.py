@@ -59,19 +59,19 @@ class Hinges:
         """(nodes,) what each of them costs."""
         return self._now.copy()
 
-    def over(self) -> FloatArray:
+    def excess(self) -> FloatArray:
         """(nodes, hinges) how far each sum is above its threshold, weighed; below 0 where not."""
         return self._over.copy()
 
-    def leaving(self, pods: IntArray) -> FloatArray:
+    def departure_deltas(self, pods: IntArray) -> FloatArray:
         """(k,) what leaving saves, below 0, or adds."""
         nodes = self._where[pods]
-        left = self._over[nodes] - self._parts_at(pods, nodes)
-        np.maximum(left, 0.0, out=left)
-        saved: FloatArray = left @ self._ones - self._now[nodes]
+        rest = self._over[nodes] - self._parts_at(pods, nodes)
+        np.maximum(rest, 0.0, out=rest)
+        saved: FloatArray = rest @ self._ones - self._now[nodes]
         return saved
 
-    def arriving(self, pods: IntArray, nodes: IntArray) -> FloatArray:
+    def arrival_deltas(self, pods: IntArray, nodes: IntArray) -> FloatArray:
         """(k, n) what coming adds."""
         if len(pods) * len(nodes) > _FEW and len(nodes) >= _WIDE:
             answer = self._arriving_of_many(pods, nodes)
@@ -112,14 +112,14 @@ class Hinges:
         come = np.empty((step, len(nodes)))
         for start in range(0, len(pods), step):
             some = answer[start : start + step]
-            each = come[: len(some)]
+            buffer = come[: len(some)]
             for hinge in range(len(over)):
-                np.add(over[hinge], parts[start : start + step, hinge, None], out=each)
-                np.maximum(each, 0.0, out=each)
-                some += each
+                np.add(over[hinge], parts[start : start + step, hinge, None], out=buffer)
+                np.maximum(buffer, 0.0, out=buffer)
+                some += buffer
         return answer
 
-    def exchanging(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
+    def exchange_deltas(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
         """(k,) what each adds, or saves below 0, by going there, the other coming instead."""
         here = self._where[pods]
         parts = self._parts_at(pods, nodes)
@@ -129,10 +129,10 @@ class Hinges:
         np.maximum(come, 0.0, out=come)
         if self._renewed is not None:
             parts = self._parts_at(pods, here) - self._parts_at(others, here)
-        left = self._over[here]
-        left -= parts
-        np.maximum(left, 0.0, out=left)
-        come += left
+        rest = self._over[here]
+        rest -= parts
+        np.maximum(rest, 0.0, out=rest)
+        come += rest
         change: FloatArray = come @ self._ones
         change -= self._now[nodes]
         change -= self._now[here]
@@ -169,6 +169,6 @@ class Hinges:
         saved: FloatArray = relief @ self._ones
         placed = np.flatnonzero(self._where >= 0)
         over = self._over[self._where[placed]]
-        left = np.maximum(over - taken[placed], 0.0)
-        saved[placed] += (np.maximum(over, 0.0) - left) @ self._ones
+        rest = np.maximum(over - taken[placed], 0.0)
+        saved[placed] += (np.maximum(over, 0.0) - rest) @ self._ones
         return saved

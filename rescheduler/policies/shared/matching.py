@@ -40,8 +40,8 @@ def select_nodes(match: NodeMatch, snapshot: Snapshot) -> BoolArray:
 
 def node_match(policy: Policy) -> NodeMatch | None:
     """Its `nodes`; None where the kind has no such field."""
-    found = getattr(policy, "nodes", None)
-    return found if isinstance(found, NodeMatch) else None
+    nodes = getattr(policy, "nodes", None)
+    return nodes if isinstance(nodes, NodeMatch) else None
 
 
 def selection_of(policy: Policy, snapshot: Snapshot) -> Selection:
@@ -64,8 +64,8 @@ def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> Bool
         namespace = metadata.namespace
         wanted = of_namespace.get(namespace)
         if wanted is None:
-            known = snapshot.namespace_labels.get(namespace)
-            wanted = _namespace_matches(match, namespace, known, unknown=unknown)
+            namespace_labels = snapshot.namespace_labels.get(namespace)
+            wanted = _namespace_matches(match, namespace, namespace_labels, unknown=unknown)
             of_namespace[namespace] = wanted
         if wanted and labels is not None:
             identity = id(metadata.labels)
@@ -77,19 +77,19 @@ def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> Bool
     if match.ownerKinds is not None:
         answer &= pod_facts.run_by(match.ownerKinds, snapshot)
     if match.requests is not None:
-        answer &= pod_facts.requesting(match.requests, snapshot)
+        answer &= pod_facts.requests_any(match.requests, snapshot)
     if match.persistentVolumeClaims is not None:
-        answer &= pod_facts.claiming(match.persistentVolumeClaims, snapshot, unknown=unknown)
+        answer &= pod_facts.uses_claim(match.persistentVolumeClaims, snapshot, unknown=unknown)
     if match.podDisruptionBudget is not None:
         exists = match.podDisruptionBudget == "Exists"
-        answer &= pod_facts.budgeted(snapshot, exists=exists, unknown=unknown)
+        answer &= pod_facts.has_budget(snapshot, exists=exists, unknown=unknown)
     return answer
 
 
 def _nodes_with(selector: Selector, snapshot: Snapshot) -> BoolArray:
     labels = _label_selector(selector)
     return np.fromiter(
-        (selectors.matches(labels, each.metadata.labels) for each in snapshot.nodes),
+        (selectors.matches(labels, node.metadata.labels) for node in snapshot.nodes),
         dtype=np.bool_,
         count=len(snapshot.nodes),
     )
@@ -112,7 +112,9 @@ def _label_selector(selector: Selector | None) -> LabelSelector | None:
     return LabelSelector(
         matchLabels=selector.matchLabels,
         matchExpressions=[
-            LabelSelectorRequirement(key=each.key, operator=each.operator, values=each.values)
-            for each in selector.matchExpressions
+            LabelSelectorRequirement(
+                key=expression.key, operator=expression.operator, values=expression.values
+            )
+            for expression in selector.matchExpressions
         ],
     )

@@ -8,7 +8,7 @@ from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArra
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.shared.coverage import too_few
-from rescheduler.policies.shared.unmeasured import nothing_measured
+from rescheduler.policies.shared.unmeasured_nodes import nothing_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,10 @@ def read_signal(
     name, nodes = request.name, len(snapshot.nodes)
     reading = snapshot.readings.find(request)
     if reading is None:
-        return snapshot.readings.missing(request)
+        return snapshot.readings.missing_problem(request)
     if reading.problem is not None and not reading.low_coverage:
         return Problem(reading.problem.code, f"{name}: {reading.problem.message}")
-    if any(len(each) != nodes for each in (reading.values, reading.ages, reading.expected)):
+    if any(len(array) != nodes for array in (reading.values, reading.ages, reading.expected)):
         return Problem("RDG006", f"{name} has {len(reading.values)} values for {nodes} nodes")
     fit = (reading.ages <= request.max_age) & (reading.values >= 0) & (reading.values <= highest)
     values = np.where(fit, reading.values, np.nan)
@@ -56,7 +56,7 @@ def read_signal(
             (range_samples >= 0) & (range_samples <= highest), range_samples, np.nan
         )
     devices: dict[int, list[DeviceValue]] = {}
-    for each in reading.devices:
-        if selected[each.node] and not np.isnan(values[each.node]):
-            devices.setdefault(each.node, []).append(each)
+    for device in reading.devices:
+        if selected[device.node] and not np.isnan(values[device.node]):
+            devices.setdefault(device.node, []).append(device)
     return Signal(name, values, unknown, range_samples, devices)

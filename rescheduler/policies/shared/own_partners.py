@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.kube.objects import PodAffinityTerm
 from rescheduler.kube.pods.affinity_terms import term_namespaces
-from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.label_groups import LabelGroups
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 
@@ -25,7 +25,7 @@ class OwnPartners:
     def __init__(self, snapshot: Snapshot, everyone: IntArray) -> None:
         """everyone: the pods that terms may be about."""
         self._snapshot = snapshot
-        self._groups = PodGroups(snapshot.pods, everyone)
+        self._groups = LabelGroups(snapshot.pods, everyone)
         self._numbers: dict[tuple[int, ...], int] = {}
         self._kept: list[IntArray] = []  # as long as these are alive, an id stands for one
         self.found: list[IntArray] = []
@@ -47,24 +47,24 @@ class OwnPartners:
         """The number of the set of pods that all these terms of that namespace select."""
         labels = self._snapshot.namespace_labels
         selected = [
-            self._groups.select(each.labelSelector, term_namespaces(each, namespace, labels))
-            for each in terms
+            self._groups.select(term.labelSelector, term_namespaces(term, namespace, labels))
+            for term in terms
         ]
         number = self._numbers.get(tuple(map(id, selected)))
         if number is None:
             pods = selected[0]
-            for each in selected[1:]:
-                pods = np.intersect1d(pods, each)
+            for array in selected[1:]:
+                pods = np.intersect1d(pods, array)
             number = self._numbers[tuple(map(id, selected))] = len(self.found)
             self._kept += selected
             self.found.append(np.sort(pods).astype(np.int32))
-        told = (namespace, " ".join(each.topologyKey for each in terms), number)
-        if told not in self._told:
-            self._told.add(told)
-            self._pairs[namespace] += int(self.own(namespace, self.found[number]).sum())
+        pair_key = (namespace, " ".join(term.topologyKey for term in terms), number)
+        if pair_key not in self._told:
+            self._told.add(pair_key)
+            self._pairs[namespace] += int(self.is_own(namespace, self.found[number]).sum())
         return number
 
-    def own(self, namespace: str, pods: IntArray) -> BoolArray:
+    def is_own(self, namespace: str, pods: IntArray) -> BoolArray:
         """(k,) whether each of these pods is in that namespace."""
         answer: BoolArray = self._namespace[pods] == self._names[namespace]
         return answer

@@ -19,31 +19,34 @@ _BUDGET = "PodDisruptionBudget"
 
 def run_by(kinds: Sequence[str], snapshot: Snapshot) -> BoolArray:
     """(pods,) whether one of these kinds runs each: at the top of its owners, or right above it."""
-    chosen = [each.kind in kinds or each.controller_kind in kinds for each in snapshot.workloads]
+    chosen = [
+        workload.kind in kinds or workload.controller_kind in kinds
+        for workload in snapshot.workloads
+    ]
     return np.array([*chosen, NO_OWNER in kinds], dtype=np.bool_)[snapshot.pod_workload]
 
 
 def owner_kinds(snapshot: Snapshot) -> set[str]:
     """The kinds that run pods of the snapshot."""
-    kinds = {each.kind for each in snapshot.workloads}
-    return kinds | {each.controller_kind for each in snapshot.workloads}
+    kinds = {workload.kind for workload in snapshot.workloads}
+    return kinds | {workload.controller_kind for workload in snapshot.workloads}
 
 
-def requesting(names: Sequence[str], snapshot: Snapshot) -> BoolArray:
+def requests_any(names: Sequence[str], snapshot: Snapshot) -> BoolArray:
     """(pods,) whether each requests any of these resources."""
     specs, of_pod = snapshot.pod_asking
-    asked = map(pod_requests, specs)
-    chosen = [any(each.get(name, 0) > 0 for name in names) for each in asked]
+    spec_requests = map(pod_requests, specs)
+    chosen = [any(amount.get(name, 0) > 0 for name in names) for amount in spec_requests]
     return np.array(chosen, dtype=np.bool_)[of_pod]
 
 
-def requested(snapshot: Snapshot) -> set[str]:
+def requested_resources(snapshot: Snapshot) -> set[str]:
     """The resources that pods of the snapshot request."""
     specs, _ = snapshot.pod_asking
     return {name for spec in specs for name, amount in pod_requests(spec).items() if amount > 0}
 
 
-def claiming(match: ClaimMatch, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
+def uses_claim(match: ClaimMatch, snapshot: Snapshot, *, unknown: bool) -> BoolArray:
     """(pods,) whether each uses such a claim. unknown: the answer for a claim that is not known."""
     kin, of_pod = snapshot.pod_kin
     claims = snapshot.claim_index
@@ -60,11 +63,11 @@ def _claims(
     *,
     unknown: bool,
 ) -> bool:
-    volumes = [each for each in pod.spec.volumes or () if _of_claim(each)]
+    volumes = [volume for volume in pod.spec.volumes or () if _of_claim(volume)]
     if match.storageClasses is None:
         return bool(volumes)
-    found = [_storage_class(pod, each, claims) for each in volumes]
-    return any(unknown if name is None else name in match.storageClasses for name in found)
+    class_names = [_storage_class(pod, volume, claims) for volume in volumes]
+    return any(unknown if name is None else name in match.storageClasses for name in class_names)
 
 
 def _of_claim(volume: Volume) -> bool:
@@ -85,27 +88,31 @@ def _storage_class(
     if claim is not None:
         return claim.spec.storageClassName or ""
     template = (volume.ephemeral or {}).get("volumeClaimTemplate") or {}
-    given = (template.get("spec") or {}).get("storageClassName")
-    return given if isinstance(given, str) else None
+    class_name = (template.get("spec") or {}).get("storageClassName")
+    return class_name if isinstance(class_name, str) else None
 
 
 def storage_classes(snapshot: Snapshot) -> set[str]:
     """The names of StorageClasses, and of those that claims name."""
-    named = {each.spec.storageClassName for each in snapshot.claims} - {None, ""}
-    return {each.metadata.name for each in snapshot.storage_classes} | {str(one) for one in named}
+    named = {claim.spec.storageClassName for claim in snapshot.claims} - {None, ""}
+    return {storage_class.metadata.name for storage_class in snapshot.storage_classes} | {
+        str(one) for one in named
+    }
 
 
-def budgeted(snapshot: Snapshot, *, exists: bool, unknown: bool) -> BoolArray:
+def has_budget(snapshot: Snapshot, *, exists: bool, unknown: bool) -> BoolArray:
     """(pods,) whether a PodDisruptionBudget selects each, or where `exists` is False, none does.
 
     unknown: the answer where one that might select the pod could not be read.
     """
-    doubtful = {each.namespace for each in snapshot.undecodable if each.kind == _BUDGET}
+    doubtful = {
+        undecodable.namespace for undecodable in snapshot.undecodable if undecodable.kind == _BUDGET
+    }
     representatives, of_pod = snapshot.pod_template
     unsure = [
         _BUDGET in snapshot.unread or snapshot.pods[index].metadata.namespace in doubtful
         for index in representatives.tolist()
     ]
-    known = snapshot.budgeted if exists else ~snapshot.budgeted
+    answers = snapshot.budgeted if exists else ~snapshot.budgeted
     doubt = np.array(unsure, dtype=np.bool_)[of_pod] & ~snapshot.budgeted
-    return np.where(doubt, unknown, known)
+    return np.where(doubt, unknown, answers)

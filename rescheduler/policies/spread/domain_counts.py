@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rescheduler.kube.nodes.node_labels import Column
+from rescheduler.kube.nodes.node_labels import LabelColumn
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.policies.spread import skew
 
@@ -36,7 +36,7 @@ class EligibleDomains:
 
 
 def eligible_domains(
-    key: str, column: Column, eligible: BoolArray, wider: Column | None = None
+    key: str, column: LabelColumn, eligible: BoolArray, wider: LabelColumn | None = None
 ) -> EligibleDomains:
     """The domains of the eligible nodes; with a wider topology, those within each of its domains.
 
@@ -47,10 +47,10 @@ def eligible_domains(
     eligible = eligible & (outer >= 0)
     values = list(column.values)
     pairs = outer[eligible].astype(np.int64) * max(len(values), 1) + column.codes[eligible]
-    found, codes_of = np.unique(pairs, return_inverse=True)
+    distinct, codes_of = np.unique(pairs, return_inverse=True)
     codes = np.full(len(eligible) + 1, OUTSIDE, dtype=np.int32)
     codes[:-1][eligible] = codes_of
-    wide, inner = np.divmod(found, max(len(values), 1))
+    wide, inner = np.divmod(distinct, max(len(values), 1))
     parent = wide.astype(np.int32)
     return EligibleDomains(
         key=key,
@@ -86,7 +86,7 @@ class DomainCounts:
 
     name: str
     eligible_domains: EligibleDomains
-    rule: skew.Rule
+    rule: skew.SkewBounds
     pods: IntArray
     weight: float
     aspect: str = ""
@@ -104,26 +104,26 @@ class DomainCounts:
         self.places.update(self.eligible_domains.codes[at].tolist())
         self.outside = self.places[OUTSIDE]
 
-    def needed(self) -> int:
+    def needed_moves(self) -> int:
         """The fewest moves that make the group even, and the pods that left every domain."""
         if self._needed is None:
-            parents = {int(self.eligible_domains.parent[place]) for place in self.held()}
-            self._needed = self.departed() + sum(
+            parents = {int(self.eligible_domains.parent[place]) for place in self.pods_by_domain()}
+            self._needed = self.departed_pods() + sum(
                 skew.moves_needed(self._histogram(parent), self.rule) for parent in parents
             )
         return self._needed
 
-    def most(self) -> int:
-        """What `needed` could be at the worst: with all pods in one domain of many."""
+    def max_needed_moves(self) -> int:
+        """What `needed_moves` could be at the worst: with all pods in one domain of many."""
         counts = np.array([len(self.pods)], dtype=np.int64)
         empty = max(int(self.eligible_domains.sizes.max()) - 1, 0)
         return skew.moves_needed(skew.histogram(counts, empty), self.rule)
 
-    def held(self) -> dict[int, int]:
+    def pods_by_domain(self) -> dict[int, int]:
         """Pods by domain, where there are any."""
         return {place: count for place, count in self.places.items() if count and place != OUTSIDE}
 
-    def departed(self) -> int:
+    def departed_pods(self) -> int:
         """How many more pods than in the snapshot are outside of every domain."""
         return max(0, self.places[OUTSIDE] - self.free_outside)
 
@@ -138,7 +138,7 @@ class DomainCounts:
         of = Counter(int(self.eligible_domains.parent[place]) for place in empty)
         saved = 0
         for parent in {
-            int(self.eligible_domains.parent[place]) for place in self.held()
+            int(self.eligible_domains.parent[place]) for place in self.pods_by_domain()
         } & of.keys():
             domains = self._histogram(parent)
             fewer = domains.copy()
@@ -147,13 +147,13 @@ class DomainCounts:
         return empty if saved > 0 else []
 
     def changes(self, source: int, nodes: IntArray) -> IntArray:
-        """(k,) change of `needed` if a pod of the group moved from one node to each of these."""
+        """(k,) change of `needed_moves` if a pod of the group moved to each of these nodes."""
         start = int(self.eligible_domains.codes[source])
         ends = self.eligible_domains.codes[nodes]
-        leaving = self._leaving(start)
+        leaving = self._departure_change(start)
         answer = np.full(len(nodes), leaving, dtype=np.int64)
         counts = np.zeros(len(self.eligible_domains.names) + 1, dtype=np.int64)
-        for place, count in self.held().items():
+        for place, count in self.pods_by_domain().items():
             counts[place] = count
         inside = ends != OUTSIDE
         parents = self.eligible_domains.parent[ends[inside]]
@@ -163,12 +163,12 @@ class DomainCounts:
             if several:
                 there = inside.copy()
                 there[inside] = parents == parent
-            answer[there] = self._entering(start, parent)[counts[ends[there]]]
+            answer[there] = self._entry_changes(start, parent)[counts[ends[there]]]
         answer[~inside] += self.places[OUTSIDE] >= self.free_outside if start != OUTSIDE else 0
         return np.where(ends == start, 0, answer).astype(np.int32)
 
     def best(self, start: int) -> int:
-        """The least change of `needed` that a pod which leaves that place could bring."""
+        """The least change of `needed_moves` that a pod which leaves that place could bring."""
         own = int(self.eligible_domains.parent[start]) if start != OUTSIDE else OUTSIDE
         alike = (own, self.places[start])
         if alike not in self._best:
@@ -176,9 +176,11 @@ class DomainCounts:
         return self._best[alike]
 
     def givers(self) -> IntArray:
-        """The domains, OUTSIDE included, whose pods could lower `needed` by leaving."""
-        found = [place for place, count in [*self.places.items()] if count and self.best(place) < 0]
-        return np.array(found, dtype=np.int32)
+        """The domains, OUTSIDE included, whose pods could lower `needed_moves` by leaving."""
+        places = [
+            place for place, count in [*self.places.items()] if count and self.best(place) < 0
+        ]
+        return np.array(places, dtype=np.int32)
 
     def move(self, source: int, destination: int) -> None:
         """Move one pod of the group between nodes."""
@@ -189,9 +191,9 @@ class DomainCounts:
         self._best.clear()
         self._histograms.clear()
 
-    def giving(self) -> Iterator[Giving]:
-        """The domains that must give pods away; with `departed` they make up `needed`."""
-        held = self.held()
+    def giving_domains(self) -> Iterator[Giving]:
+        """The domains that must lose pods; with `departed_pods` they make up `needed_moves`."""
+        held = self.pods_by_domain()
         for parent in sorted({int(self.eligible_domains.parent[place]) for place in held}):
             places = sorted(
                 place for place in held if self.eligible_domains.parent[place] == parent
@@ -206,33 +208,38 @@ class DomainCounts:
                 )
 
     def _histogram(self, parent: int) -> skew.Counts:
-        known = self._histograms.get(parent)
-        if known is None:
+        histogram = self._histograms.get(parent)
+        if histogram is None:
             counts = [
                 count
-                for place, count in self.held().items()
+                for place, count in self.pods_by_domain().items()
                 if self.eligible_domains.parent[place] == parent
             ]
             empty = int(self.eligible_domains.sizes[parent]) - len(counts)
-            known = skew.histogram(np.array(counts, dtype=np.int64), empty)
-            self._histograms[parent] = known
-        return known
+            histogram = skew.histogram(np.array(counts, dtype=np.int64), empty)
+            self._histograms[parent] = histogram
+        return histogram
 
     def _work_out(self, start: int, own: int) -> int:
         values = [0]
         if start != OUTSIDE:
-            values.append(_least(self._entering(start, own)))
-            values.append(self._leaving(start) + (self.places[OUTSIDE] >= self.free_outside))
+            values.append(_least_change(self._entry_changes(start, own)))
+            values.append(
+                self._departure_change(start) + (self.places[OUTSIDE] >= self.free_outside)
+            )
         welcomes = [value for parent, value in self._welcomes() if parent != own]
         if welcomes:
-            values.append(self._leaving(start) + welcomes[0])
+            values.append(self._departure_change(start) + welcomes[0])
         return min(values)
 
     def _welcomes(self) -> list[tuple[int, int]]:
         """Each parent domain with the least change that a newcomer brings, the two lowest first."""
         if self._welcome is None:
             changes = [
-                (min(each for count, each in self._arrivals(parent).items() if count >= 0), parent)
+                (
+                    min(arrival for count, arrival in self._arrivals(parent).items() if count >= 0),
+                    parent,
+                )
                 for parent in range(len(self.eligible_domains.sizes))
                 if self.eligible_domains.sizes[parent]
             ]
@@ -242,27 +249,27 @@ class DomainCounts:
     def _arrivals(self, parent: int) -> dict[int, int]:
         return skew.changes(self._histogram(parent), self.rule, None)
 
-    def _leaving(self, start: int) -> int:
+    def _departure_change(self, start: int) -> int:
         """The change when a pod leaves that place, before it is anywhere else."""
         if start == OUTSIDE:
             return -1 if self.places[OUTSIDE] > self.free_outside else 0
         domains = self._histogram(int(self.eligible_domains.parent[start]))
         return skew.changes(domains, self.rule, self.places[start])[-1]
 
-    def _entering(self, start: int, parent: int) -> skew.Counts:
+    def _entry_changes(self, start: int, parent: int) -> skew.Counts:
         """The change when a pod goes from there to a domain of the parent domain, by its count."""
         domains = self._histogram(parent)
         table = np.full(len(domains) + 1, _NEVER, dtype=np.int64)
         same = start != OUTSIDE and int(self.eligible_domains.parent[start]) == parent
         held = self.places[start] if same else None
-        already = 0 if same else self._leaving(start)
+        already = 0 if same else self._departure_change(start)
         for count, change in skew.changes(domains, self.rule, held).items():
             if count >= 0:
                 table[count] = change + already
         return table
 
 
-def _least(table: skew.Counts) -> int:
+def _least_change(table: skew.Counts) -> int:
     return int(table[table != _NEVER].min(initial=0))
 
 

@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from rescheduler.kube.objects import PodSpec, TopologySpreadConstraint
-from rescheduler.kube.pods.tolerations import CORDON, tolerated
+from rescheduler.kube.pods.tolerations import CORDON, is_tolerated
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch
@@ -61,7 +61,7 @@ class NodeInclusion:
         self._eligible: dict[tuple[object, ...], BoolArray] = {}
         self._open: dict[frozenset[bytes], BoolArray] = {}
 
-    def of(
+    def find_domains(
         self, specs: Iterable[PodSpec], tier: Tier, keys: Keys, within: str | None = None
     ) -> EligibleDomains:
         """The eligible domains. keys: of all constraints beside this one, itself included."""
@@ -75,11 +75,11 @@ class NodeInclusion:
         if eligible is None:
             eligible = np.zeros(self.labels.count, dtype=np.bool_)
             for spec in shapes.values():
-                eligible |= self._included(spec, *policies)
-            eligible &= self._labelled(own)
+                eligible |= self._included_nodes(spec, *policies)
+            eligible &= self._has_labels(own)
             if soft:
                 codes = self.labels.column(tier.topologyKey).codes
-                candidates = eligible & self._labelled(hard) & self._passing(shapes)
+                candidates = eligible & self._has_labels(hard) & self._passing_nodes(shapes)
                 eligible &= np.isin(codes, codes[candidates])
             self._eligible[question] = eligible
         answer = (tier.topologyKey, within, eligible.tobytes())
@@ -89,10 +89,10 @@ class NodeInclusion:
             self._known[answer] = eligible_domains(tier.topologyKey, column, eligible, wider)
         return self._known[answer]
 
-    def closed(self, specs: Iterable[PodSpec], there: EligibleDomains) -> IntArray:
+    def closed_domains(self, specs: Iterable[PodSpec], there: EligibleDomains) -> IntArray:
         """The domains that count and have no node on which one of these pods could be placed."""
         shapes = {self._acceptance.shape(spec): spec for spec in specs}
-        passing = self._passing(shapes) & self._selected
+        passing = self._passing_nodes(shapes) & self._selected
         reached = np.zeros(len(there.names) + 1, dtype=np.bool_)
         reached[there.codes[:-1][passing]] = True  # the last stands for all that is outside
         return np.flatnonzero(~reached[:-1]).astype(np.int32)
@@ -102,29 +102,29 @@ class NodeInclusion:
         shapes = sorted({self._acceptance.shape(spec) for spec in specs})
         return b"".join([msgspec.json.encode(constraint), *shapes]).decode()
 
-    def _labelled(self, keys: Iterable[str]) -> BoolArray:
+    def _has_labels(self, keys: Iterable[str]) -> BoolArray:
         """(nodes,) those that carry all these labels."""
         answer = np.ones(self.labels.count, dtype=np.bool_)
         for key in keys:
             answer &= self.labels.column(key).present
         return answer
 
-    def _included(self, spec: PodSpec, affinity: str, taints: str) -> BoolArray:
+    def _included_nodes(self, spec: PodSpec, affinity: str, taints: str) -> BoolArray:
         answer = self._selected
         if affinity == "Honor":
-            answer = answer & self._acceptance.selected(spec)
+            answer = answer & self._acceptance.selected_nodes(spec)
         if taints == "Honor":
-            answer = answer & self._acceptance.tolerated(spec)
+            answer = answer & self._acceptance.tolerated_nodes(spec)
         return answer
 
-    def _passing(self, shapes: Mapping[bytes, PodSpec]) -> BoolArray:
+    def _passing_nodes(self, shapes: Mapping[bytes, PodSpec]) -> BoolArray:
         """(nodes,) those that NodeUnschedulable, NodeAffinity and TaintToleration let pass."""
         question = frozenset(shapes)
         answer = self._open.get(question)
         if answer is None:
             answer = np.zeros(self.labels.count, dtype=np.bool_)
             for spec in shapes.values():
-                own = self._acceptance.selected(spec) & self._acceptance.tolerated(spec)
-                answer |= own if tolerated(CORDON, spec.tolerations) else own & ~self._cordoned
+                own = self._acceptance.selected_nodes(spec) & self._acceptance.tolerated_nodes(spec)
+                answer |= own if is_tolerated(CORDON, spec.tolerations) else own & ~self._cordoned
             self._open[question] = answer
         return answer

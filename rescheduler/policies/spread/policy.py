@@ -10,13 +10,13 @@ from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelKey
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import absent_in_pods, absent_labels
+from rescheduler.policies.shared.absent_names import absent_in_pods, absent_labels
 from rescheduler.policies.shared.matching import select_pods
-from rescheduler.policies.spread.examples import EXAMPLES
-from rescheduler.policies.spread.groups import GroupBy, declared, from_pods
+from rescheduler.policies.spread.spread_counts import GroupBy, declared_counts, from_pods
+from rescheduler.policies.spread.spread_examples import EXAMPLES
 from rescheduler.policies.spread.term import SpreadTerm
 
 ZONE = "topology.kubernetes.io/zone"
@@ -37,8 +37,8 @@ class SpreadConstraint(Strict):
                 "properties": {"maxPerDomain": {"not": {"type": "null"}}},
                 "required": ["maxPerDomain"],
                 "anyOf": [
-                    {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                    for each in ("minDomains", "follow")
+                    {"properties": {field: {"not": {"type": "null"}}}, "required": [field]}
+                    for field in ("minDomains", "follow")
                 ],
             },
             "if": {
@@ -97,7 +97,7 @@ class SpreadConstraint(Strict):
     )
 
     @model_validator(mode="after")
-    def _measures_one_thing(self) -> "SpreadConstraint":
+    def _has_one_measure(self) -> "SpreadConstraint":
         if self.maxPerDomain is not None and (self.minDomains is not None or self.follow):
             raise ValueError("maxPerDomain excludes minDomains and follow")
         return self
@@ -111,9 +111,9 @@ class SpreadConstraint(Strict):
         return self
 
 
-def _form(given: Any) -> str:
+def _form(value: Any) -> str:
     """So that problems are reported for the form that was meant; brackets keep it out of paths."""
-    return "[word]" if isinstance(given, str) else "[list]"
+    return "[word]" if isinstance(value, str) else "[list]"
 
 
 Tiers = Annotated[list[SpreadConstraint], Field(min_length=1), Tag("[list]")]
@@ -150,7 +150,7 @@ class Spread(Policy):
                 "properties": {"constraints": {"not": {"type": "null"}}},
                 "required": ["constraints"],
             },
-            "then": {"properties": {each: {"type": "null"} for each in _SHORT}},
+            "then": {"properties": {field: {"type": "null"} for field in _SHORT}},
         }
     )
 
@@ -230,16 +230,16 @@ class Spread(Policy):
             if tier.follow is None and 0 < most <= bound:
                 yield (
                     f"{at}{name}: it is {bound}, and the largest workload that it selects has "
-                    f"{counted(most, 'pod')}, so no domain ever holds too many"
+                    f"{count_text(most, 'pod')}, so no domain ever holds too many"
                 )
         if self.topologyKey is not None:
             yield from absent_labels("topologyKey", [self.topologyKey], snapshot)
         tiers = self.constraints if isinstance(self.constraints, list) else ()
-        for number, each in enumerate(tiers):
+        for number, constraint in enumerate(tiers):
             at = f"constraints.{number}"
-            yield from absent_labels(f"{at}.topologyKey", [each.topologyKey], snapshot)
-            if each.within is not None:
-                yield from absent_labels(f"{at}.within", [each.within], snapshot)
+            yield from absent_labels(f"{at}.topologyKey", [constraint.topologyKey], snapshot)
+            if constraint.within is not None:
+                yield from absent_labels(f"{at}.within", [constraint.within], snapshot)
 
     def _most_pods(self, snapshot: Snapshot) -> int:
         """The pods of the largest group that the match selects; 0 where groups are no workloads."""
@@ -255,5 +255,5 @@ class Spread(Policy):
             hard = self.constraints == "HardFromPods"
             made = from_pods(self.match, self.nodes, snapshot, hard=hard)
         else:
-            made = declared(self.match, self.nodes, self.groupBy, self.tiers(), snapshot)
+            made = declared_counts(self.match, self.nodes, self.groupBy, self.tiers(), snapshot)
         return SpreadTerm(made, snapshot)

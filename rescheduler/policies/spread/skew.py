@@ -22,7 +22,7 @@ import numpy.typing as npt
 Counts = npt.NDArray[np.int64]
 
 
-class Rule(NamedTuple):
+class SkewBounds(NamedTuple):
     """What counts must keep.
 
     allowed: the greatest skew, at least 1. floored: whether the floor is 0, because too few domains
@@ -41,12 +41,12 @@ def histogram(counts: Counts, empty: int = 0) -> Counts:
     return answer
 
 
-def moves_needed(domains: Counts, rule: Rule) -> int:
+def moves_needed(domains: Counts, rule: SkewBounds) -> int:
     """The fewest single moves between the domains of a histogram that satisfy the rule."""
     return int(_imbalance(domains, rule).min())
 
 
-def surplus(counts: Counts, domains: Counts, rule: Rule) -> Counts:
+def surplus(counts: Counts, domains: Counts, rule: SkewBounds) -> Counts:
     """(k,) how many pods each of these domains must give away in one such cheapest plan.
 
     counts: of the domains that hold any. domains: the histogram of all. They sum to `moves_needed`.
@@ -62,7 +62,7 @@ def surplus(counts: Counts, domains: Counts, rule: Rule) -> Counts:
     return gives
 
 
-def changes(domains: Counts, rule: Rule, source: int | None) -> dict[int, int]:
+def changes(domains: Counts, rule: SkewBounds, source: int | None) -> dict[int, int]:
     """How `moves_needed` changes when a pod moves to a domain that holds so many, by that number.
 
     source: the count of the domain that the pod leaves, or None if it leaves none.
@@ -73,17 +73,17 @@ def changes(domains: Counts, rule: Rule, source: int | None) -> dict[int, int]:
 
 
 @lru_cache(maxsize=16_384)
-def _changes(encoded: bytes, rule: Rule, source: int | None) -> dict[int, int]:
+def _changes(encoded: bytes, rule: SkewBounds, source: int | None) -> dict[int, int]:
     """Workloads with the same counts, in whatever domains, share the answer."""
     domains = np.frombuffer(encoded, dtype=np.int64)
     before = moves_needed(domains, rule)
-    left = np.append(domains, 0)
-    base = left.copy()
+    domains_after = np.append(domains, 0)
+    base = domains_after.copy()
     if source is not None:
-        left[source] -= 1
+        domains_after[source] -= 1
         base[source] -= 1
         base[source - 1] += 1
-    counts = np.flatnonzero(left)
+    counts = np.flatnonzero(domains_after)
     after = np.repeat(base[None, :], len(counts) + 1, axis=0)
     rows = np.arange(len(counts))
     after[rows, counts] -= 1
@@ -92,7 +92,7 @@ def _changes(encoded: bytes, rule: Rule, source: int | None) -> dict[int, int]:
     return dict(zip([*counts.tolist(), -1], needed, strict=True))
 
 
-def _imbalance(domains: Counts, rule: Rule) -> Counts:
+def _imbalance(domains: Counts, rule: SkewBounds) -> Counts:
     """(..., floors) the moves for each floor m, given how many domains hold 0, 1, 2, ... pods.
 
     domains: (..., highest count + 1).

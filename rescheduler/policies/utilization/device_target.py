@@ -31,7 +31,7 @@ class DeviceTarget:
     heat: BoolArray | None
 
 
-def bounded(
+def bound_target(
     target: DeviceTarget,
     gpus: SharedGpus,
     wanted: BoolArray,
@@ -50,7 +50,7 @@ def bounded(
         highs = np.broadcast_to(highs, past.shape)
     if balance is not None:
         tolerance, least = balance
-        counted = gpus.known & wanted[where]
+        counted = gpus.load_known & wanted[where]
         mean = mean_share(gpus.load, np.ones(len(where)), counted, 0.0)
         high, low = np.minimum(high, mean + tolerance), np.minimum(low, mean)
         if past is not None:
@@ -68,10 +68,10 @@ def read_device_peaks(
     if isinstance(signal, Problem):
         return signal
     peaks = {
-        (each.node, each.device): each.value
+        (device.node, device.device): device.value
         for devices in signal.devices.values()
-        for each in devices
+        for device in devices
     }
     keys = zip(gpus.node.tolist(), gpus.name, strict=True)
-    found = [peaks.get(key, np.nan) for key in keys]
-    return np.maximum(np.array(found, dtype=np.float64) - gpus.load, 0.0)
+    peak_loads = [peaks.get(key, np.nan) for key in keys]
+    return np.maximum(np.array(peak_loads, dtype=np.float64) - gpus.load, 0.0)

@@ -6,12 +6,12 @@ from datetime import datetime
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import named
+from rescheduler.model.wording import list_names
 from rescheduler.policies.shared.loads.average_pod import average_part
 from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not, too_many
 from rescheduler.policies.utilization.device_target import DeviceTarget
@@ -52,17 +52,17 @@ class DeviceTerm:
         self._scope = selected & gpus.sharing & ~np.isnan(target.high)
         self._scoped = self._scope[gpus.node] if len(gpus.node) else np.zeros(0, np.bool_)
         where = gpus.node
-        open_ended = np.where(gpus.known, np.maximum(gpus.load, 1.0), np.inf)
+        open_ended = np.where(gpus.load_known, np.maximum(gpus.load, 1.0), np.inf)
         self._high = np.where(self._scoped, target.high[where], open_ended)
         self._low = np.where(self._scoped, target.low[where], open_ended)
-        self._high[self._scoped & ~gpus.known] = 0.0
-        self._low[self._scoped & ~gpus.known] = 0.0
+        self._high[self._scoped & ~gpus.load_known] = 0.0
+        self._low[self._scoped & ~gpus.load_known] = 0.0
         most = np.where(self._scoped, target.high[where], target.elsewhere)
         most = most - np.where(self._scoped, target.hidden, 0.0)
-        self._most = np.where(gpus.known & ~np.isnan(most), most, -np.inf)
-        self._hot = self._scoped & gpus.known & (gpus.load > self._high)
+        self._most = np.where(gpus.load_known & ~np.isnan(most), most, -np.inf)
+        self._hot = self._scoped & gpus.load_known & (gpus.load > self._high)
         self._begun: dict[int, datetime] = {}
-        self._ceiling = np.where(self._scoped & gpus.known, target.ceiling[where], np.inf)
+        self._ceiling = np.where(self._scoped & gpus.load_known, target.ceiling[where], np.inf)
         self._above = np.unique(where[gpus.load > self._ceiling]).astype(np.int32)
         pods = len(self._home)
         used = np.bincount(gpus.pod, weights=gpus.part, minlength=pods)
@@ -78,7 +78,7 @@ class DeviceTerm:
         self._first = np.searchsorted(gpus.pod, np.arange(pods + 1))
         everywhere = np.arange(len(self._names), dtype=np.int32)
         self._choice = (
-            np.stack([self._chosen(row, everywhere) for row in range(len(gpus.places))])
+            np.stack([self._assigned_devices(row, everywhere) for row in range(len(gpus.places))])
             if len(gpus.places)
             else np.zeros((0, len(everywhere)), np.int32)
         )
@@ -92,33 +92,33 @@ class DeviceTerm:
 
     def worst(self) -> float:
         """The cost if every device with a target were full, or the cost now if that is more."""
-        full = np.where(self._scoped & self._gpus.known, 1.0, 0.0)
+        full = np.where(self._scoped & self._gpus.load_known, 1.0, 0.0)
         return max(float(self._costs(full, slice(None)).sum()), self._start)
 
     def scope(self) -> int:
         """How many nodes are evaluated."""
         return int(self._scope.sum())
 
-    def evaluated(self) -> BoolArray:
+    def evaluated_nodes(self) -> BoolArray:
         """(nodes,) which they are."""
         return self._scope
 
     def hot_on(self, node: int) -> tuple[str, ...]:
         """The devices of the node that are hot, where they are relieved to less than `high`."""
         hot = self._hot & (self._low < self._high)
-        devices = [each for each in self._devices[node].tolist() if each not in self._begun]
-        return tuple(self._called(each) for each in devices if hot[each])
+        devices = [device for device in self._devices[node].tolist() if device not in self._begun]
+        return tuple(self._device_name(device) for device in devices if hot[device])
 
     def continue_relief(self, begun: Mapping[tuple[int, str], datetime]) -> None:
         """Let pods leave these devices until they are at `low`, though they are not hot now."""
-        cool = self._scoped & self._gpus.known & ~self._hot & (self._gpus.load > self._low)
+        cool = self._scoped & self._gpus.load_known & ~self._hot & (self._gpus.load > self._low)
         for node in {node for node, _ in begun}:
             for device in self._devices[node].tolist():
-                name = (node, self._called(device))
+                name = (node, self._device_name(device))
                 if cool[device] and name in begun:
                     self._hot[device], self._begun[device] = True, begun[name]
 
-    def _called(self, device: int) -> str:
+    def _device_name(self, device: int) -> str:
         """What distinguishes the device from others of its node, in any cycle."""
         return f"{self._target.resource} {self._gpus.name[device]}"
 
@@ -127,22 +127,24 @@ class DeviceTerm:
         gpus = self._gpus
         hot = self._hot | (self._amount > self._high)
         home = (self._node[gpus.pod] == self._home[gpus.pod]) & self._movable[gpus.pod]
-        useful = home & hot[gpus.device] & (self._removed() > _LEAST)
-        found = set(gpus.pod[useful].tolist())
+        useful = home & hot[gpus.device] & (self._removed_costs() > _LEAST)
+        candidates = set(gpus.pod[useful].tolist())
         for node, pods in self._came.items():
             devices = self._devices[node]
             if (self._amount[devices] > self._high[devices]).any():
-                found |= {pod for pod in pods if self._movable[pod] and self._used[pod] > 0}
-        return np.array(sorted(found), np.int32)
+                candidates |= {pod for pod in pods if self._movable[pod] and self._used[pod] > 0}
+        return np.array(sorted(candidates), np.int32)
 
     def bounds(self, pods: IntArray) -> FloatArray:
         """(k,) how much of its devices' cost leaves with each pod; where it goes only adds."""
-        removed = np.bincount(self._gpus.pod, weights=self._removed(), minlength=len(self._home))
+        removed = np.bincount(
+            self._gpus.pod, weights=self._removed_costs(), minlength=len(self._home)
+        )
         answer = removed[pods]
         odd = (self._node[pods] != self._home[pods]) | np.isin(self._node[pods], list(self._came))
         for place in np.flatnonzero(odd & self._has[pods]).tolist():
             pod, home = int(pods[place]), int(self._home[pods[place]])
-            answer[place] = max(self._leaving(pod), 0.0)
+            answer[place] = max(self._departure_gain(pod), 0.0)
             if home >= 0 and home != self._node[pod]:
                 # What came there meanwhile may get another device when the pod is back.
                 gain = self._node_cost(home) - self._node_cost(home, adding=pod)
@@ -163,7 +165,7 @@ class DeviceTerm:
             node = int(nodes[place])
             if node != source:
                 burden[place] = self._node_cost(node, adding=pod) - self._node_cost(node)
-        return np.where(nodes == source, 0.0, burden - self._leaving(pod))
+        return np.where(nodes == source, 0.0, burden - self._departure_gain(pod))
 
     def overfills(self, pod: int, nodes: IntArray) -> BoolArray:
         """(k,) whether the device that the pod would get there would be too full with it.
@@ -198,7 +200,7 @@ class DeviceTerm:
         changed = np.array([source, destination], np.int32)
         changed = changed[changed >= 0]
         for row, choice in enumerate(self._choice):
-            choice[changed] = self._chosen(row, changed)
+            choice[changed] = self._assigned_devices(row, changed)
 
     def findings(self) -> Iterator[Finding]:
         """One for each device with too much load."""
@@ -211,22 +213,22 @@ class DeviceTerm:
             node = int(gpus.node[device])
             pods = set(gpus.pod[order[bounds[device] : bounds[device + 1]]].tolist())
             pods = {pod for pod in pods if self._node[pod] == node} | self._came.get(node, set())
-            code = "UTL003" if gpus.known[device] else "UTL004"
+            code = "UTL003" if gpus.load_known[device] else "UTL004"
             yield Finding(
                 code=code,
                 subject=f"node {self._names[node]}",
                 cost=float(costs[device]),
                 message=self._sentence(device),
                 pods=tuple(sorted(pods & candidates)),
-                aspect=self._called(device),
-                thing=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
+                aspect=self._device_name(device),
+                counted_as=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
             )
 
     def hot_nodes(self) -> IntArray:
         """The nodes with a device above `high` itself in the snapshot."""
         return self._above
 
-    def unknown(self) -> BoolArray:
+    def unknown_nodes(self) -> BoolArray:
         """(nodes,) whether the load of the node's shared devices ought to be known and is not."""
         return np.asarray(self._scope & self._gpus.unknown)
 
@@ -246,18 +248,18 @@ class DeviceTerm:
         used = gpus.part[own] * gpus.weight[devices] * gpus.capacity[gpus.node[devices]]
         return {"pod" + gpus.reading.removeprefix("node"): float(used.sum())}
 
-    def measured(self) -> None:
+    def measured_codes(self) -> None:
         """All findings come from readings."""
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) for how long the device of which each takes most has been hot."""
         answer = np.full(len(self._home), np.nan)
         if self._target.heat is None:
             return answer
         gpus, begun = self._gpus, list(self._begun)
         heat = heat_with_relief(self._target.heat, gpus.range_samples, self._low, begun)
-        hot = np.where(self._hot, lasted(heat, self._span), np.nan)
-        removed = self._removed()
+        hot = np.where(self._hot, seconds_held(heat, self._span), np.nan)
+        removed = self._removed_costs()
         for entry in np.lexsort((removed, gpus.pod)).tolist():
             if removed[entry] > _LEAST:
                 answer[gpus.pod[entry]] = hot[gpus.device[entry]]
@@ -277,7 +279,7 @@ class DeviceTerm:
             ),
         )
         return tuple(
-            Problem(code, f"{text} {self._listed(nodes & self._scope)}; {so}")
+            Problem(code, f"{text} {self._node_names(nodes & self._scope)}; {so}")
             for code, nodes, text, so in said
             if (nodes & self._scope).any()
         )
@@ -287,15 +289,15 @@ class DeviceTerm:
         over = over + np.maximum(amounts - self._high[devices], 0.0)
         return np.asarray(over / (2 * self._unit))
 
-    def _removed(self) -> FloatArray:
+    def _removed_costs(self) -> FloatArray:
         """(e,) what leaves with each pod's part of each device; 0 where the pod is not at home."""
         gpus = self._gpus
         amounts = self._amount[gpus.device]
-        left = self._costs(amounts - gpus.part, gpus.device)
-        removed = self._costs(amounts, gpus.device) - left
+        costs_after = self._costs(amounts - gpus.part, gpus.device)
+        removed = self._costs(amounts, gpus.device) - costs_after
         return np.where(self._node[gpus.pod] == self._home[gpus.pod], removed, 0.0)
 
-    def _leaving(self, pod: int) -> float:
+    def _departure_gain(self, pod: int) -> float:
         """What leaves with the pod."""
         node = int(self._node[pod])
         if node < 0 or not self._has[pod]:
@@ -304,19 +306,19 @@ class DeviceTerm:
             own = slice(self._first[pod], self._first[pod + 1])
             devices = self._gpus.device[own]
             amounts = self._amount[devices]
-            left = self._costs(amounts - self._gpus.part[own], devices)
-            return float((self._costs(amounts, devices) - left).sum())
+            costs_after = self._costs(amounts - self._gpus.part[own], devices)
+            return float((self._costs(amounts, devices) - costs_after).sum())
         return self._node_cost(node) - self._node_cost(node, without=pod)
 
     def _arrival(self, pod: int, nodes: IntArray) -> tuple[IntArray, FloatArray]:
         """(k,) the device that the pod would get on each node, -1 none; and what it carries."""
-        row = int(self._gpus.asks[pod])
+        row = int(self._gpus.resource_of_pod[pod])
         if row < 0 or not self._has[pod]:
             return np.full(len(nodes), -1, np.int32), np.zeros(len(nodes))
         chosen = self._choice[row, nodes]
         return chosen, np.where(chosen >= 0, self._amount[chosen], 0.0)
 
-    def _chosen(self, row: int, nodes: IntArray) -> IntArray:
+    def _assigned_devices(self, row: int, nodes: IntArray) -> IntArray:
         """(k,) the device that a pod would get: the fewest have it, of equal ones the busiest.
 
         row: of the resource that the pod asks for. -1 where the node has none of it.
@@ -346,19 +348,19 @@ class DeviceTerm:
         came = self._came.get(node, set()) - {without}
         if adding >= 0 and not self._at_home(adding, node):
             came = came | {adding}
-        for pod in sorted(came, key=lambda each: (-self._used[each], each)):
-            row = int(gpus.asks[pod])
+        for pod in sorted(came, key=lambda pod: (-self._used[pod], pod)):
+            row = int(gpus.resource_of_pod[pod])
             if row < 0 or not self._has[pod]:
                 continue
-            own = [place[each] for each in gpus.places[row, node].tolist() if each >= 0]
+            own = [place[device] for device in gpus.places[row, node].tolist() if device >= 0]
             if not own:
                 continue
             best = min(
                 own,
-                key=lambda each: (
-                    counts[each] >= gpus.replicas[devices[each]],
-                    counts[each],
-                    -amounts[each],
+                key=lambda position: (
+                    counts[position] >= gpus.replicas[devices[position]],
+                    counts[position],
+                    -amounts[position],
                 ),
             )
             amounts[best] += self._used[pod]
@@ -374,7 +376,7 @@ class DeviceTerm:
 
     def _sentence(self, device: int) -> str:
         gpus, target, node = self._gpus, self._target, int(self._gpus.node[device])
-        if not gpus.known[device]:
+        if not gpus.load_known[device]:
             return f"{gpus.reading} of its shared GPUs is not known, and load would be moved here"
         slot = gpus.slot[device]
         called = f"GPU {slot} ({gpus.name[device]})" if slot else f"GPU {gpus.name[device]}"
@@ -391,10 +393,10 @@ class DeviceTerm:
         if many == 1:
             return f"{text}; one pod has it"
         text += too_many(load - low, load, many, "the", "that share it")
-        if not gpus.told[device]:
+        if not gpus.parts_reported[device]:
             part = "in proportion to their claims" if gpus.claimed[device] else "in equal parts"
             text += f"; its load is counted for them {part}, as no metric tells them apart"
         return text
 
-    def _listed(self, nodes: BoolArray) -> str:
-        return named([self._names[node] for node in np.flatnonzero(nodes)], "node")
+    def _node_names(self, nodes: BoolArray) -> str:
+        return list_names([self._names[node] for node in np.flatnonzero(nodes)], "node")

@@ -18,7 +18,7 @@ from rescheduler.policies.match import Match
 from rescheduler.policies.shared.loads.load import (
     BASE_LOAD,
     RESIDUAL,
-    Load,
+    ResourceLoad,
     mean_share,
     read_load,
 )
@@ -27,16 +27,19 @@ from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.policies.shared.node_signal import Signal, read_signal
-from rescheduler.policies.utilization.combined import CombinedTerm
-from rescheduler.policies.utilization.device_target import DeviceTarget, bounded, read_device_peaks
+from rescheduler.policies.utilization.combined_term import CombinedTerm
+from rescheduler.policies.utilization.device_target import (
+    DeviceTarget,
+    bound_target,
+    read_device_peaks,
+)
 from rescheduler.policies.utilization.device_term import DeviceTerm
-from rescheduler.policies.utilization.examples import EXAMPLES
-from rescheduler.policies.utilization.groups import group_of_nodes, without_nodes
+from rescheduler.policies.utilization.node_groups import group_of_nodes, without_nodes
 from rescheduler.policies.utilization.shared_gpus import read_shared_gpus, why_none_is_shared
 from rescheduler.policies.utilization.targets import (
+    FINDING_NOUNS,
     OF_GPUS,
     READINGS,
-    THINGS,
     Headroom,
     NodeGroup,
     PressedTarget,
@@ -45,6 +48,7 @@ from rescheduler.policies.utilization.targets import (
     link_speeds,
     readings_of,
 )
+from rescheduler.policies.utilization.utilization_examples import EXAMPLES
 
 
 class Utilization(Policy):
@@ -98,7 +102,7 @@ class Utilization(Policy):
         "balance it, or pack it onto fewer nodes."
     )
     codes: ClassVar[tuple[str, ...]] = ("UTL", "RDG003", "RDG010", "RDG012")
-    things: ClassVar = THINGS
+    finding_nouns: ClassVar = FINDING_NOUNS
     examples: ClassVar = EXAMPLES
     subject: ClassVar[Subject] = "nodes"
 
@@ -152,7 +156,9 @@ class Utilization(Policy):
     def _targets(self) -> Iterator[tuple[FieldPath, Targets]]:
         """Its own and those of its groups, each with the field that has them."""
         yield ("targets",), self.targets
-        yield from ((("groups", i, "targets"), each.targets) for i, each in enumerate(self.groups))
+        yield from (
+            (("groups", i, "targets"), group.targets) for i, group in enumerate(self.groups)
+        )
 
     def requests(self) -> list[ReadingRequest]:
         """The node's and the pods' readings of every resource with a target."""
@@ -162,7 +168,7 @@ class Utilization(Policy):
                 pair = self._pair(reading)
                 requests += pair[:1] if self._by_device(resource) else pair
                 requests += [self._peak(reading)] if self.headroom else []
-            requests += [self._pressure(resource)] if self._pressed(resource) else []
+            requests += [self._pressure(resource)] if self._has_pressure(resource) else []
         return requests
 
     def unreachable(self) -> Iterator[str]:
@@ -227,7 +233,7 @@ class Utilization(Policy):
                     floor=self._values(resource, group_of, "floor"),
                     hidden=hidden,
                     ceiling=self._values(resource, group_of, "high"),
-                    elsewhere=self._elsewhere(resource),
+                    elsewhere=self._limit_elsewhere(resource),
                     heat=self._heat(snapshot, resource, group_of, load, wanted),
                 )
                 resource_targets.append(made)
@@ -269,45 +275,45 @@ class Utilization(Policy):
             self._values(resource, group_of, "high"),
             self._values(resource, group_of, "bottom"),
             self._values(resource, group_of, "high"),
-            self._elsewhere(resource),
+            self._limit_elsewhere(resource),
             hidden,
             None,
         )
         balance = (self.tolerance, self.minCoverage) if self.strategy == "Balance" else None
-        target = bounded(target, gpus, wanted, balance)
+        target = bound_target(target, gpus, wanted, balance)
         return DeviceTerm(snapshot, gpus, target, wanted, matched, self.span)
 
     def _resources(self) -> list[str]:
         """The resources that some node has a target for."""
-        named = {r for each in self._all_targets() for r, _ in each.given()}
+        named = {r for target in self._all_targets() for r, _ in target.by_resource()}
         built_in = [resource for resource in READINGS if resource in named]
         return [*built_in, *sorted(named - set(READINGS))]
 
     def _all_targets(self) -> list[Targets]:
         return [self.targets, *(group.targets for group in self.groups)]
 
-    def _elsewhere(self, resource: str) -> float:
+    def _limit_elsewhere(self, resource: str) -> float:
         """Up to what share pods may fill nodes without a target: the lowest `high` of any node.
 
         With `Balance` not at all: the mean is that of the nodes with a target, and stays theirs.
         """
         if self.strategy == "Balance":
             return 0.0
-        given = [each.of(resource) for each in self._all_targets()]
-        return min(target.high for target in given if target is not None)
+        targets = [target.target_of(resource) for target in self._all_targets()]
+        return min(target.high for target in targets if target is not None)
 
-    def _pressed(self, resource: str) -> bool:
-        found = [each.of(resource) for each in self._all_targets()]
-        return any(isinstance(t, PressedTarget) and t.pressure is not None for t in found)
+    def _has_pressure(self, resource: str) -> bool:
+        targets = [target.target_of(resource) for target in self._all_targets()]
+        return any(isinstance(t, PressedTarget) and t.pressure is not None for t in targets)
 
     def _values(self, resource: str, group_of: list[int], what: str) -> FloatArray:
         """(nodes,) that field of each node's target; NaN where it has none."""
-        targets = [each.of(resource) for each in self._all_targets()]
-        given = [_value(each, what) for each in targets]
-        return np.array([given[group] for group in group_of], dtype=np.float64)
+        targets = [target.target_of(resource) for target in self._all_targets()]
+        values = [_value(target, what) for target in targets]
+        return np.array([values[group] for group in group_of], dtype=np.float64)
 
     def _band(
-        self, resource: str, group_of: list[int], load: Load, wanted: BoolArray
+        self, resource: str, group_of: list[int], load: ResourceLoad, wanted: BoolArray
     ) -> tuple[FloatArray, FloatArray]:
         """(nodes,) where a node is hot, and what it is then drained down to."""
         high = self._values(resource, group_of, "high")
@@ -322,7 +328,7 @@ class Utilization(Policy):
         snapshot: Snapshot,
         resource: str,
         group_of: list[int],
-        load: Load,
+        load: ResourceLoad,
         wanted: BoolArray,
     ) -> BoolArray | None:
         """(instants, nodes) whether each node was hot in the past; None where that is not known."""
@@ -331,10 +337,10 @@ class Utilization(Policy):
         high = np.broadcast_to(self._values(resource, group_of, "high"), load.range_samples.shape)
         if self.strategy == "Balance":
             shares, least = load.range_samples, self.minCoverage
-            means = np.array([mean_share(each, load.capacity, wanted, least) for each in shares])
+            means = np.array([mean_share(share, load.capacity, wanted, least) for share in shares])
             high = np.minimum(high, means[:, None] + self.tolerance)
         hot = load.range_samples > high
-        if self._pressed(resource):
+        if self._has_pressure(resource):
             waits = snapshot.readings.find(self._pressure(resource))
             if waits is None or waits.range_samples is None:
                 return np.asarray(hot)
@@ -346,7 +352,7 @@ class Utilization(Policy):
         self, snapshot: Snapshot, resource: str, group_of: list[int], wanted: BoolArray
     ) -> BoolArray | Problem:
         """(nodes,) whether tasks wait for the resource too long; where it is not known, not."""
-        if not self._pressed(resource):
+        if not self._has_pressure(resource):
             return np.zeros(len(snapshot.nodes), dtype=np.bool_)
         limit = self._values(resource, group_of, "pressure")
         scope = wanted & ~np.isnan(limit)
@@ -356,7 +362,7 @@ class Utilization(Policy):
         return np.asarray(scope & (np.nan_to_num(signal.values) > np.nan_to_num(limit, nan=2.0)))
 
     def _read_peaks(
-        self, snapshot: Snapshot, reading: str, load: Load, wanted: BoolArray
+        self, snapshot: Snapshot, reading: str, load: ResourceLoad, wanted: BoolArray
     ) -> FloatArray | Problem:
         """(nodes,) what each node's peaks take beyond its mean, as a share; NaN is not known."""
         if self.headroom is None:

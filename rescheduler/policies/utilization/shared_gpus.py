@@ -7,7 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from rescheduler.kube.dra.claimed_accelerators import ClaimedAccelerators
-from rescheduler.kube.nodes.accelerators import Offer, asked, offer_of, offers, part_of_gpu, product
+from rescheduler.kube.nodes.accelerators import (
+    AcceleratorOffer,
+    offer_of,
+    offers,
+    part_of_gpu,
+    product,
+    requested_accelerators,
+)
 from rescheduler.model.cluster.readings import (
     BoolArray,
     DeviceValue,
@@ -30,7 +37,8 @@ class SharedGpus:
     """Arrays over devices (d,) and over what pods use of them (e,), sorted by pod.
 
     reading: the name of the reading. node, name, slot: where each is, and what it is called.
-    load: (d,) share of the device; 0 where it is not `known`. weight: (d,) what it is of its node.
+    load: (d,) share of the device; 0 where it is not `load_known`. weight: (d,) what it is of its
+    node.
     capacity: (nodes,) what 1.0 of the node's reading is. values: (nodes,) that reading.
     replicas: (d,) how many pods may have it. told: (d,) whether pods' parts were reported, or are
     equal. claimed: (d,) whether they are in proportion to what claims consume of it. held: (d,)
@@ -49,18 +57,18 @@ class SharedGpus:
     name: list[str]
     slot: list[str]
     load: FloatArray
-    known: BoolArray
+    load_known: BoolArray
     weight: FloatArray
     capacity: FloatArray
     values: FloatArray
     replicas: IntArray
-    told: BoolArray
+    parts_reported: BoolArray
     claimed: BoolArray
     held: IntArray
     pod: IntArray
     device: IntArray
     part: FloatArray
-    asks: IntArray
+    resource_of_pod: IntArray
     places: IntArray
     models: IntArray
     sharing: BoolArray
@@ -84,23 +92,23 @@ def read_shared_gpus(
     reading = snapshot.readings.find(request)
     if reading is None or reading.capacity is None or reading.capacity.shape != signal.values.shape:
         return Problem("RDG006", f"{request.name} has no value for the capacity of a node")
-    found: dict[int, list[DeviceValue]] = {}
-    for each in reading.devices:
-        if not np.isnan(signal.values[each.node]) and 0 <= each.value <= 1:
-            found.setdefault(each.node, []).append(each)
+    devices_by_node: dict[int, list[DeviceValue]] = {}
+    for device in reading.devices:
+        if not np.isnan(signal.values[device.node]) and 0 <= device.value <= 1:
+            devices_by_node.setdefault(device.node, []).append(device)
     past = reading.range_samples is not None
-    return builder.built(request.name, found, signal.values, reading.capacity, past=past)
+    return builder.build(request.name, devices_by_node, signal.values, reading.capacity, past=past)
 
 
 def why_none_is_shared(resource: str, snapshot: Snapshot, selected: BoolArray) -> Iterator[str]:
     """That a target of GPUs evaluates none, where no pods of the selected nodes share one."""
-    found = [offers(each.status.allocatable, each.metadata.labels) for each in snapshot.nodes]
-    if not (_sharing(found, _claimed(snapshot)) & selected).any():
+    node_offers = [offers(node.status.allocatable, node.metadata.labels) for node in snapshot.nodes]
+    if not (_has_shared_gpus(node_offers, _claimed_accelerators(snapshot)) & selected).any():
         text = f"targets.{resource}: no GPU of these nodes is shared, so none is evaluated; "
         yield f"{text}`wholeDevices: Count` counts the GPUs that one pod has"
 
 
-def _claimed(snapshot: Snapshot) -> ClaimedAccelerators:
+def _claimed_accelerators(snapshot: Snapshot) -> ClaimedAccelerators:
     return ClaimedAccelerators(
         snapshot.resource_slices,
         snapshot.resource_claims,
@@ -109,8 +117,10 @@ def _claimed(snapshot: Snapshot) -> ClaimedAccelerators:
     )
 
 
-def _sharing(offered: list[list[Offer]], claimed: ClaimedAccelerators) -> BoolArray:
-    answer = np.array([any(one.shared for one in each) for each in offered], np.bool_)
+def _has_shared_gpus(
+    offered: list[list[AcceleratorOffer]], claimed: ClaimedAccelerators
+) -> BoolArray:
+    answer = np.array([any(one.shared for one in offers) for offers in offered], np.bool_)
     answer[sorted(claimed.nodes)] = True
     return answer
 
@@ -120,29 +130,31 @@ class _Builder:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._offers: list[list[Offer]] = [
-            offers(each.status.allocatable, each.metadata.labels) for each in snapshot.nodes
+        self._offers: list[list[AcceleratorOffer]] = [
+            offers(node.status.allocatable, node.metadata.labels) for node in snapshot.nodes
         ]
-        self._claimed = _claimed(snapshot)
-        self.sharing = _sharing(self._offers, self._claimed)
-        shared = (one.resource for each in self._offers for one in each if one.shared)
+        self._claimed = _claimed_accelerators(snapshot)
+        self.sharing = _has_shared_gpus(self._offers, self._claimed)
+        shared = (one.resource for offer in self._offers for one in offer if one.shared)
         self._rows = {resource: row for row, resource in enumerate(sorted(set(shared)))}
 
-    def built(
+    def build(
         self,
         name: str,
-        found: Mapping[int, list[DeviceValue]],
+        devices_by_node: Mapping[int, list[DeviceValue]],
         values: FloatArray,
         capacity: FloatArray,
         *,
         past: bool,
     ) -> SharedGpus:
         """All of it."""
-        asks, draft = self._asks(), _Draft()
-        waiting = self._by_node(asks)
+        resource_of_pod, draft = self._resource_of_pod(), _Draft()
+        waiting = self._by_node(resource_of_pod)
         states = np.zeros((3, len(self._offers)), np.bool_)
         for node in np.flatnonzero(self.sharing).tolist():
-            states[:, node] = self._add(draft, node, found.get(node, []), waiting.get(node, {}))
+            states[:, node] = self._add(
+                draft, node, devices_by_node.get(node, []), waiting.get(node, {})
+            )
         unknown, blurred, distrusted = states
         entries = sorted(
             (pod, number, part)
@@ -150,27 +162,29 @@ class _Builder:
             for pod, part in own.items()
         )
         devices, offered = draft.devices, draft.offered
-        loads = np.array([each.value for each in devices], np.float64)
+        loads = np.array([device.value for device in devices], np.float64)
         return SharedGpus(
             reading=name,
-            node=np.array([each.node for each in devices], np.int32),
-            name=[each.device for each in devices],
-            slot=[each.index for each in devices],
+            node=np.array([device.node for device in devices], np.int32),
+            name=[device.device for device in devices],
+            slot=[device.index for device in devices],
             load=np.nan_to_num(loads),
-            known=~np.isnan(loads),
+            load_known=~np.isnan(loads),
             weight=np.array(draft.weights, np.float64),
             capacity=capacity,
             values=values,
             replicas=np.array(
-                [(each.replicas if each else 0) or _UNBOUNDED for each in offered], np.int32
+                [(offer.replicas if offer else 0) or _UNBOUNDED for offer in offered], np.int32
             ),
-            told=np.array(draft.told, np.bool_),
-            claimed=np.array([each.device in self._claimed.parts for each in devices], np.bool_),
-            held=np.array([len(each) for each in draft.holders], np.int32),
+            parts_reported=np.array(draft.told, np.bool_),
+            claimed=np.array(
+                [device.device in self._claimed.parts for device in devices], np.bool_
+            ),
+            held=np.array([len(holder) for holder in draft.holders], np.int32),
             pod=np.array([pod for pod, _, _ in entries], np.int32),
             device=np.array([number for _, number, _ in entries], np.int32),
             part=np.array([part for *_, part in entries], np.float64),
-            asks=asks,
+            resource_of_pod=resource_of_pod,
             places=self._table(draft),
             models=self._models(),
             sharing=self.sharing,
@@ -188,20 +202,26 @@ class _Builder:
         waiting: Mapping[int, list[int]],
     ) -> tuple[bool, bool, bool]:
         """The node's devices; whether it is unknown, blurred, or distrusted."""
-        whole = sum(_size(each.device) for each in here) or 1.0
+        whole = sum(_size(device_value.device) for device_value in here) or 1.0
         first, unknown, distrusted = len(draft.devices), False, False
-        for each in here:
-            offer = offer_of(self._offers[node], each.device)
-            if self._shared(each, offer):
+        for device_value in here:
+            offer = offer_of(self._offers[node], device_value.device)
+            if self._is_shared(device_value, offer):
                 row = self._rows[offer.resource] if offer is not None and offer.shared else -1
-                draft.add(each, offer, _size(each.device) / whole, self._parts(each), row)
+                draft.add(
+                    device_value,
+                    offer,
+                    _size(device_value.device) / whole,
+                    self._parts(device_value),
+                    row,
+                )
         for offer in self._offers[node]:
             row = self._rows.get(offer.resource, -1)
             if offer.shared and (row, node) not in draft.places:
                 unknown = True
                 draft.add(DeviceValue(node, "", float("nan")), offer, 0.0, {}, row)
         unknown |= len(draft.devices) == first
-        blurred = not self._attributed(node, waiting, draft)
+        blurred = not self._attribute_pods(node, waiting, draft)
         for number in range(first, len(draft.devices)):
             own, value = draft.holders[number], draft.devices[number].value
             if blurred:
@@ -212,7 +232,7 @@ class _Builder:
         return unknown, blurred and not unknown, distrusted
 
     def _table(self, draft: "_Draft") -> IntArray:
-        width = max((len(each) for each in draft.places.values()), default=1)
+        width = max((len(devices) for devices in draft.places.values()), default=1)
         table = np.full((len(self._rows), len(self._offers), width), -1, np.int32)
         for (row, node), numbers in draft.places.items():
             if row >= 0:
@@ -222,34 +242,36 @@ class _Builder:
     def _models(self) -> IntArray:
         products: dict[str, int] = {"": 0}
         models = [
-            products.setdefault(product(each.metadata.labels), len(products))
-            for each in self._snapshot.nodes
+            products.setdefault(product(node.metadata.labels), len(products))
+            for node in self._snapshot.nodes
         ]
         return np.array(models, np.int32)
 
-    def _asks(self) -> IntArray:
+    def _resource_of_pod(self) -> IntArray:
         of_spec = []
         for spec in self._snapshot.specs:
             wanted: dict[str, int] = {}
             for container in spec.containers:
                 if container.resources is not None:
-                    given = container.resources
-                    wanted |= asked(given.requests) or asked(given.limits)
+                    resources = container.resources
+                    wanted |= requested_accelerators(resources.requests) or requested_accelerators(
+                        resources.limits
+                    )
             rows = [self._rows[name] for name in sorted(wanted) if name in self._rows]
             of_spec.append(rows[0] if rows else -1)
         table = np.array([*of_spec, -1], np.int32)
         return table[self._snapshot.pod_spec]
 
-    def _by_node(self, asks: IntArray) -> dict[int, dict[int, list[int]]]:
+    def _by_node(self, resource_of_pod: IntArray) -> dict[int, dict[int, list[int]]]:
         """Node to resource to the pods there that ask for it."""
         answer: dict[int, dict[int, list[int]]] = {}
         placed = self._snapshot.pod_node
-        for pod in np.flatnonzero((asks >= 0) & (placed >= 0)).tolist():
+        for pod in np.flatnonzero((resource_of_pod >= 0) & (placed >= 0)).tolist():
             own = answer.setdefault(int(placed[pod]), {})
-            own.setdefault(int(asks[pod]), []).append(pod)
+            own.setdefault(int(resource_of_pod[pod]), []).append(pod)
         return answer
 
-    def _shared(self, device: DeviceValue, offer: Offer | None) -> bool:
+    def _is_shared(self, device: DeviceValue, offer: AcceleratorOffer | None) -> bool:
         if offer is not None:
             return offer.shared
         return device.device in self._claimed.shared or device.whole in self._claimed.shared
@@ -267,12 +289,12 @@ class _Builder:
             return {pod: device.value * part / whole for pod, part in zip(pods, parts, strict=True)}
         return dict.fromkeys(pods, device.value / max(len(pods), 1))
 
-    def _attributed(self, node: int, waiting: Mapping[int, list[int]], draft: "_Draft") -> bool:
+    def _attribute_pods(self, node: int, waiting: Mapping[int, list[int]], draft: "_Draft") -> bool:
         """Whether it is known of all pods that ask for shares here which device they have.
 
         Where there is only one device, they have that one, whatever its series tell.
         """
-        known = True
+        all_known = True
         for row, pods in waiting.items():
             here = draft.places.get((row, node), [])
             lost = set(pods).difference(*(draft.holders[number] for number in here))
@@ -282,8 +304,8 @@ class _Builder:
                 draft.holders[number] = dict.fromkeys(pods, float(value) / len(pods))
                 draft.told[number] = len(pods) == 1
             elif lost and here:
-                known = False
-        return known
+                all_known = False
+        return all_known
 
 
 class _Draft:
@@ -291,7 +313,7 @@ class _Draft:
 
     def __init__(self) -> None:
         self.devices: list[DeviceValue] = []
-        self.offered: list[Offer | None] = []
+        self.offered: list[AcceleratorOffer | None] = []
         self.weights: list[float] = []
         self.holders: list[dict[int, float]] = []
         self.told: list[bool] = []
@@ -300,7 +322,7 @@ class _Draft:
     def add(
         self,
         device: DeviceValue,
-        offer: Offer | None,
+        offer: AcceleratorOffer | None,
         weight: float,
         parts: dict[int, float],
         row: int,
@@ -315,9 +337,9 @@ class _Draft:
 
 def _past(devices: list[DeviceValue]) -> FloatArray:
     """(instants, d) the range samples; NaN where a device has none."""
-    instants = max((len(each.range_samples) for each in devices), default=0)
+    instants = max((len(device.range_samples) for device in devices), default=0)
     blank = (float("nan"),) * instants
-    rows = [each.range_samples or blank for each in devices]
+    rows = [device.range_samples or blank for device in devices]
     return np.array(rows, np.float64).reshape(len(devices), instants).T
 
 

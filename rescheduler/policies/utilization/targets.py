@@ -25,7 +25,7 @@ READINGS = {
 
 _OWN = r"[a-zA-Z][a-zA-Z0-9]*(\.[a-zA-Z][a-zA-Z0-9]*)*"
 
-THINGS = {"UTL001": ("hot node", "hot nodes"), "UTL003": ("hot GPU", "hot GPUs")}
+FINDING_NOUNS = {"UTL001": ("hot node", "hot nodes"), "UTL003": ("hot GPU", "hot GPUs")}
 """What a finding counts, if the load is above `high`: the node, or the GPU, once each."""
 
 
@@ -110,8 +110,8 @@ class Targets(Strict):
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [
-                {"properties": {each: {"not": {"type": "null"}}}, "required": [each]}
-                for each in (*READINGS, "own")
+                {"properties": {reading: {"not": {"type": "null"}}}, "required": [reading]}
+                for reading in (*READINGS, "own")
             ]
         }
     )
@@ -142,11 +142,11 @@ class Targets(Strict):
 
     @model_validator(mode="after")
     def _has_one(self) -> "Targets":
-        if not dict(self.given()):
+        if not dict(self.by_resource()):
             raise ValueError(f"at least one of {', '.join(READINGS)}, own is required")
         return self
 
-    def given(self) -> Iterator[tuple[str, Target]]:
+    def by_resource(self) -> Iterator[tuple[str, Target]]:
         """The resources that have a target."""
         for resource in READINGS:
             target: Target | None = getattr(self, resource)
@@ -156,13 +156,13 @@ class Targets(Strict):
 
     def unreachable(self, at: str) -> Iterator[str]:
         """The targets that no load can be above. at: the field that has them."""
-        for resource, target in self.given():
+        for resource, target in self.by_resource():
             if target.high >= 1:
                 yield f"{at}.{resource}.high: no load is above 100%, so no node is ever hot by it"
 
     def pressed_in_vain(self, at: str) -> Iterator[str]:
         """The pressures that make no node hot. at: the field that has the targets."""
-        for resource, target in self.given():
+        for resource, target in self.by_resource():
             if not isinstance(target, PressedTarget) or target.pressure is None:
                 continue
             place = f"{at}.{resource}"
@@ -176,11 +176,11 @@ class Targets(Strict):
 
     def colder_than_hot(self, at: FieldPath, cold: float, *, said: bool) -> Iterator[FieldWarning]:
         """That a node may be cold and hot. at: the field that has them. said: whether cold is."""
-        for resource, target in self.given():
+        for resource, target in self.by_resource():
             if cold <= target.high:
                 continue
             place, hot = (*at, resource, "high"), "so a node between is hot and cold"
-            low, high = (f"{100 * each:.10g}%" for each in (cold, target.high))
+            low, high = (f"{100 * share:.10g}%" for share in (cold, target.high))
             if said:
                 name = ".".join(map(str, place))
                 yield FieldWarning(("cold",), f"{low} is above {name} of {high}, {hot}")
@@ -188,7 +188,7 @@ class Targets(Strict):
                 message = f"{high} is below `cold`, which is {low} unless given, {hot}"
                 yield FieldWarning(place, message)
 
-    def of(self, resource: str) -> Target | None:
+    def target_of(self, resource: str) -> Target | None:
         """The resource's target, if it has one."""
         if resource not in READINGS:
             return (self.own or {}).get(resource)
@@ -206,12 +206,12 @@ class NodeGroup(Strict):
 def link_speeds(targets: Targets, groups: Sequence[NodeGroup]) -> tuple[LinkSpeed, ...]:
     """What was declared for links that report no speed, the groups' first; () where nothing was."""
     speeds = [
-        LinkSpeed(each.nodes.requirements, 0.0 if network is None else network.speed)
-        for each in groups
-        for network in (each.targets.network,)
+        LinkSpeed(group.nodes.requirements, 0.0 if network is None else network.speed)
+        for group in groups
+        for network in (group.targets.network,)
     ]
     speeds.append(LinkSpeed((), 0.0 if targets.network is None else targets.network.speed))
-    return tuple(speeds) if any(each.speed > 0 for each in speeds) else ()
+    return tuple(speeds) if any(speed.speed > 0 for speed in speeds) else ()
 
 
 class Headroom(Strict):

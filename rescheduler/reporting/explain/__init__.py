@@ -1,1 +1,1 @@
-"""What `explain` shows."""
+"""Explanations of pods, nodes and pending pods as text and JSON."""

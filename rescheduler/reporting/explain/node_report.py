@@ -5,11 +5,11 @@ from collections import Counter
 from rich.text import Text
 
 from rescheduler.model.explanation import NodeExplanation, PodOnNode
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
+from rescheduler.reporting.explain.explanation_words import verdict_words, where_and_when
 from rescheduler.reporting.explain.pod_report import draw_policies
-from rescheduler.reporting.explain.words import fate_words, where_and_when
 from rescheduler.reporting.formats.columns import Column, Grid
-from rescheduler.reporting.formats.screen import Screen, coded
+from rescheduler.reporting.formats.screen import Screen, code_prefix
 from rescheduler.reporting.phrasing import (
     age,
     amount,
@@ -31,13 +31,13 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
     screen.line()
     moving = sum(one.verdict.fate == "moves" for one in seen.pods)
-    pods = f"{counted(len(seen.pods), 'pod')}, {moving} of which would move"
+    pods = f"{count_text(len(seen.pods), 'pod')}, {moving} of which would move"
     screen.paragraph(Text(pods), first=Text("Pods", style="dim"), indent=_LABEL)
     state = Text(
         "Ready and stable: pods may move off it and onto it" if seen.ready else "not Ready"
     )
     if seen.problem is not None:
-        state = Text.assemble(coded(seen.problem.code), seen.problem.message)
+        state = Text.assemble(code_prefix(seen.problem.code), seen.problem.message)
     screen.paragraph(state, first=Text("State", style="dim"), indent=_LABEL)
     taints = ", ".join(seen.taints) or "none"
     screen.paragraph(Text(taints), first=Text("Taints", style="dim"), indent=_LABEL)
@@ -69,7 +69,9 @@ def _loads(screen: Screen, seen: NodeExplanation) -> None:
             "-" if load.capacity is None else quantity(load.capacity, unit),
             age(load.windowSeconds),
             age(load.ageSeconds),
-            below=None if problem is None else Text.assemble(coded(problem.code), problem.message),
+            below=None
+            if problem is None
+            else Text.assemble(code_prefix(problem.code), problem.message),
         )
     screen.grid(grid)
 
@@ -117,21 +119,23 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
             amount(one.relief),
             amount(one.disruption),
             _usage(one),
-            Text(fate_words(one.verdict), style=style),
-            below=None if alike else _why(one),
+            Text(verdict_words(one.verdict), style=style),
+            below=None if alike else _verdict_text(one),
         )
     screen.grid(grid)
     if alike:
-        screen.paragraph(Text.assemble("Of each of them: ", _why(shown[0])))
-    left = seen.pods[MOST_PODS:]
-    if left:
-        codes = Counter(one.verdict.code or "no candidate" for one in left)
+        screen.paragraph(Text.assemble("Of each of them: ", _verdict_text(shown[0])))
+    more_pods = seen.pods[MOST_PODS:]
+    if more_pods:
+        codes = Counter(one.verdict.code or "no candidate" for one in more_pods)
         listed = ", ".join(f"{count} {code}" for code, count in codes.most_common(6))
-        screen.paragraph(Text(f"and {counted(len(left), 'more pod')}, in the JSON: {listed}"))
+        screen.paragraph(
+            Text(f"and {count_text(len(more_pods), 'more pod')}, in the JSON: {listed}")
+        )
 
 
-def _why(one: PodOnNode) -> Text:
-    return Text.assemble(coded(one.verdict.code), (shorten(one.verdict.message, 300), "dim"))
+def _verdict_text(one: PodOnNode) -> Text:
+    return Text.assemble(code_prefix(one.verdict.code), (shorten(one.verdict.message, 300), "dim"))
 
 
 def _unit(name: str) -> str:

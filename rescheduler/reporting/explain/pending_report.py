@@ -3,10 +3,14 @@
 from rich.text import Text
 
 from rescheduler.model.explanation import PendingExplanation, PendingPod
-from rescheduler.model.wording import counted
-from rescheduler.reporting.explain.words import landing_words, more_words, where_and_when
+from rescheduler.model.wording import count_text
+from rescheduler.reporting.explain.explanation_words import (
+    landing_words,
+    more_words,
+    where_and_when,
+)
 from rescheduler.reporting.formats.columns import Column, Grid
-from rescheduler.reporting.formats.screen import Screen, coded
+from rescheduler.reporting.formats.screen import Screen, code_prefix
 from rescheduler.reporting.phrasing import amount, pod_name
 
 _NARROW = 100
@@ -15,7 +19,7 @@ _NARROW = 100
 def draw_pending(screen: Screen, seen: PendingExplanation) -> None:
     """Each Pending pod: why it does not fit, and what would make room."""
     total = sum(pod.alike for pod in seen.pods)
-    screen.line(Text(f"PENDING {counted(total, 'pod')}", style="bold"))
+    screen.line(Text(f"PENDING {count_text(total, 'pod')}", style="bold"))
     screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
     screen.line()
     if not seen.pods:
@@ -33,10 +37,10 @@ def _pod(screen: Screen, seen: PendingPod) -> None:
     head.append(f"  and {seen.alike - 1} more like it" if seen.alike > 1 else "")
     screen.line(head, fold=True)
     if seen.refusal is not None:
-        text = Text.assemble(coded(seen.refusal.code), seen.refusal.message)
+        text = Text.assemble(code_prefix(seen.refusal.code), seen.refusal.message)
         screen.paragraph(text, indent=2)
     elif seen.feasible:
-        fits = f"It fits on {seen.feasible:,} of {counted(seen.nodes, 'node')} now, and the "
+        fits = f"It fits on {seen.feasible:,} of {count_text(seen.nodes, 'node')} now, and the "
         fits += "scheduler has not placed it yet; expected on " + landing_words(seen.landing, 3)
         screen.paragraph(Text(fits), indent=2)
     else:
@@ -60,7 +64,7 @@ def _reasons(screen: Screen, seen: PendingPod) -> None:
 
 def _moves(screen: Screen, seen: PendingPod) -> None:
     if seen.none is not None:
-        text = Text.assemble(("No single move helps ", "bold"), coded(seen.none.code))
+        text = Text.assemble(("No single move helps ", "bold"), code_prefix(seen.none.code))
         screen.paragraph(text.append(seen.none.message), indent=2)
         screen.line()
     if not seen.moves:

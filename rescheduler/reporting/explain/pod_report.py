@@ -4,19 +4,19 @@ from rich.text import Text
 
 from rescheduler.model.explanation import Check, GangView, PodExplanation, PolicyView
 from rescheduler.model.moves.gates import GATES
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.reporting.alerts import advice
-from rescheduler.reporting.explain.words import (
+from rescheduler.reporting.explain.explanation_words import (
     HEADINGS,
-    fate_words,
     landing_words,
     title,
+    verdict_words,
     where_and_when,
     worth_words,
 )
 from rescheduler.reporting.formats.columns import Column, Grid
-from rescheduler.reporting.formats.screen import KEPT, Screen, coded
-from rescheduler.reporting.phrasing import percent, signed
+from rescheduler.reporting.formats.screen import KEPT, Screen, code_prefix
+from rescheduler.reporting.phrasing import percent, signed_gain
 
 _LABEL = 13
 _STATES = {
@@ -51,7 +51,9 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
 
 
 def _gang_words(gang: GangView) -> str:
-    least = "all its pods" if gang.minimum is None else f"at least {counted(gang.minimum, 'pod')}"
+    least = (
+        "all its pods" if gang.minimum is None else f"at least {count_text(gang.minimum, 'pod')}"
+    )
     run = "; Kueue starts and stops it" if gang.kueue else ""
     return f"{gang.name} ({gang.mark}): needs {least}, {gang.ready} of {gang.members} Ready{run}"
 
@@ -63,14 +65,14 @@ def _fact(screen: Screen, label: str, text: Text) -> None:
 def _verdict(seen: PodExplanation) -> Text:
     verdict = seen.verdict
     worth = worth_words(verdict) if verdict.fate == "moves" else ""
-    text = Text.assemble((fate_words(verdict), _FATES[verdict.fate]))
+    text = Text.assemble((verdict_words(verdict), _FATES[verdict.fate]))
     text.append(f": {worth}; " if worth else ": ")
-    return text.append_text(coded(verdict.code)).append(verdict.message)
+    return text.append_text(code_prefix(verdict.code)).append(verdict.message)
 
 
 def _landing(screen: Screen, seen: PodExplanation) -> None:
     if seen.refusal is not None:
-        text = Text.assemble(coded(seen.refusal.code), seen.refusal.message)
+        text = Text.assemble(code_prefix(seen.refusal.code), seen.refusal.message)
         _fact(screen, "Would land", text)
         return
     if not seen.landing:
@@ -95,7 +97,7 @@ def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) ->
     for policy in policies:
         gain = "not evaluated" if policy.problem else "-"
         if policy.gain is not None:
-            gain = signed(policy.gain)
+            gain = signed_gain(policy.gain)
         style = "green" if (policy.gain or 0.0) > 0 else ""
         row: list[str | Text] = [policy.name, policy.kind, policy.mode, f"{policy.weight:g}"]
         grid.add(*row, *([Text(gain, style=style)] if gains else []), below=_findings(policy))
@@ -104,13 +106,13 @@ def draw_policies(screen: Screen, policies: list[PolicyView], *, gains: bool) ->
 
 def _findings(policy: PolicyView) -> Text | None:
     if policy.problem is not None:
-        return Text.assemble(coded(policy.problem.code), policy.problem.message)
+        return Text.assemble(code_prefix(policy.problem.code), policy.problem.message)
     if not policy.findings:
         return Text("finds nothing about it", style="dim")
-    found = policy.findings[0]
+    finding = policy.findings[0]
     more = len(policy.findings) - 1
-    text = Text.assemble(coded(found.code), f"{found.subject}: {found.message}")
-    return text.append(f"; and {counted(more, 'more finding')}" if more else "")
+    text = Text.assemble(code_prefix(finding.code), f"{finding.subject}: {finding.message}")
+    return text.append(f"; and {count_text(more, 'more finding')}" if more else "")
 
 
 def _checks(screen: Screen, checks: list[Check]) -> None:
@@ -146,7 +148,7 @@ def _gates(screen: Screen) -> None:
 def _filters(screen: Screen, seen: PodExplanation) -> None:
     if seen.refusal is not None:
         return
-    good = f"{seen.feasible:,} of {counted(seen.nodes, 'node')} feasible"
+    good = f"{seen.feasible:,} of {count_text(seen.nodes, 'node')} feasible"
     screen.line(Text.assemble(("Filters ", "bold"), good))
     grid = Grid(
         [
@@ -156,13 +158,13 @@ def _filters(screen: Screen, seen: PodExplanation) -> None:
             Column("for example", flexible=True),
         ]
     )
-    for each in seen.filters:
-        words = ", ".join(f"{count} {reason}" for reason, count in each.reasons.items())
+    for result in seen.filters:
+        words = ", ".join(f"{count} {reason}" for reason, count in result.reasons.items())
         grid.add(
-            each.plugin,
-            f"{each.rejects:,}",
-            f"{each.first:,}",
-            each.example or "-",
+            result.plugin,
+            f"{result.rejects:,}",
+            f"{result.first:,}",
+            result.example or "-",
             below=Text(words, style="dim") if words else None,
         )
     screen.grid(grid)

@@ -11,13 +11,13 @@ from rescheduler.model.explanation import (
     PendingExplanation,
     PodExplanation,
 )
-from rescheduler.reporting.explain.descriptions import PROPERTIES
+from rescheduler.reporting.explain.explanation_descriptions import PROPERTIES
 from rescheduler.reporting.explain.node_report import draw_node
 from rescheduler.reporting.explain.pending_report import draw_pending
 from rescheduler.reporting.explain.pod_report import draw_pod
 from rescheduler.reporting.formats.screen import Screen
 from rescheduler.reporting.schema import schema_parts
-from rescheduler.reporting.view import cleaned
+from rescheduler.reporting.view import clean_value
 
 SCHEMA_ID = f"https://rescheduler.io/schemas/explanation.v{SCHEMA_VERSION}.json"
 KINDS = (PodExplanation, NodeExplanation, PendingExplanation)
@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 def render_explanation(explanation: Explanation, *, width: int, color: bool) -> str:
     """The explanation as text of that width in screen cells; with color, as ANSI sequences."""
     screen = Screen(width=width, color=color)
-    seen = msgspec.convert(cleaned(msgspec.to_builtins(explanation)), type(explanation))
+    seen = msgspec.convert(clean_value(msgspec.to_builtins(explanation)), type(explanation))
     if isinstance(seen, PodExplanation):
         draw_pod(screen, seen)
     elif isinstance(seen, NodeExplanation):

@@ -37,7 +37,7 @@ class Grid:
         """The heading and the rows as lines that fit: (above, the row itself, below)."""
         widths = self._widths(width - indent)
         head = self._line(
-            [Text(each.heading, style="dim") for each in self.columns], widths, indent
+            [Text(column.heading, style="dim") for column in self.columns], widths, indent
         )
         return [
             (None, head, None),
@@ -55,10 +55,10 @@ class Grid:
         ]
         flexible = [place for place, column in enumerate(self.columns) if column.flexible]
         fixed = sum(wanted) - sum(wanted[place] for place in flexible)
-        left = room - fixed - GAP * (len(self.columns) - 1)
+        free_width = room - fixed - GAP * (len(self.columns) - 1)
         for done, place in enumerate(sorted(flexible, key=lambda place: wanted[place])):
-            wanted[place] = min(wanted[place], max(LEAST, left // (len(flexible) - done)))
-            left -= wanted[place]
+            wanted[place] = min(wanted[place], max(LEAST, free_width // (len(flexible) - done)))
+            free_width -= wanted[place]
         return wanted
 
     def _line(self, cells: list[Text], widths: list[int], indent: int) -> Text:

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from rescheduler.model.moves.plan import Report
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
-from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, signed
+from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, signed_gain
 from rescheduler.reporting.rows import SYMBOLS, MoveRow
 from rescheduler.reporting.view import View, view
 
@@ -28,18 +28,18 @@ _BAR = "\N{BROKEN BAR}"
 Table = Iterable[Sequence[str]]
 
 
-def render_markdown(report: Report, given: Invocation = NOT_GIVEN) -> str:
+def render_markdown(report: Report, invocation: Invocation = NOT_GIVEN) -> str:
     """The report as GitHub-flavored Markdown, in which all text from outside is inert.
 
     It is cut to what people read; the page and the JSON have all of it.
     """
-    seen = view(report, given)
+    seen = view(report, invocation)
     blocks = [
         *_head(seen),
         *_policies(seen),
         *_moves(seen),
         *_findings(seen),
-        *_brought(seen),
+        *_gain_blocks(seen),
         *_idle(seen),
         *_left_alone(seen),
         *_steps(seen),
@@ -61,8 +61,8 @@ def inert(text: str) -> str:
     return "".join(code(part) if n % 2 else _WORD.sub(_word, part) for n, part in enumerate(parts))
 
 
-def _word(found: re.Match[str]) -> str:
-    whole = found.group()
+def _word(match: re.Match[str]) -> str:
+    whole = match.group()
     if not _ACTIVE.search(whole):
         return whole
     rest = whole.lstrip("(\"'")
@@ -74,15 +74,15 @@ def _table(columns: str, rows: Table) -> str:
     """A table; a column whose name ends in a colon is aligned to the right."""
     names = columns.split(", ")
     lines = [
-        [each.removesuffix(":") for each in names],
-        ["--:" if each.endswith(":") else "---" for each in names],
+        [name.removesuffix(":") for name in names],
+        ["--:" if name.endswith(":") else "---" for name in names],
         *rows,
     ]
     cells = ([cell.replace("|", _BAR) or "-" for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 
 
-def _more(shown: int, total: int) -> list[str]:
+def _more_line(shown: int, total: int) -> list[str]:
     return (
         [f"... and {total - shown:,} more, in the JSON and on the page."] if total > shown else []
     )
@@ -96,9 +96,9 @@ def _head(seen: View) -> Iterator[str]:
     if seen.verdict is not None:
         yield f"Verdict {code(seen.verdict.code)}: {inert(seen.verdict.message)}"
     alerts = [
-        f"- **{_LEVELS[each.level]} {code(each.code)}** {inert(each.title)}: "
-        f"{inert(each.message.removesuffix('.'))}. {inert(each.advice)}".rstrip()
-        for each in seen.alerts
+        f"- **{_LEVELS[alert.level]} {code(alert.code)}** {inert(alert.title)}: "
+        f"{inert(alert.message.removesuffix('.'))}. {inert(alert.advice)}".rstrip()
+        for alert in seen.alerts
     ]
     if alerts:
         yield "\n".join(alerts)
@@ -135,33 +135,37 @@ def _moves(seen: View) -> Iterator[str]:
     shown = seen.moves[:MOST_MOVES]
     if seen.is_outcome:
         columns = "#:, Pod, From, Expected to, Landed on, Ready:, Result, Why"
-        yield _table(columns, map(_done, shown))
+        yield _table(columns, map(_done_cells, shown))
     else:
         columns = "#:, Batch:, Pod, From, Expected to, Gain:, Disruption:, Budget, Why"
-        yield _table(columns, map(_planned, shown))
-    yield from _more(len(shown), len(seen.moves))
+        yield _table(columns, map(_planned_cells, shown))
+    yield from _more_line(len(shown), len(seen.moves))
 
 
-def _planned(row: MoveRow) -> Sequence[str]:
+def _planned_cells(row: MoveRow) -> Sequence[str]:
     move, budget = row.move, row.move.budget
     audit = ["Audit only"] if row.audit else []
     cost = move.restart
-    told = cost is not None and (cost.moves or cost.workSeconds is not None)
-    why = [each for each in (*audit, row.why, row.steered, row.restart if told else "") if each]
+    has_cost = cost is not None and (cost.moves or cost.workSeconds is not None)
+    why = [
+        reason
+        for reason in (*audit, row.why, row.steered, row.restart if has_cost else "")
+        if reason
+    ]
     return (
         str(row.number),
         str(move.batch),
         code(pod_name(move.pod)),
         code(move.source),
         _landing(row),
-        signed(move.gain),
+        signed_gain(move.gain),
         amount(move.disruption),
         "no PDB" if budget is None else f"{code(budget.name)}, {budget.allowed} left",
         inert("; ".join(why)),
     )
 
 
-def _done(row: MoveRow) -> Sequence[str]:
+def _done_cells(row: MoveRow) -> Sequence[str]:
     landed = row.landed
     if landed is None:
         raise ValueError(f"the outcome has no result of move {row.number}")
@@ -175,12 +179,12 @@ def _done(row: MoveRow) -> Sequence[str]:
         where,
         landed.ready,
         f"{SYMBOLS[landed.mark]} {landed.result}".strip(),
-        inert("; ".join(each for each in (landed.why, row.why) if each)),
+        inert("; ".join(reason for reason in (landed.why, row.why) if reason)),
     )
 
 
 def _landing(row: MoveRow) -> str:
-    shares = [f"{code(each.node)} {percent(each.probability)}" for each in row.landing[:2]]
+    shares = [f"{code(share.node)} {percent(share.probability)}" for share in row.landing[:2]]
     more = len(row.landing) - len(shares)
     return " or ".join(shares) + (f", {more} more" if more else "")
 
@@ -192,18 +196,18 @@ def _findings(seen: View) -> Iterator[str]:
         return
     yield "### Findings before the moves"
     for policy in policies:
-        lines = [f"{code(policy.name)}: {counted(len(policy.findings), 'finding')}", ""]
+        lines = [f"{code(policy.name)}: {count_text(len(policy.findings), 'finding')}", ""]
         lines += [
-            f"- {code(each.code)} {code(each.subject)} {inert(each.message)}, cost "
-            f"{amount(each.cost)}"
-            for each in policy.findings[:MOST_FINDINGS]
+            f"- {code(finding.code)} {code(finding.subject)} {inert(finding.message)}, cost "
+            f"{amount(finding.cost)}"
+            for finding in policy.findings[:MOST_FINDINGS]
         ]
         if len(policy.findings) > MOST_FINDINGS:
             lines.append(f"- and {len(policy.findings) - MOST_FINDINGS:,} more")
         yield "\n".join(lines)
 
 
-def _brought(seen: View) -> Iterator[str]:
+def _gain_blocks(seen: View) -> Iterator[str]:
     if not seen.gains:
         return
     yield "### What the moves so far have brought"
@@ -228,25 +232,25 @@ def _idle(seen: View) -> Iterator[str]:
         if not policy.idle:
             continue
         hours, daily = (sum(getattr(i, of) for i in policy.idle) for of in ("hours", "daily"))
-        owners = counted(len(policy.idle), "owner")
+        owners = count_text(len(policy.idle), "owner")
         yield f"### Idle GPUs: {hours:,.0f} GPU-hours of {owners}, {daily:,.0f} a day"
         shown = policy.idle[:MOST_IDLE]
         yield _table(
             "Namespace, Owner, Pods:, GPUs:, In use:, GPU-hours idle:, A day:",
             (
                 (
-                    code(each.namespace),
-                    code(each.owner),
-                    str(each.pods),
-                    f"{round(each.gpus, 2):g}",
-                    f"{each.use:.1%}",
-                    f"{each.hours:,.1f}",
-                    f"{each.daily:,.0f}",
+                    code(holder.namespace),
+                    code(holder.owner),
+                    str(holder.pods),
+                    f"{round(holder.gpus, 2):g}",
+                    f"{holder.use:.1%}",
+                    f"{holder.hours:,.1f}",
+                    f"{holder.daily:,.0f}",
                 )
-                for each in shown
+                for holder in shown
             ),
         )
-        yield from _more(len(shown), len(policy.idle))
+        yield from _more_line(len(shown), len(policy.idle))
 
 
 def _left_alone(seen: View) -> Iterator[str]:

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.moves.plan import Plan, PolicyResult, Report
-from rescheduler.model.wording import counted, gpu_hours, lasting
+from rescheduler.model.wording import count_text, duration_text, gpu_hours
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.heat_map import heat_map, zones
@@ -43,10 +43,10 @@ class Spending:
 
 def batches(rows: Iterable[MoveRow]) -> list[Batch]:
     """The batches of these moves in their order."""
-    found: dict[int, list[MoveRow]] = {}
+    rows_by_batch: dict[int, list[MoveRow]] = {}
     for row in rows:
-        found.setdefault(row.move.batch, []).append(row)
-    return [Batch(number, rows) for number, rows in sorted(found.items())]
+        rows_by_batch.setdefault(row.move.batch, []).append(row)
+    return [Batch(number, rows) for number, rows in sorted(rows_by_batch.items())]
 
 
 def budgets(plan: Plan) -> list[Spending]:
@@ -57,8 +57,8 @@ def budgets(plan: Plan) -> list[Spending]:
             spent.setdefault(f"{move.pod.namespace}/{move.budget.name}", []).append(
                 move.budget.allowed
             )
-    found = [Spending(name, len(left), max(left)) for name, left in spent.items()]
-    return sorted(found, key=lambda each: (each.allowed - each.moves, each.name))
+    spendings = [Spending(name, len(allowed), max(allowed)) for name, allowed in spent.items()]
+    return sorted(spendings, key=lambda budget: (budget.allowed - budget.moves, budget.name))
 
 
 FINDINGS = 25
@@ -80,9 +80,9 @@ def environment() -> Environment:
         age=phrasing.age,
         amount=phrasing.amount,
         clock=phrasing.clock,
-        counted=counted,
+        counted=count_text,
         gpu_hours=gpu_hours,
-        lasting=lasting,
+        lasting=duration_text,
         percent=phrasing.percent,
         pod_name=phrasing.pod_name,
         by_kueue=by_kueue,
@@ -90,7 +90,7 @@ def environment() -> Environment:
         resource=phrasing.resource,
         sentence=sentence,
         shorten=phrasing.shorten,
-        signed=phrasing.signed,
+        signed=phrasing.signed_gain,
         stamp=phrasing.stamp,
         ticks=_ticks,
     )
@@ -108,7 +108,7 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(report: Report, given: Invocation = NOT_GIVEN, *, earlier: str = "") -> str:
+def render_page(report: Report, invocation: Invocation = NOT_GIVEN, *, earlier: str = "") -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
@@ -116,7 +116,7 @@ def render_page(report: Report, given: Invocation = NOT_GIVEN, *, earlier: str =
     """
     templates = environment()
     script = templates.get_template("report.js").render()
-    seen = view(report, given)
+    seen = view(report, invocation)
     most = max((max(p.cost.before, p.cost.after) for p in seen.plan.policies), default=0.0)
     return templates.get_template("report.html.j2").render(
         seen=seen,
@@ -151,7 +151,7 @@ def _codes(seen: View) -> list[str]:
     codes |= {finding.code for policy in plan.policies for finding in policy.findings}
     for move in plan.moves:
         codes |= {reason.code for reason in move.reasons}
-    codes |= {each.problem.code for each in plan.measuredMoves if each.problem is not None}
+    codes |= {move.problem.code for move in plan.measuredMoves if move.problem is not None}
     if seen.outcome is not None:
         codes |= {seen.outcome.verdict.code, *(result.code for result in seen.outcome.moves)}
     return sorted(codes - {""})

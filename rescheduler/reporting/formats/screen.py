@@ -58,7 +58,7 @@ class Screen:
 
     def paragraph(self, text: Text, *, first: Text | None = None, indent: int = 0) -> None:
         """A paragraph, its lines indented; `first` stands in the indentation of the first line."""
-        for number, line in enumerate(self._wrapped(text, self.width - indent)):
+        for number, line in enumerate(self._wrap_lines(text, self.width - indent)):
             if number == 0 and first is not None:
                 lead = Text.assemble(first, " " * (indent - first.cell_len))
             else:
@@ -75,7 +75,7 @@ class Screen:
                 self.paragraph(below, indent=7)
         self.line()
 
-    def _wrapped(self, text: Text, width: int) -> list[Text]:
+    def _wrap_lines(self, text: Text, width: int) -> list[Text]:
         """The lines of a paragraph; a percent sign stays with its number."""
         text = text.copy()
         text.plain = text.plain.replace(" %", f"{_BOUND}%").replace(KEPT, _BOUND)
@@ -85,6 +85,6 @@ class Screen:
         return lines
 
 
-def coded(code: str) -> Text:
+def code_prefix(code: str) -> Text:
     """A reason code before its sentence."""
     return Text(f"{code} " if code else "", style="cyan")

@@ -4,12 +4,12 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from rescheduler.model.moves.plan import Report
-from rescheduler.model.wording import counted, gpu_hours, lasting
+from rescheduler.model.wording import count_text, duration_text, gpu_hours
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.formats.columns import Column, Grid, fit
-from rescheduler.reporting.formats.screen import Screen, coded
+from rescheduler.reporting.formats.screen import Screen, code_prefix
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
-from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed
+from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed_gain
 from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow, by_kueue
 from rescheduler.reporting.view import View, view
 
@@ -32,18 +32,20 @@ ALERTS: dict[Level, tuple[str, str]] = {
 }
 
 
-def render_table(report: Report, *, width: int, color: bool, given: Invocation = NOT_GIVEN) -> str:
+def render_table(
+    report: Report, *, width: int, color: bool, invocation: Invocation = NOT_GIVEN
+) -> str:
     """The report as text of that width in screen cells; with color, as ANSI escape sequences.
 
     Widths below 72 are taken as 72. Nothing is shown by color alone.
     """
-    seen = view(report, given)
+    seen = view(report, invocation)
     screen = Screen(width=width, color=color)
     _head(screen, seen)
     _alerts(screen, seen)
     _policies(screen, seen)
     _moves(screen, seen)
-    _measured(screen, seen)
+    _past_gains(screen, seen)
     _idle(screen, seen)
     _left_alone(screen, seen)
     _steps(screen, seen)
@@ -61,7 +63,7 @@ def _head(screen: Screen, seen: View) -> None:
         band.append("; from a recording")
     screen.paragraph(band)
     if seen.verdict is not None:
-        verdict = Text.assemble(coded(seen.verdict.code), seen.verdict.message)
+        verdict = Text.assemble(code_prefix(seen.verdict.code), seen.verdict.message)
         screen.paragraph(verdict, first=Text("Verdict", style="bold"), indent=9)
     screen.paragraph(Text(seen.headline, style="bold"))
     screen.line()
@@ -77,7 +79,7 @@ def _alerts(screen: Screen, seen: View) -> None:
     for alert in seen.alerts:
         word, style = ALERTS[alert.level]
         screen.paragraph(
-            Text.assemble((word, style), " ", coded(alert.code), (alert.title, "bold"))
+            Text.assemble((word, style), " ", code_prefix(alert.code), (alert.title, "bold"))
         )
         screen.paragraph(Text(alert.message), indent=2)
         if alert.advice:
@@ -148,11 +150,11 @@ def _plan_grid(seen: View, wide: bool) -> Grid:
             pod_name(move.pod, move.owner, 0 if wide else NARROW_POD),
             move.source,
             _targets(row, 1),
-            Text(signed(move.gain), style="green"),
+            Text(signed_gain(move.gain), style="green"),
             amount(move.disruption),
             _budget(row, wide),
             above=_batch(seen, row),
-            below=_why(row),
+            below=_reason_text(row),
         )
     return grid
 
@@ -190,7 +192,7 @@ def _outcome_grid(seen: View, wide: bool) -> Grid:
     return grid
 
 
-def _measured(screen: Screen, seen: View) -> None:
+def _past_gains(screen: Screen, seen: View) -> None:
     """What earlier moves have brought: by policy, and the latest of them."""
     if seen.gains:
         screen.line(Text("What the moves so far have brought", style="bold"))
@@ -233,16 +235,16 @@ def _measured(screen: Screen, seen: View) -> None:
             Column("measured", "right"),
         ]
     )
-    for each in latest:
+    for measured_row in latest:
         grid.add(
-            pod_name(each.move.pod, None, 0 if wide else NARROW_POD),
-            *([each.move.node] if wide else []),
-            each.move.landedOn or "not seen",
-            each.evicted,
-            each.policy,
-            each.promised,
-            Text(each.measured, style=STYLES[each.mark]),
-            below=Text(each.note, style="dim") if each.note else None,
+            pod_name(measured_row.move.pod, None, 0 if wide else NARROW_POD),
+            *([measured_row.move.node] if wide else []),
+            measured_row.move.landedOn or "not seen",
+            measured_row.evicted,
+            measured_row.policy,
+            measured_row.promised,
+            Text(measured_row.measured, style=STYLES[measured_row.mark]),
+            below=Text(measured_row.note, style="dim") if measured_row.note else None,
         )
     screen.grid(grid)
 
@@ -252,10 +254,10 @@ def _idle(screen: Screen, seen: View) -> None:
     for policy in seen.plan.policies:
         if not policy.idle:
             continue
-        hours = sum(each.hours for each in policy.idle)
-        owners = counted(len(policy.idle), "owner")
-        daily = sum(each.daily for each in policy.idle)
-        span = lasting(round(max(each.span for each in policy.idle)))
+        hours = sum(holder.hours for holder in policy.idle)
+        owners = count_text(len(policy.idle), "owner")
+        daily = sum(holder.daily for holder in policy.idle)
+        span = duration_text(round(max(holder.span for holder in policy.idle)))
         text = f": {owners}, {gpu_hours(hours)} GPU-hours in the last {span}, {daily:,.0f} a day"
         screen.paragraph(Text(text), first=Text.assemble(("Idle GPUs ", "bold"), policy.name))
         grid = Grid(
@@ -269,15 +271,15 @@ def _idle(screen: Screen, seen: View) -> None:
                 Column("a day", "right"),
             ]
         )
-        for each in policy.idle[:MOST_IDLE]:
+        for holder in policy.idle[:MOST_IDLE]:
             grid.add(
-                each.namespace,
-                each.owner,
-                str(each.pods),
-                f"{round(each.gpus, 2):g}",
-                f"{each.use:.1%}",
-                gpu_hours(each.hours),
-                f"{each.daily:,.0f}",
+                holder.namespace,
+                holder.owner,
+                str(holder.pods),
+                f"{round(holder.gpus, 2):g}",
+                f"{holder.use:.1%}",
+                gpu_hours(holder.hours),
+                f"{holder.daily:,.0f}",
             )
         screen.grid(grid)
 
@@ -307,7 +309,7 @@ def _budget(row: MoveRow, wide: bool) -> str:
     return f"{budget.name}, {budget.allowed} left" if wide else f"{budget.allowed} left"
 
 
-def _why(row: MoveRow) -> Text:
+def _reason_text(row: MoveRow) -> Text:
     text = Text(style="dim")
     if row.audit:
         text.append("Audit only: ", style="bold not dim")

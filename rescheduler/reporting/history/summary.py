@@ -8,19 +8,19 @@ from rescheduler.model.moves.gains import Gain
 from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.trails.trail import (
-    Answer,
+    AnswerRecord,
     AnyRecord,
-    Became,
     CycleEnd,
     CycleStart,
-    Entry,
-    Followed,
+    FollowUpRecord,
     Guard,
     Intent,
-    Measured,
+    MeasuredRecord,
+    MoveEnd,
     OfMove,
     Planned,
     PlannedStep,
+    TrailEntry,
 )
 from rescheduler.model.trails.trail_history import (
     Integrity,
@@ -65,8 +65,8 @@ class _Step:
     def take(self, record: OfMove) -> None:
         """Take in what is known of it now; a code without a message keeps what is said of it."""
         if record.message or record.code != self.code:
-            known = CATALOG.get(record.code)
-            self.message = record.message or ("" if known is None else known.sentence)
+            reason = CATALOG.get(record.code)
+            self.message = record.message or ("" if reason is None else reason.sentence)
         self.result, self.code = record.result, record.code
 
 
@@ -94,7 +94,7 @@ class Summary:
         self._first: datetime | None = None
         self._last: datetime | None = None
 
-    def add(self, entry: Entry, record: AnyRecord) -> None:
+    def add(self, entry: TrailEntry, record: AnyRecord) -> None:
         """The next record."""
         if self._since is not None and entry.at < self._since:
             return
@@ -105,14 +105,14 @@ class Summary:
                 self._ended.append(_past_cycle(self._open[entry.chain][1]))
             self._open[entry.chain] = (entry.seq, _Cycle(entry.at, record))
             return
-        if isinstance(record, Followed | Measured):
+        if isinstance(record, FollowUpRecord | MeasuredRecord):
             self._later(record)
             return
         current = self._open.get(entry.chain)
         if current is not None and current[0] == entry.cycle:
-            self._within(current[1], entry, record)
+            self._take_in_cycle(current[1], entry, record)
 
-    def _within(self, cycle: _Cycle, entry: Entry, record: AnyRecord) -> None:
+    def _take_in_cycle(self, cycle: _Cycle, entry: TrailEntry, record: AnyRecord) -> None:
         match record:
             case Planned():
                 cycle.plan = record
@@ -125,11 +125,11 @@ class Summary:
             case Intent():
                 step = self._step(cycle, entry, record.plan, record.uid)
                 step.intent = record
-            case Answer():
+            case AnswerRecord():
                 self._step(cycle, entry, record.plan, record.uid).take(record)
                 cycle.evicted += record.result == "evicted"
-            case Became():
-                self._became(cycle, entry, record)
+            case MoveEnd():
+                self._take_move_end(cycle, entry, record)
             case CycleEnd():
                 cycle.end, cycle.ended = record, entry.at
                 self._ended.append(_past_cycle(cycle))
@@ -137,7 +137,7 @@ class Summary:
             case _:
                 pass
 
-    def _became(self, cycle: _Cycle, entry: Entry, record: Became) -> None:
+    def _take_move_end(self, cycle: _Cycle, entry: TrailEntry, record: MoveEnd) -> None:
         if record.result == "skipped":
             step = self._steps.get((record.plan, record.uid))
             if step is not None and not step.code:  # it was announced, and never sent
@@ -147,18 +147,20 @@ class Summary:
         if record.result == "refused":
             self._hold("eviction", record.code, 1, entry)
 
-    def _step(self, cycle: _Cycle, entry: Entry, plan: str, uid: str) -> _Step:
+    def _step(self, cycle: _Cycle, entry: TrailEntry, plan: str, uid: str) -> _Step:
         key = (plan, uid)
         if key not in self._steps:
-            weights = {each.name: each.weight for each in cycle.plan.policies} if cycle.plan else {}
+            weights = (
+                {policy.name: policy.weight for policy in cycle.plan.policies} if cycle.plan else {}
+            )
             self._steps[key] = _Step(entry.at, plan, uid, cycle.moves.get(uid), weights)
         return self._steps[key]
 
-    def _later(self, record: Followed | Measured) -> None:
+    def _later(self, record: FollowUpRecord | MeasuredRecord) -> None:
         step = self._steps.get((record.plan, record.uid))
         if step is None:
             return  # it was made before what is listed
-        if isinstance(record, Measured):
+        if isinstance(record, MeasuredRecord):
             step.gain = record.gain if record.gain.measured else None
             return
         step.take(record)
@@ -166,7 +168,7 @@ class Summary:
         step.ready = record.seconds if record.state == "ready" else None
         step.predicted = step.predicted if record.predicted is None else record.predicted
 
-    def _hold(self, stage: str, code: str, number: int, entry: Entry) -> None:
+    def _hold(self, stage: str, code: str, number: int, entry: TrailEntry) -> None:
         held = self._held.setdefault((stage, code), _Held())
         day = f"{entry.at.astimezone(UTC):%Y-%m-%d}"
         held.cycles.add((entry.chain, entry.cycle))
@@ -177,7 +179,7 @@ class Summary:
 
     def history(self, integrity: Integrity, *, tool: str, source: str) -> TrailHistory:
         """All of it, the newest cycles and moves first."""
-        steps = [_past_step(each) for each in self._steps.values()]
+        steps = [_past_step(step) for step in self._steps.values()]
         cycles = [*self._ended, *(_past_cycle(cycle) for _, cycle in self._open.values())]
         cycles.sort(key=lambda cycle: cycle.started)
         return TrailHistory(
@@ -189,17 +191,17 @@ class Summary:
             totals=self._totals(steps, cycles),
             moves=sorted(steps, key=lambda step: step.at, reverse=True),
             cycles=cycles[::-1],
-            prevented=self._prevented(),
+            prevented=self._prevented_rows(),
             integrity=integrity,
         )
 
-    def _prevented(self) -> list[Prevented]:
-        found = []
+    def _prevented_rows(self) -> list[Prevented]:
+        rows = []
         for (stage, code), held in self._held.items():
             if held.first is None or held.last is None:
                 continue
             reason = CATALOG.get(code)
-            found.append(
+            rows.append(
                 Prevented(
                     code=code,
                     stage=stage,
@@ -213,7 +215,7 @@ class Summary:
                 )
             )
         order = {"guard": 0, "eviction": 1, "planning": 2}
-        return sorted(found, key=lambda e: (order[e.stage], -e.cycles, -e.most, e.code))
+        return sorted(rows, key=lambda e: (order[e.stage], -e.cycles, -e.most, e.code))
 
     def _totals(self, steps: list[PastStep], cycles: list[PastCycle]) -> PastTotals:
         made = [step for step in steps if step.result == "evicted"]
@@ -224,8 +226,8 @@ class Summary:
         measured = sum(step.brought or 0.0 for step in compared)
         return PastTotals(
             cycles=len(cycles),
-            failed=sum(each.verdict == "failed" for each in cycles),
-            unfinished=sum(each.verdict == UNFINISHED for each in cycles),
+            failed=sum(cycle.verdict == "failed" for cycle in cycles),
+            unfinished=sum(cycle.verdict == UNFINISHED for cycle in cycles),
             evicted=len(made),
             refused=sum(step.result == "refused" for step in steps),
             unknown=sum(step.result == "unknown" for step in steps),
@@ -233,23 +235,23 @@ class Summary:
             asPredicted=sum((step.predicted or 0.0) > 0 for step in landed),
             onLikeliest=sum(step.landedOn == step.expected for step in landed),
             returned=sum(step.landedOn == step.source for step in landed),
-            lost=sum(each.lost and each.result == "evicted" for each in self._steps.values()),
+            lost=sum(step.lost and step.result == "evicted" for step in self._steps.values()),
             ready=len(ready),
             readySeconds=sum(ready) / len(ready) if ready else None,
             promised=promised,
             compared=len(compared),
             promisedOfCompared=sum(
-                _weighted(step, step.gain.promised)
+                _weighted_gain(step, step.gain.promised)
                 for step in self._steps.values()
                 if step.result == "evicted" and step.gain is not None
             ),
             measured=measured,
-            perPromised=_per(len(made), promised),
-            perMeasured=_per(len(compared), measured),
+            perPromised=_ratio_to_gain(len(made), promised),
+            perMeasured=_ratio_to_gain(len(compared), measured),
         )
 
 
-def _per(number: int, gain: float) -> float | None:
+def _ratio_to_gain(number: int, gain: float) -> float | None:
     """How many for each 1.0 of it; None where there is nothing, or no improvement."""
     return number / gain if number and gain > 0 else None
 
@@ -277,7 +279,7 @@ def _past_cycle(cycle: _Cycle) -> PastCycle:
 def _past_step(step: _Step) -> PastStep:
     planned, intent = step.planned, step.intent
     shares = planned.landing if planned else []
-    predicted = intent.landing if intent else {each.node: each.probability for each in shares}
+    predicted = intent.landing if intent else {share.node: share.probability for share in shares}
     expected = max(predicted, key=lambda node: predicted[node], default="")
     return PastStep(
         at=step.at,
@@ -295,13 +297,13 @@ def _past_step(step: _Step) -> PastStep:
         message=step.message,
         reasons=planned.reasons if planned else [],
         promised=planned.gain if planned else None,
-        brought=None if step.gain is None else _weighted(step, step.gain.measured),
+        brought=None if step.gain is None else _weighted_gain(step, step.gain.measured),
         gains={name: gain for name, gain in planned.gains.items() if gain} if planned else {},
         measured={} if step.gain is None else step.gain.measured,
     )
 
 
-def _weighted(step: _Step, gains: Mapping[str, float]) -> float:
+def _weighted_gain(step: _Step, gains: Mapping[str, float]) -> float:
     return sum(step.weights.get(name, 1.0) * gain for name, gain in gains.items())
 
 

@@ -1,1 +1,1 @@
-"""What people look into without acting: checks, explanations, recordings, the trail."""
+"""Reading without acting: checks, explanations, recordings, the audit trail, policy tests."""

@@ -17,7 +17,7 @@ from rescheduler.planning.explain.node import explain_node
 from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.policies.files.policy_set import policy_set
-from rescheduler.runtime.cycle import recalled
+from rescheduler.runtime.cycle import recall_findings
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of
 from rescheduler.runtime.settings import Settings
 
@@ -35,7 +35,7 @@ class Explainer:
         parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
         self._snapshot = parts.observe(policies.requests(), policies.limits.own_annotations)
         history, notes = parts.recall()
-        finding_history, more = recalled(parts, policies)
+        finding_history, more = recall_findings(parts, policies)
         self.notes = [*notes, *more]
         self._copy = WorkingCopy(
             self._snapshot,
@@ -64,7 +64,7 @@ class Explainer:
         """
         return explain_node(self._copy, find_node(self._snapshot, said), self._header)
 
-    def pending(self, said: str | None) -> PendingExplanation:
+    def pending_pods(self, said: str | None) -> PendingExplanation:
         """All Pending pods, or the one that is asked for.
 
         Raises:

@@ -8,12 +8,12 @@ from rescheduler.model.errors import SettingsError, TrailUnreadable
 from rescheduler.model.trails.trail import read_record
 from rescheduler.model.trails.trail_chain import TrailChain
 from rescheduler.model.trails.trail_history import Integrity, PastCycle, TrailHistory
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 from rescheduler.reporting.history.summary import Summary
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.output_file import is_stdout
-from rescheduler.sources.trail import read_lines
+from rescheduler.sources.trail_reader import read_lines
 
 
 def move_history(settings: Settings) -> TrailHistory:
@@ -76,7 +76,7 @@ def history_of(path: str, since: datetime | None, newest: int = 0) -> TrailHisto
     chain.finish()
     source = "standard input" if path == "-" else path
     if not chain.records and not chain.warnings and (count or path == "-"):
-        held = f"none of its {counted(count, 'line')} is one" if count else "it is empty"
+        held = f"none of its {count_text(count, 'line')} is one" if count else "it is empty"
         raise TrailUnreadable(
             f"{source} has no record of an audit trail: {held}",
             "another file is meant, or the run that wrote it had no --audit-trail.",

@@ -7,8 +7,12 @@ from rescheduler.documents.validation import near
 from rescheduler.model.errors import SettingsError
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.own_readings.document import Readings, built_in, preset_of
-from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS, text_of
+from rescheduler.policies.own_readings.readings_document import (
+    ReadingsDocument,
+    built_in,
+    preset_of,
+)
+from rescheduler.policies.own_readings.shipped_documents import BUILT_IN, PRESETS, text_of
 from rescheduler.runtime.reading_sources import series_counts
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.reading_guide import series_of
@@ -23,7 +27,7 @@ class Defined:
     own: OwnReading
 
 
-def defined(policies: PolicySet | None) -> Iterator[Defined]:
+def all_definitions(policies: PolicySet | None) -> Iterator[Defined]:
     """Every definition: those of operators, those built in, those of presets."""
     for document in policies.readings if policies is not None else ():
         place = f"{document.name} ({policies.files[document.name]})" if policies else ""
@@ -33,14 +37,14 @@ def defined(policies: PolicySet | None) -> Iterator[Defined]:
         ("built in", built_in()),
         ("preset", tuple(map(preset_of, PRESETS))),
     ):
-        for each in documents:
+        for shipped_document in documents:
             yield from (
-                Defined(name, f"{each.name} ({place})", own)
-                for name, own in each.own_readings.items()
+                Defined(name, f"{shipped_document.name} ({place})", own)
+                for name, own in shipped_document.own_readings.items()
             )
 
 
-def printed(name: str) -> str:
+def document_text(name: str) -> str:
     """The shipped document of that name, or those that define the reading of that name.
 
     Raises:
@@ -49,23 +53,27 @@ def printed(name: str) -> str:
     for folder, names in (("builtin", BUILT_IN), ("presets", PRESETS)):
         if name in names:
             return text_of(folder, name)
-    found = [
+    parts = [
         text
         for folder, documents in (("builtin", built_in()), ("presets", map(preset_of, PRESETS)))
         for document in documents
         if (text := _part(folder, document, name))
     ]
-    if not found:
-        known = [*BUILT_IN, *PRESETS, *(each.name for each in defined(None))]
-        hint = near(name, known)
+    if not parts:
+        all_names = [
+            *BUILT_IN,
+            *PRESETS,
+            *(definition.name for definition in all_definitions(None)),
+        ]
+        hint = near(name, all_names)
         raise SettingsError(
             f"there is no reading and no document `{name}`",
             f"{hint} is meant." if hint else "`rescheduler readings` prints all of them.",
         )
-    return "---\n".join(found)
+    return "---\n".join(parts)
 
 
-def _part(folder: str, document: Readings, name: str) -> str:
+def _part(folder: str, document: ReadingsDocument, name: str) -> str:
     """The document with that reading alone, as it is written; "" where it has none."""
     if name not in document.readings:
         return ""
@@ -80,15 +88,15 @@ def _part(folder: str, document: Readings, name: str) -> str:
     return "".join([*head, *lines[start:end]])
 
 
-def answered(settings: Settings, definitions: list[Defined]) -> dict[str, str]:
+def texts_of_series(settings: Settings, definitions: list[Defined]) -> dict[str, str]:
     """Each series with what the metric source has of it: how many, of which job.
 
     Raises:
         MetricsUnavailable: it does not answer.
     """
-    names = dict.fromkeys(name for each in definitions for name in series_of(each.own))
+    names = dict.fromkeys(name for definition in definitions for name in series_of(definition.own))
     counts = series_counts(settings, list(names))
     return {
-        name: ", ".join(f'{count:,} of job="{job}"' for job, count in sorted(found.items()))
-        for name, found in counts.items()
+        name: ", ".join(f'{count:,} of job="{job}"' for job, count in sorted(counts_by_job.items()))
+        for name, counts_by_job in counts.items()
     }

@@ -1,10 +1,10 @@
 """Recording a cluster with its readings."""
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.observing import observer
-from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered
+from rescheduler.runtime.reading_sources import OPTIONS, reading_sources, unanswered_requests
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.output_file import is_stdout
@@ -28,26 +28,26 @@ def record(
     sources = reading_sources(settings)
     notes: frozenset[str] = frozenset()
     if policies is None:
-        wanted = [each for source in sources for each in source.catalog()]
+        wanted = [request for source in sources for request in source.catalog()]
     else:
         wanted, notes = policies.requests(), policies.limits.own_annotations
-    lacking = set(unanswered(sources, wanted))
-    answered = [each for each in wanted if each not in lacking]
+    lacking = set(unanswered_requests(sources, wanted))
+    answered = [request for request in wanted if request not in lacking]
     snapshot = observer(settings, connection)(answered, notes)
     save(snapshot, settings.out)
-    size = f"{counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}"
+    size = f"{count_text(len(snapshot.nodes), 'node')}, {count_text(len(snapshot.pods), 'pod')}"
     name = "standard output" if is_stdout(settings.out) else settings.out
-    said = [f"{name}: {size}, {counted(len(snapshot.readings.entries), 'reading')}"]
+    said = [f"{name}: {size}, {count_text(len(snapshot.readings.entries), 'reading')}"]
     if lacking or (policies is None and not wanted):
         recorded = len(snapshot.readings.entries)
-        left_out = f"only {counted(recorded, 'reading')}" if recorded else "no readings"
+        left_out = f"only {count_text(recorded, 'reading')}" if recorded else "no readings"
         said.append(
-            f"warning: no {OPTIONS} was given, so {left_out} {agreed(recorded, 'was', 'were')} "
+            f"warning: no {OPTIONS} was given, so {left_out} {verb_for(recorded, 'was', 'were')} "
             "recorded"
         )
     said += [
-        f"warning: {each.name}: {each.problem.code} {each.problem.message}"
-        for each in snapshot.readings.entries
-        if each.problem is not None
+        f"warning: {reading.name}: {reading.problem.code} {reading.problem.message}"
+        for reading in snapshot.readings.entries
+        if reading.problem is not None
     ]
     return said

@@ -18,17 +18,17 @@ def find(paths: Iterable[Path]) -> list[Path]:
     Raises:
         PolicyError: a path is not there, or there is no policy test in all of them.
     """
-    found: list[Path] = []
+    files: list[Path] = []
     for path in paths:
         if not path.exists():
             raise PolicyError(f"{path} does not exist", "it has a typo.")
         if path.is_file() and not is_policy_test(path.name):
             raise PolicyError(f"{path} is not named like a policy test file", _NAMES)
-        found += sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
-    if not found:
-        given = ", ".join(map(str, paths))
-        raise PolicyError(f"{given}: no policy test files", _NAMES)
-    return list(dict.fromkeys(found))
+        files += sorted(path.rglob(PATTERN)) if path.is_dir() else [path]
+    if not files:
+        paths_text = ", ".join(map(str, paths))
+        raise PolicyError(f"{paths_text}: no policy test files", _NAMES)
+    return list(dict.fromkeys(files))
 
 
 def run(files: Iterable[Path]) -> Iterator[Result]:

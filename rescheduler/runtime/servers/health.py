@@ -1,4 +1,4 @@
-"""What probes ask: is the service alive, and can its answers be trusted."""
+"""Health of the service's cycles, for liveness and readiness probes."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ _GRACE = 60.0
 
 
 @dataclass(slots=True)
-class Health:
+class CycleHealth:
     """The progress of the cycles, by a steady clock.
 
     deadline: how long a cycle may take.

@@ -68,25 +68,27 @@ class Server(ThreadingHTTPServer):
 
     def _make_room(self) -> None:
         last = time.monotonic() - self._patience
-        for each in [each for each, heard in self._heard.items() if heard < last]:
-            del self._heard[each]
+        for stale_connection in [
+            connection for connection, heard in self._heard.items() if heard < last
+        ]:
+            del self._heard[stale_connection]
             with contextlib.suppress(OSError):
                 # Not that of TLS, which would leave its thread without any.
-                socket.socket.shutdown(each, socket.SHUT_RDWR)
+                socket.socket.shutdown(stale_connection, socket.SHUT_RDWR)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Shake hands where there is TLS, and serve."""
         if self.context is not None:
             # In the connection's own thread, so that a silent client keeps nobody waiting.
             try:
-                request = self._secured(request, self.context)
+                request = self._wrap_tls(request, self.context)
                 request.do_handshake()
             except OSError:
                 self.shutdown_request(request)
                 return
         super().process_request_thread(request, client_address)
 
-    def _secured(self, request: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
+    def _wrap_tls(self, request: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket:
         request.settimeout(self._patience)
         with self._lock:  # as the old socket is no longer one
             heard = self._heard.pop(request, None)

@@ -16,9 +16,9 @@ import msgspec
 from rescheduler.model.moves.plan import Mode, Outcome, Report, plan_in
 from rescheduler.model.trails.trail_history import PastCycle
 from rescheduler.reporting.formats.page import render_page
-from rescheduler.reporting.history.page import CycleRow, render_cycles_page
+from rescheduler.reporting.history.history_page import CycleRow, render_cycles_page
+from rescheduler.runtime.cycle_audit import verdict_of
 from rescheduler.runtime.exit_codes import exit_code
-from rescheduler.runtime.trailing import verdict_of
 
 KEPT = 50
 MOST_BYTES = 16 * 1024 * 1024
@@ -58,10 +58,10 @@ class PastCycles:
             self._number += 1
             self._kept.append(_Kept(self._number, _cycle(report, started, seconds), packed))
             size = 0
-            for each in reversed(self._kept):
-                size += len(each.report)
+            for cycle_page in reversed(self._kept):
+                size += len(cycle_page.report)
                 if size > MOST_BYTES:
-                    each.report = b""
+                    cycle_page.report = b""
 
     def fail(self, message: str, started: datetime, seconds: float, *, mode: Mode) -> None:
         """A cycle has ended without a report."""
@@ -91,9 +91,9 @@ class PastCycles:
         if path == PATH:
             rows = [CycleRow(e.cycle, _link(e) if e.report else "") for e in reversed(kept)]
             return lambda: render_cycles_page(rows).encode()
-        for each in kept:
-            if each.report and path == _link(each):
-                packed = each.report
+        for cycle_page in kept:
+            if cycle_page.report and path == _link(cycle_page):
+                packed = cycle_page.report
                 return lambda: _page(packed)
         return None
 
@@ -103,8 +103,8 @@ def _page(packed: bytes) -> bytes:
     return render_page(report, earlier=PATH).encode()
 
 
-def _link(each: _Kept) -> str:
-    return f"{PATH}/{each.number}"
+def _link(cycle_page: _Kept) -> str:
+    return f"{PATH}/{cycle_page.number}"
 
 
 def _cycle(report: Report, started: datetime, seconds: float) -> PastCycle:
@@ -122,7 +122,7 @@ def _cycle(report: Report, started: datetime, seconds: float) -> PastCycle:
         exit=code,
         plan=plan.id,
         moves=len(plan.moves),
-        evicted=sum(each.result == "evicted" for each in results),
+        evicted=sum(result.result == "evicted" for result in results),
         refused=sum(plan.totals.refused.values()),
         scoreBefore=plan.score.before,
         scoreAfter=plan.score.after,

@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler
 from rescheduler.model.moves.plan import Report
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.listening import Listening
 from rescheduler.runtime.servers.past_cycles import PATH, PastCycles
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -59,7 +59,7 @@ class Endpoints(Listening):
 def _handler(
     pages: Mapping[str, Callable[[], Page]], token: Token | None
 ) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+    class PageHandler(BaseHTTPRequestHandler):
         server_version = "rescheduler"
         sys_version = ""
         timeout = PATIENCE  # a silent client must not hold a thread for ever
@@ -90,7 +90,7 @@ def _handler(
         def log_message(self, *args: object) -> None:
             """Probes ask every few seconds; that is not news."""
 
-    return Handler
+    return PageHandler
 
 
 def _answer(page: Callable[[], Page]) -> Page:
@@ -108,7 +108,7 @@ def text(problem: str) -> Page:
 
 
 def pages(
-    health: Health, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
+    health: CycleHealth, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
 ) -> Mapping[str, Callable[[], Page]]:
     """The pages by path. last: the newest plan or outcome. past: the cycles before it."""
 

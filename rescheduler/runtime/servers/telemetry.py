@@ -38,7 +38,7 @@ from rescheduler.model.reasons import CATALOG, UNREPLACED
 PHASES = ("observe", "measure", "plan", "act")
 VERDICTS = ("good", "held", "no-say", "failed", "skipped", "missed")
 _GUARDS = tuple(code for code in CATALOG if code.startswith("GRD"))
-_REGRETS = (*UNREPLACED, "ACT012")
+_REVERTED_CODES = (*UNREPLACED, "ACT012")
 _BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1200)
 
 _LANDINGS = {
@@ -212,11 +212,11 @@ class Telemetry:
             self.planned.labels(mode)
         for code in _GUARDS:
             self.guard.labels(code)
-        for code in _REGRETS:
+        for code in _REVERTED_CODES:
             self.regrets.labels(code)
 
     @contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
+    def time_phase(self, phase: str) -> Iterator[None]:
         """Measure a phase, also when it fails."""
         began = perf_counter()
         try:
@@ -292,10 +292,10 @@ class Telemetry:
             if reading.ageSeconds is not None:
                 self.reading_age.labels(reading.name).set(reading.ageSeconds)
 
-    def _observe_landings(self, known: Calibration | None) -> None:
+    def _observe_landings(self, calibration: Calibration | None) -> None:
         for field, gauge in self.landings.items():
             gauge.clear()
-            for rates in known.kinds if known else ():
+            for rates in calibration.kinds if calibration else ():
                 gauge.labels(rates.kind, rates.version).set(getattr(rates, field))
 
     def _count(self, move: PlannedMove, result: MoveResult) -> None:
@@ -303,10 +303,10 @@ class Telemetry:
         self.moves.labels(best, result.result).inc()
         if result.result == "evicted":
             self.gain_predicted.inc(max(0.0, move.gain))
-            if result.code in _REGRETS:
+            if result.code in _REVERTED_CODES:
                 self.regrets.labels(result.code).inc()
 
-    def ended(self, verdict: str) -> None:
+    def count_cycle(self, verdict: str) -> None:
         """Count a cycle by how it ended."""
         self.cycles.labels(verdict).inc()
         if verdict == "good":

@@ -4,7 +4,7 @@ import ssl
 from pathlib import Path
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.runtime.servers.webhook.certificates import Pair
+from rescheduler.runtime.servers.webhook.certificates import KeyPair
 from rescheduler.runtime.settings import Settings
 from rescheduler.wire.hosts import is_loopback
 
@@ -15,10 +15,10 @@ class FromFiles:
     def __init__(self, certificate: Path, key: Path) -> None:
         self._certificate, self._key = certificate, key
 
-    def pair(self) -> Pair:
+    def pair(self) -> KeyPair:
         """What the files hold now. Raises: SettingsError."""
         try:
-            return Pair(self._certificate.read_bytes(), self._key.read_bytes())
+            return KeyPair(self._certificate.read_bytes(), self._key.read_bytes())
         except OSError as error:
             raise SettingsError(
                 f"{error.filename}: {error.strerror}",
@@ -55,7 +55,7 @@ def refuse_everybody(settings: Settings, advice: str) -> None:
         )
 
 
-def context_of(pair: Pair, settings: Settings) -> ssl.SSLContext:
+def context_of(pair: KeyPair, settings: Settings) -> ssl.SSLContext:
     """TLS with this certificate, which asks clients for one of the authority that is given, if any.
 
     A client without any is refused by what it asks for: probes and metrics need none.

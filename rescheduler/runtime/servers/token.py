@@ -38,8 +38,8 @@ class Token:
         if problem:
             logger().error("nobody may read metrics and reports", reason=problem)
             return False
-        scheme, _, given = (authorization or "").partition(" ")
-        shown = given.strip().encode()
+        scheme, _, credentials = (authorization or "").partition(" ")
+        shown = credentials.strip().encode()
         if scheme.lower() == "basic":
             try:
                 shown = base64.b64decode(shown, validate=True).partition(b":")[2]

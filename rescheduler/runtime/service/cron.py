@@ -10,7 +10,7 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.model.wording import counted
+from rescheduler.model.wording import count_text
 
 _MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 _DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -51,7 +51,7 @@ class Cron:
         for offset in range(_HORIZON_DAYS):
             day = start + timedelta(days=offset)
             if self._day_holds(day):
-                later = [each for each in self._instants(day) if each > instant]
+                later = [slot for slot in self._instants(day) if slot > instant]
                 if later:
                     return min(later)
         return None
@@ -97,7 +97,7 @@ def parse_cron(expression: str, zone: str) -> Cron:
     fields = _MACROS.get(expression.strip().lower(), expression).split()
     if len(fields) != 5:
         raise SettingsError(
-            f"--cron {expression!r} has {counted(len(fields), 'field')}, not 5",
+            f"--cron {expression!r} has {count_text(len(fields), 'field')}, not 5",
             "write minute, hour, day, month and weekday, as in '0 9 * * mon-fri'.",
         )
     weekdays = _values("weekday", fields[4], 0, 7, {n: i for i, n in enumerate(_DAYS)})

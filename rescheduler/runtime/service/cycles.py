@@ -14,7 +14,7 @@ from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
-from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.settings import Settings
@@ -37,7 +37,7 @@ class ServiceCycles:
         parts: Parts,
         settings: Settings,
         telemetry: Telemetry,
-        health: Health,
+        health: CycleHealth,
         report: Callable[[Report], None],
         *,
         fatal: Callable[[str], None],
@@ -68,22 +68,22 @@ class ServiceCycles:
             except ReschedulerError as error:
                 problem = error.message
                 logger().error("cycle failed", error=error.message, hint=error.hint)
-                self._telemetry.ended("failed")
-                self._failed(problem)
+                self._telemetry.count_cycle("failed")
+                self._record_failure(problem)
             except MemoryError:
                 self._fatal("out of memory")
             except Exception as error:  # noqa: BLE001 - the next cycle may be better
                 problem = f"{type(error).__name__}: {error}"
                 logger().exception("cycle failed unexpectedly")
-                self._telemetry.ended("failed")
-                self._failed(problem)
+                self._telemetry.count_cycle("failed")
+                self._record_failure(problem)
             except BaseException as error:
                 self._fatal(f"{type(error).__name__} in a cycle")
                 raise
             finally:
                 self._health.finish(problem)
 
-    def _failed(self, problem: str) -> None:
+    def _record_failure(self, problem: str) -> None:
         started, began = self._began
         self.past.fail(problem, started, time.monotonic() - began, mode=self._settings.mode)
 
@@ -97,7 +97,7 @@ class ServiceCycles:
         self.past.add(report, started, time.monotonic() - began)
         self._telemetry.observe(report)
         verdict = _verdict(report)
-        self._telemetry.ended(verdict)
+        self._telemetry.count_cycle(verdict)
         _log_outcome(report, verdict)
         self._report(report)
         unread = [
@@ -109,7 +109,7 @@ class ServiceCycles:
             return report.verdict.message
         if unread:
             return f"{unread[0].name}: {unread[0].problem.message}"  # type: ignore[union-attr]
-        return next((each.message for each in plan_in(report).notes if each.code in _UNHEALTHY), "")
+        return next((note.message for note in plan_in(report).notes if note.code in _UNHEALTHY), "")
 
 
 def _verdict(report: Report) -> str:
@@ -149,8 +149,12 @@ def _log_outcome(report: Report, verdict: str) -> None:
     for number, move in enumerate(plan.moves):
         result: dict[str, str | None] = {}
         if outcome is not None:
-            became = outcome.moves[number]
-            result = {"result": became.result, "code": became.code, "landed_on": became.landedOn}
+            move_result = outcome.moves[number]
+            result = {
+                "result": move_result.result,
+                "code": move_result.code,
+                "landed_on": move_result.landedOn,
+            }
         log.info(
             "move",
             pod=f"{move.pod.namespace}/{move.pod.name}",

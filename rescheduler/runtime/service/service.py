@@ -24,10 +24,10 @@ from rescheduler.model.errors import (
 from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.inspecting.move_history import earlier_cycles
-from rescheduler.runtime.live_actor import State
+from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
-from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.server import Endpoints, pages
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.servers.token import Token
@@ -70,7 +70,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     if settings.mode == "Enforce" and connection is not None:
         state = state_of(connection, stop)
     parts = parts_of(
-        settings, connection, state=state, stop=stop, phase=telemetry.timed, remembers=True
+        settings, connection, state=state, stop=stop, phase=telemetry.time_phase, remembers=True
     )
     service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
     endpoints = Endpoints(
@@ -116,9 +116,9 @@ class Service:
         telemetry: Telemetry,
         *,
         report: Callable[[Report], None],
-        state: State | None = None,
+        state: LockAndLedger | None = None,
     ) -> None:
-        self.health = Health(settings.cycle_deadline)
+        self.health = CycleHealth(settings.cycle_deadline)
         self.cycles = ServiceCycles(
             parts, settings, telemetry, self.health, report, fatal=self._fail
         )
@@ -200,7 +200,7 @@ class Service:
     def _unrun(self, event: SchedulerEvent) -> None:
         verdict = "skipped" if event.code == EVENT_JOB_MAX_INSTANCES else "missed"
         logger().warning("a cycle did not run", verdict=verdict)
-        self._telemetry.ended(verdict)
+        self._telemetry.count_cycle(verdict)
 
     def _fail(self, reason: str) -> None:
         self._code = 1

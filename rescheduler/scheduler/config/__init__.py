@@ -1,1 +1,1 @@
-"""What is known of a scheduler: its configuration, and the profile that the model follows."""
+"""Configuration of schedulers: what is declared, what they report, and the profile that follows."""

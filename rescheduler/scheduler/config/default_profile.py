@@ -18,8 +18,8 @@ def minor_of(version: str) -> int | None:
 
     version: as the API server reports it: `v1.36.3`, `1.34.4-gke.1`, `v1.35.1-eks-113cf36`.
     """
-    found = re.match(r"v?1\.(\d+)(?!\d)", version)
-    return int(found[1]) if found is not None and int(found[1]) >= OLDEST_MINOR else None
+    match = re.match(r"v?1\.(\d+)(?!\d)", version)
+    return int(match[1]) if match is not None and int(match[1]) >= OLDEST_MINOR else None
 
 
 @lru_cache(maxsize=16)
@@ -28,9 +28,9 @@ def profile_of(version: str) -> Profile | None:
     minor = minor_of(version)
     if minor is None:
         return None
-    present = {each.name for each in PLUGINS if each.by_default(minor)}
-    scoring = {each.name for each in PLUGINS if each.scores_since <= minor}
-    gates: dict[str, Any] = {each.field: each.by_default(minor) for each in GATES if each.field}
+    present = {plugin.name for plugin in PLUGINS if plugin.by_default(minor)}
+    scoring = {plugin.name for plugin in PLUGINS if plugin.scores_since <= minor}
+    gates: dict[str, Any] = {gate.field: gate.by_default(minor) for gate in GATES if gate.field}
     made = Profile(
         version=f"1.{minor}",
         filters=FILTERS & present,
@@ -50,23 +50,23 @@ def profile_of(version: str) -> Profile | None:
 
 def default_profile(version: str) -> Profile:
     """The same, or a profile that predicts nothing."""
-    known = profile_of(version)
-    if known is not None:
-        return known
+    profile = profile_of(version)
+    if profile is not None:
+        return profile
     problem = f"the scheduler of server version {version or 'unknown'} is not modelled"
     return Profile(problem=problem, filters=FILTERS, weights=WEIGHTS)
 
 
-def counting_profile(known: Mapping[str, Profile], version: str) -> Profile:
+def counting_profile(profiles: Mapping[str, Profile], version: str) -> Profile:
     """By whose version pods count what they request: the default scheduler's, as most pods have it.
 
     known: schedulers by name. version: of the API server, where that scheduler is not known.
     """
-    usual = known.get(DEFAULT_SCHEDULER)
+    usual = profiles.get(DEFAULT_SCHEDULER)
     return usual if usual is not None and usual.version else default_profile(version)
 
 
 def default_profiles(version: str) -> dict[str, Profile]:
     """The one scheduler of a cluster that declares none, by its name."""
-    known = default_profile(version)
-    return {known.name: known}
+    profile = default_profile(version)
+    return {profile.name: profile}

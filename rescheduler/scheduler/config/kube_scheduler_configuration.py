@@ -69,7 +69,7 @@ class Plugins(Strict):
     @classmethod
     def _can_be_enabled(cls, value: PluginSet, info: ValidationInfo) -> PluginSet:
         point, before = info.field_name or "", set[str]()
-        for number, name in enumerate(each.name for each in value.enabled or ()):
+        for number, name in enumerate(plugin_entry.name for plugin_entry in value.enabled or ()):
             at = ("enabled", number, "name")
             if name in REMOVED:
                 message = (
@@ -101,18 +101,18 @@ class PluginConfig(Strict):
         name = info.data.get("name", "")
         if value is not None and name in Arguments.model_fields:
             _in_form(name, value)
-            arguments_of(name).model_validate(_given(value))
+            arguments_of(name).model_validate(_without_type_meta(value))
         return value
 
-    def parsed(self) -> Arguments:
+    def parse_arguments(self) -> Arguments:
         """The arguments, where they decide a placement."""
         if self.name not in Arguments.model_fields or self.args is None:
             return Arguments()
-        return Arguments.model_validate({self.name: _given(self.args)})
+        return Arguments.model_validate({self.name: _without_type_meta(self.args)})
 
 
-def _given(args: dict[str, Any]) -> dict[str, Any]:
-    return {key: each for key, each in args.items() if key not in ("apiVersion", "kind")}
+def _without_type_meta(args: dict[str, Any]) -> dict[str, Any]:
+    return {key: arg for key, arg in args.items() if key not in ("apiVersion", "kind")}
 
 
 def _in_form(name: str, args: dict[str, Any]) -> None:
@@ -137,7 +137,7 @@ class KubeSchedulerProfile(Strict):
     @field_validator("pluginConfig")
     @classmethod
     def _once_each(cls, value: list[PluginConfig] | None) -> list[PluginConfig] | None:
-        names = [each.name for each in value or ()]
+        names = [config.name for config in value or ()]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise ValueError(f"plugin {repeated[0]} has two sets of arguments")
@@ -146,8 +146,8 @@ class KubeSchedulerProfile(Strict):
 
 def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _without_nulls(each) for key, each in value.items() if each is not None}
-    return [_without_nulls(each) for each in value] if isinstance(value, list) else value
+        return {key: _without_nulls(child) for key, child in value.items() if child is not None}
+    return [_without_nulls(element) for element in value] if isinstance(value, list) else value
 
 
 class ManagedResource(Strict):
@@ -230,9 +230,9 @@ class KubeSchedulerConfiguration(Strict):
 
     @model_validator(mode="after")
     def _queue_is_one(self) -> "KubeSchedulerConfiguration":
-        queues = [(each.plugins or Plugins()).queueSort for each in self.profiles or ()]
-        for number, each in enumerate(queues):
-            if each != queues[0]:
+        queues = [(profile.plugins or Plugins()).queueSort for profile in self.profiles or ()]
+        for number, queue in enumerate(queues):
+            if queue != queues[0]:
                 at = ("profiles", number, "plugins", "queueSort")
                 raise FieldError("must be the same in all profiles", at)
         return self
@@ -248,9 +248,9 @@ class KubeSchedulerConfiguration(Strict):
     @model_validator(mode="after")
     def _extenders_go_together(self) -> "KubeSchedulerConfiguration":
         extenders = self.extenders or []
-        if sum(bool(each.bindVerb) for each in extenders) > 1:
+        if sum(bool(extender.bindVerb) for extender in extenders) > 1:
             raise FieldError("only one extender can have a `bindVerb`", ("extenders",))
-        managed = [one.name for each in extenders for one in each.managedResources or ()]
+        managed = [one.name for extender in extenders for one in extender.managedResources or ()]
         twice = sorted({name for name in managed if managed.count(name) > 1})
         if twice:
             raise FieldError(f"`{twice[0]}` is managed twice", ("extenders",))
@@ -261,7 +261,7 @@ class KubeSchedulerConfiguration(Strict):
         """Every profile with its name; without any there is the default one."""
         profiles = self.profiles or [KubeSchedulerProfile()]
         usual = "default-scheduler" if len(profiles) == 1 else ""
-        return [(each.schedulerName or usual, each) for each in profiles]
+        return [(profile.schedulerName or usual, profile) for profile in profiles]
 
     @property
     def names(self) -> list[str]:

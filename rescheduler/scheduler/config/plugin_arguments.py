@@ -94,7 +94,7 @@ class NodeResourcesBalancedAllocationArgs(Strict):
     @field_validator("resources")
     @classmethod
     def _once_each(cls, value: list[BalancedResource] | None) -> list[BalancedResource] | None:
-        names = [each.name for each in value or ()]
+        names = [resource.name for resource in value or ()]
         for number, name in enumerate(names):
             if name in names[:number]:
                 raise FieldError(f"`{name}` is given twice", (number, "name"), hint="drop one")
@@ -134,8 +134,11 @@ class PodTopologySpreadArgs(Strict):
         if self.defaultConstraints and self.defaultingType != "List":
             message = "must be List where there are `defaultConstraints`"
             raise FieldError(message, ("defaultingType",), hint="add `defaultingType: List`")
-        found = {(each.topologyKey, each.whenUnsatisfiable) for each in self.constraints}
-        if len(found) < len(self.constraints):
+        keys = {
+            (constraint.topologyKey, constraint.whenUnsatisfiable)
+            for constraint in self.constraints
+        }
+        if len(keys) < len(self.constraints):
             message = "must not repeat a topologyKey with the same whenUnsatisfiable"
             raise FieldError(message, ("defaultConstraints",))
         return self

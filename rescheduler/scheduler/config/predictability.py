@@ -30,8 +30,8 @@ def _advice(problem: str) -> str:
     if problem == NOT_MODELLED.format(subject):
         say = f"`addedPlugins: [{{name: {subject}, affectsPlacement: false}}]`"
         harmless = f"{say} in this document, if it never decides on which node a pod goes"
-        known = [] if subject in (*PARTS, *PLACELESS) else near(subject, (*PARTS, *PLACELESS))
-        return f"{known} is meant; else {harmless}" if known else harmless
+        near_name = [] if subject in (*PARTS, *PLACELESS) else near(subject, (*PARTS, *PLACELESS))
+        return f"{near_name} is meant; else {harmless}" if near_name else harmless
     if problem == MAY_DECIDE.format(subject):
         say = f"`harmlessExtenders: [{subject}]`"
         return f"{say} in this document, if it is ignorable and never decides where a pod goes"

@@ -13,7 +13,7 @@ from pydantic import (
 
 from rescheduler.documents.envelope import Document
 from rescheduler.documents.fields import Strict
-from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, TextSpan
 from rescheduler.documents.kubernetes_yaml import KubernetesReader
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.validation import validate_part
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     FilterPlugin = str
 else:
     ScorePlugin = Literal[tuple(WEIGHTS)]
-    FilterPlugin = Literal[tuple(each.name for each in PLUGINS if each.filters())]
+    FilterPlugin = Literal[tuple(plugin.name for plugin in PLUGINS if plugin.filters())]
 
 
 _OWN = (
@@ -136,11 +136,11 @@ class Scheduler(Document):
 
     @model_validator(mode="after")
     def _has_one_form(self) -> "Scheduler":
-        given = self.model_fields_set
+        fields = self.model_fields_set
         if self.configuration is not None and self.configFile is not None:
             raise ValueError("configuration and configFile exclude each other")
         if self.configuration is not None or self.configFile is not None:
-            said = [each for each in _OWN if each in given]
+            said = [field for field in _OWN if field in fields]
             if said:
                 raise ValueError(f"{said[0]} is set by the configuration; give only one of them")
         return self
@@ -150,7 +150,7 @@ class Scheduler(Document):
         """Without the fields that the configuration sets itself, so that it can be read again."""
         written: dict[str, Any] = write(self)
         if self.configuration is not None or self.configFile is not None:
-            return {key: each for key, each in written.items() if key not in _OWN}
+            return {key: value for key, value in written.items() if key not in _OWN}
         return written
 
     @property
@@ -168,10 +168,10 @@ class Scheduler(Document):
     @property
     def harmless_plugins(self) -> frozenset[str]:
         """The added plugins that do not affect placement."""
-        return frozenset(each.name for each in self.addedPlugins if not each.affectsPlacement)
+        return frozenset(plugin.name for plugin in self.addedPlugins if not plugin.affectsPlacement)
 
 
-def completed(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FileProblem]]:
+def with_configuration(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FileProblem]]:
     """The document with the configuration in place of the name of its file.
 
     text: the content of that file. Answers None for the document where it holds no configuration
@@ -184,13 +184,13 @@ def completed(made: Scheduler, text: str) -> tuple[Scheduler | None, list[FilePr
         problems += wrong
     elif not problems:
         hint = "leave out the others: kube-scheduler reads the first alone" if trees else ""
-        problems = [FileProblem(Mark(), f"must hold one document, and has {len(trees)}", hint)]
+        problems = [FileProblem(TextSpan(), f"must hold one document, and has {len(trees)}", hint)]
     if configuration is None or problems:
         return None, problems
     return made.model_copy(update={"configuration": configuration, "configFile": None}), []
 
 
-def unread(tree: Tree, file: str, why: str) -> FileProblem:
+def config_file_problem(tree: Tree, file: str, why: str) -> FileProblem:
     """What is wrong with a document whose `configFile` cannot be read.
 
     tree: the document, to find where the name stands. why: what became of reading, as a predicate.

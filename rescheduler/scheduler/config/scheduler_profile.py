@@ -32,18 +32,18 @@ def with_gates(profile: Profile, gates: Mapping[str, bool]) -> Profile:
     minor = minor_of(profile.version)
     if minor is None or profile.problem:
         return profile
-    known = [each for each in GATES if each.name in gates]
-    for each in known:
-        if not each.field and gates[each.name] != each.by_default(minor):
-            state = "on" if gates[each.name] else "off"
-            problem = f"its feature gate {each.name} is {state}, which is not modelled"
+    known_gates = [gate for gate in GATES if gate.name in gates]
+    for gate in known_gates:
+        if not gate.field and gates[gate.name] != gate.by_default(minor):
+            state = "on" if gates[gate.name] else "off"
+            problem = f"its feature gate {gate.name} is {state}, which is not modelled"
             return replace(profile, problem=problem)
-    switched: dict[str, Any] = {each.field: gates[each.name] for each in known if each.field}
+    switched: dict[str, Any] = {gate.field: gates[gate.name] for gate in known_gates if gate.field}
     made = replace(profile, **switched)
     absent = {
-        each.name
-        for each in PLUGINS
-        if each.gate is not None and each.gate.field and not getattr(made, each.gate.field)
+        plugin.name
+        for plugin in PLUGINS
+        if plugin.gate is not None and plugin.gate.field and not getattr(made, plugin.gate.field)
     }
     weights = {name: weight for name, weight in made.weights.items() if name not in absent}
     return replace(made, filters=made.filters - absent, weights=weights)
@@ -62,11 +62,11 @@ _STORAGE_SHAPE = [{"utilization": 0, "score": 10}, {"utilization": 100, "score":
 
 def usual_profile(name: str, version: str) -> Profile:
     """The default profile of that version under this name, or one that cannot be predicted."""
-    known = replace(default_profile(version), name=name)
-    if known.problem:
+    profile = replace(default_profile(version), name=name)
+    if profile.problem:
         problem = f"version {version or 'unknown'} of the scheduler is not modelled"
-        return replace(known, problem=problem)
-    return known
+        return replace(profile, problem=problem)
+    return profile
 
 
 def declared_profiles(
@@ -92,7 +92,7 @@ def declared_profiles(
             if name not in off
         },
     )
-    added = [each.name for each in document.addedPlugins if each.affectsPlacement]
+    added = [plugin.name for plugin in document.addedPlugins if plugin.affectsPlacement]
     if added:
         made = _with_problem(made, NOT_MODELLED.format(added[0]))
     return [with_gates(with_arguments(made, document.arguments), gates)]
@@ -112,55 +112,59 @@ def configured_profiles(
     complete: whether the defaults are in it already, as in what a scheduler answers.
     """
     documents = list(documents)
-    extenders = {url for each in documents for url in each.harmlessExtenders}
+    extenders = {url for document in documents for url in document.harmlessExtenders}
     answer = []
     for name, written in configuration.profiles_in_force:
         harmless = frozenset[str]().union(
-            *(each.harmless_plugins for each in documents if name in each.names)
+            *(document.harmless_plugins for document in documents if name in document.names)
         )
-        made = _configured(usual_profile(name, version), written, harmless, complete=complete)
+        made = _configure_profile(
+            usual_profile(name, version), written, harmless, complete=complete
+        )
         percentage = written.percentageOfNodesToScore
         if percentage is None:
             percentage = configuration.percentageOfNodesToScore or 0
         made = with_gates(replace(made, percentage=percentage), gates)
         for extender in configuration.extenders or ():
-            made = _extended(made, extender, extenders)
+            made = _with_extender(made, extender, extenders)
         answer.append(made)
     return answer
 
 
-def with_arguments(profile: Profile, given: Arguments) -> Profile:
+def with_arguments(profile: Profile, arguments: Arguments) -> Profile:
     """The profile with the arguments that are given."""
     changes: dict[str, Any] = {}
-    if fit := given.NodeResourcesFit:
+    if fit := arguments.NodeResourcesFit:
         changes["ignored_resources"] = frozenset(fit.ignoredResources or ())
         changes["ignored_groups"] = frozenset(fit.ignoredResourceGroups or ())
         if fit.scoringStrategy is not None:
             changes["strategy"] = _strategy(fit.scoringStrategy)
-    if (balanced := given.NodeResourcesBalancedAllocation) and balanced.resources:
-        changes["balanced_resources"] = tuple(each.name for each in balanced.resources)
-    if (spread := given.PodTopologySpread) and spread.defaultingType == "List":
+    if (balanced := arguments.NodeResourcesBalancedAllocation) and balanced.resources:
+        changes["balanced_resources"] = tuple(resource.name for resource in balanced.resources)
+    if (spread := arguments.PodTopologySpread) and spread.defaultingType == "List":
         changes["default_constraints"] = tuple(
-            msgspec.convert(each.model_dump(exclude_none=True), TopologySpreadConstraint)
-            for each in spread.constraints
+            msgspec.convert(constraint.model_dump(exclude_none=True), TopologySpreadConstraint)
+            for constraint in spread.constraints
         )
-    if near := given.InterPodAffinity:
+    if near := arguments.InterPodAffinity:
         changes["hard_pod_affinity_weight"] = near.hardPodAffinityWeight
         changes["ignore_preferred_terms"] = near.ignorePreferredTermsOfExistingPods
-    if (nodes := given.NodeAffinity) and nodes.addedAffinity is not None:
+    if (nodes := arguments.NodeAffinity) and nodes.addedAffinity is not None:
         added = nodes.addedAffinity.model_dump(exclude_none=True)
         changes["added_affinity"] = msgspec.convert(added, NodeAffinity)
     return replace(profile, **changes)
 
 
-def _configured(
+def _configure_profile(
     usual: Profile, written: KubeSchedulerProfile, harmless: frozenset[str], *, complete: bool
 ) -> Profile:
     plugins = written.plugins or Plugins()
-    everywhere = _everywhere(usual, plugins, complete=complete and written.plugins is not None)
-    filters = _at(plugins, "filter", everywhere) & usual.filters
-    prepared = _at(plugins, "preFilter", everywhere)
-    scores = _at(plugins, "score", everywhere) & set(usual.weights)
+    everywhere = _multi_point_plugins(
+        usual, plugins, complete=complete and written.plugins is not None
+    )
+    filters = _plugins_at(plugins, "filter", everywhere) & usual.filters
+    prepared = _plugins_at(plugins, "preFilter", everywhere)
+    scores = _plugins_at(plugins, "score", everywhere) & set(usual.weights)
     weights = {**everywhere, **{e.name: e.weight or 1 for e in plugins.score.enabled or ()}}
     made = replace(
         usual,
@@ -168,34 +172,37 @@ def _configured(
         weights={n: weights[n] for n in usual.weights if n in scores},
     )
     for config in written.pluginConfig or ():
-        made = with_arguments(made, config.parsed())
+        made = with_arguments(made, config.parse_arguments())
         shape = (config.args or {}).get("shape")
         if config.name == "VolumeBinding" and shape not in (None, _STORAGE_SHAPE):
             made = _with_problem(made, "the shape of its plugin VolumeBinding is not modelled")
-    unknown = sorted(_unmodelled(plugins) - usual.filters - set(usual.weights) - harmless)
+    unknown = sorted(_deciding_plugins(plugins) - usual.filters - set(usual.weights) - harmless)
     if unknown:
         made = _with_problem(made, NOT_MODELLED.format(unknown[0]))
     halves = (filters ^ prepared) & _PREPARED_FILTERS
-    halves |= (scores - _at(plugins, "preScore", everywhere)) & _PREPARED_SCORES
+    halves |= (scores - _plugins_at(plugins, "preScore", everywhere)) & _PREPARED_SCORES
     if halves:
         made = _with_problem(made, HALF_ON.format(min(halves)))
     return made
 
 
-def _everywhere(usual: Profile, plugins: Plugins, *, complete: bool) -> dict[str, int]:
+def _multi_point_plugins(usual: Profile, plugins: Plugins, *, complete: bool) -> dict[str, int]:
     """The plugins that are on at every extension point that they have, with their weights.
 
     Source: mergePluginSet in pkg/scheduler/apis/config/v1/default_plugins.go.
     """
-    own = {each.name: each.weight or 1 for each in plugins.multiPoint.enabled or ()}
+    own = {
+        plugin_entry.name: plugin_entry.weight or 1
+        for plugin_entry in plugins.multiPoint.enabled or ()
+    }
     off = _names(plugins.multiPoint.disabled)
     if complete or "*" in off:
         return own
     defaults = dict.fromkeys((*usual.filters, *PLACELESS), 1) | dict(usual.weights)
-    return {name: each for name, each in defaults.items() if name not in off} | own
+    return {name: default for name, default in defaults.items() if name not in off} | own
 
 
-def _at(plugins: Plugins, point: str, everywhere: Mapping[str, int]) -> set[str]:
+def _plugins_at(plugins: Plugins, point: str, everywhere: Mapping[str, int]) -> set[str]:
     """The plugins that are on at one extension point.
 
     Source: expandMultiPointPlugins in pkg/scheduler/framework/runtime/framework.go.
@@ -205,7 +212,7 @@ def _at(plugins: Plugins, point: str, everywhere: Mapping[str, int]) -> set[str]
     return _names(here.enabled) | (set() if "*" in off else set(everywhere) - off)
 
 
-def _unmodelled(plugins: Plugins) -> set[str]:
+def _deciding_plugins(plugins: Plugins) -> set[str]:
     """Every plugin that is turned on where it may decide on which node a pod goes."""
     answer = set[str]()
     for point in ("multiPoint", *EXTENSION_POINTS):
@@ -216,7 +223,7 @@ def _unmodelled(plugins: Plugins) -> set[str]:
 
 
 def _names(entries: Iterable[PluginEntry] | None) -> set[str]:
-    return {each.name for each in entries or ()}
+    return {entry.name for entry in entries or ()}
 
 
 def _strategy(scoring: Scoring) -> ScoringStrategy:
@@ -224,16 +231,16 @@ def _strategy(scoring: Scoring) -> ScoringStrategy:
     ratio = scoring.requestedToCapacityRatio if scoring.type == "RequestedToCapacityRatio" else None
     return ScoringStrategy(
         type=scoring.type,
-        resources=tuple((each.name, each.weight or 1) for each in resources),
+        resources=tuple((resource.name, resource.weight or 1) for resource in resources),
         shape=_points(ratio),
     )
 
 
 def _points(ratio: CapacityRatio | None) -> tuple[tuple[int, int], ...]:
-    return tuple((each.utilization, each.score) for each in ratio.shape) if ratio else ()
+    return tuple((point.utilization, point.score) for point in ratio.shape) if ratio else ()
 
 
-def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profile:
+def _with_extender(profile: Profile, extender: Extender, harmless: set[str]) -> Profile:
     """The profile beside an extender: it may decide on every pod, or on some resources."""
     if extender.ignorable and extender.urlPrefix in harmless:
         return profile
@@ -242,8 +249,10 @@ def _extended(profile: Profile, extender: Extender, harmless: set[str]) -> Profi
     sentence = MAY_DECIDE.format(extender.urlPrefix)
     if not extender.managedResources:
         return _with_problem(profile, sentence)
-    managed = {each.name: sentence for each in extender.managedResources}
-    ignored = {each.name for each in extender.managedResources if each.ignoredByScheduler}
+    managed = {resource.name: sentence for resource in extender.managedResources}
+    ignored = {
+        resource.name for resource in extender.managedResources if resource.ignoredByScheduler
+    }
     return replace(
         profile,
         beyond_us={**profile.beyond_us, **managed},

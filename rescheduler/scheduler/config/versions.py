@@ -18,8 +18,8 @@ def never_compared(name: str, version: str, allowed: Collection[str], document: 
     minor = version.removeprefix("1.")
     if not minor.isdigit() or int(minor) in COMPARED:
         return ""
-    known = ", ".join(COMPARED[each] for each in sorted(COMPARED))
-    text = f"{name} is of {version}, and was compared with the model in {known} only; "
+    releases = ", ".join(COMPARED[minor_version] for minor_version in sorted(COMPARED))
+    text = f"{name} is of {version}, and was compared with the model in {releases} only; "
     if version in allowed:
         allowing = f"which is allowed by document {document}"
         return f"{text}it is predicted as the model knows this version, {allowing}"

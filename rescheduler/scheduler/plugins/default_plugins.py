@@ -6,7 +6,7 @@ A new plugin is added to PLUGINS; all that is known of it stands on its class.
 from collections.abc import Sequence
 
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.plugin import Gate, Plugin
+from rescheduler.scheduler.plugin import FeatureGate, Plugin
 from rescheduler.scheduler.plugins.dynamic_resources import DynamicResources
 from rescheduler.scheduler.plugins.image_locality import ImageLocality
 from rescheduler.scheduler.plugins.inter_pod_affinity import InterPodAffinity
@@ -48,16 +48,16 @@ PLUGINS: tuple[type[Plugin], ...] = (
 Source: pkg/scheduler/apis/config/v1/default_plugins.go, getDefaultPlugins and applyFeatureGates.
 """
 
-FILTERS = frozenset(each.name for each in PLUGINS if each.filters())
+FILTERS = frozenset(plugin.name for plugin in PLUGINS if plugin.filters())
 """Those that filter."""
-WEIGHTS = {each.name: each.weight for each in PLUGINS if each.weight}
+WEIGHTS = {plugin.name: plugin.weight for plugin in PLUGINS if plugin.weight}
 """Those that score, with what their scores count."""
-UNRESOLVABLE = frozenset(each.name for each in PLUGINS if each.unresolvable)
+UNRESOLVABLE = frozenset(plugin.name for plugin in PLUGINS if plugin.unresolvable)
 """Those of which preemption cannot undo a rejection."""
-STATIC = frozenset(each.name for each in PLUGINS if each.static)
+STATIC = frozenset(plugin.name for plugin in PLUGINS if plugin.static)
 """Those of which no move of a pod can undo a rejection."""
-GATES: tuple[Gate, ...] = tuple(
-    gate for each in PLUGINS for gate in (*((each.gate,) if each.gate else ()), *each.gates)
+GATES: tuple[FeatureGate, ...] = tuple(
+    gate for plugin in PLUGINS for gate in (*((plugin.gate,) if plugin.gate else ()), *plugin.gates)
 )
 """The feature gates that the model knows.
 
@@ -80,14 +80,14 @@ class DefaultPlugins:
         self._handle = handle
         self._made = [(usual, self._new(usual))]
 
-    def of(self, profile: Profile) -> Sequence[Plugin]:
+    def plugins_of(self, profile: Profile) -> Sequence[Plugin]:
         """The plugins of a profile, in the order in which the scheduler filters."""
-        for known, plugins in self._made:
-            if known == profile:
+        for cached_profile, plugins in self._made:
+            if cached_profile == profile:
                 return plugins
         plugins = self._new(profile)
         self._made.append((profile, plugins))
         return plugins
 
     def _new(self, profile: Profile) -> Sequence[Plugin]:
-        return tuple(each.new(self._handle, profile) for each in PLUGINS)
+        return tuple(plugin.new(self._handle, profile) for plugin in PLUGINS)

@@ -28,12 +28,12 @@ class DefaultSelectors:
             if service.spec.selector is not None:
                 self._services.setdefault(service.metadata.namespace, []).append(service)
         self._controllers = {
-            (each.kind, each.metadata.namespace, each.metadata.name): each
-            for each in controllers
-            if each.kind in _GROUPS
+            (controller.kind, controller.metadata.namespace, controller.metadata.name): controller
+            for controller in controllers
+            if controller.kind in _GROUPS
         }
 
-    def of(self, pod: Replacement) -> LabelSelector | None:
+    def selector_of(self, pod: Replacement) -> LabelSelector | None:
         """The selector, or None where nothing selects the pod and it is not spread."""
         labels: dict[str, str] = {}
         for service in self._services.get(pod.namespace, ()):

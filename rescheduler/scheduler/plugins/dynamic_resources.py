@@ -10,15 +10,15 @@ from rescheduler.kube.dra.class_resources import extended_names, served_by_class
 from rescheduler.kube.dra.device_holdings import DeviceHoldings
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.device_needs import DeviceNeeds, Need, Needs, PartsNeed
-from rescheduler.kube.dra.device_shares import DeviceShares, Part, Share
-from rescheduler.kube.dra.packing import pack
+from rescheduler.kube.dra.device_packing import pack
+from rescheduler.kube.dra.device_shares import ConsumedCapacity, DeviceShares, Share
 from rescheduler.kube.objects import Pod, PodSpec
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByMaximum, Relative
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score
+from rescheduler.scheduler.plugin import FeatureGate, Filter, Plugin, Replacement, Score
 from rescheduler.scheduler.profile import Profile
 
 
@@ -26,10 +26,10 @@ class Held(NamedTuple):
     """What a pod's claims have: devices, and of which of them they only have a part."""
 
     devices: list[int]
-    parts: list[Part]
+    parts: list[ConsumedCapacity]
 
 
-class DeviceUse:
+class ClaimedDevices:
     """The devices of the inventory with what claims take of them.
 
     taken: (devices,) how many claims have it. shares: what they consume of it.
@@ -58,12 +58,16 @@ class DeviceUse:
 
     def free(self) -> BoolArray:
         """(devices,) those that no claim has, nor parts of them."""
-        answer: BoolArray = (self.taken == 0) & self.inventory.counters.within(self.taken > 0)
+        answer: BoolArray = (self.taken == 0) & self.inventory.counters.devices_that_fit(
+            self.taken > 0
+        )
         return answer
 
     def room(self, share: Share) -> IntArray:
         """(devices,) how many requests that consume so much each can still serve."""
-        able = (self.taken == self.shares.count) & self.inventory.counters.within(self.taken > 0)
+        able = (self.taken == self.shares.count) & self.inventory.counters.devices_that_fit(
+            self.taken > 0
+        )
         return np.where(able, self.shares.room(share), 0)
 
     def _change(self, pod: int, node: int, sign: int) -> None:
@@ -101,7 +105,7 @@ class DeviceUse:
             for devices, number in needs
         ]
         counters = self.inventory.counters
-        return pack(here, counters.uses, counters.left(self.taken > 0))
+        return pack(here, counters.uses, counters.remaining_counters(self.taken > 0))
 
     def _first_fit(self, pod: int, node: int) -> Held:
         """The first free devices of the node that will do: which ones, only the allocator knows.
@@ -118,7 +122,7 @@ class DeviceUse:
     def _first_of(self, wanted: Needs, node: int) -> tuple[Held, int]:
         """The same for one choice of alternatives, and how many devices it lacks."""
         chosen: list[int] = []
-        parts: list[Part] = []
+        parts: list[ConsumedCapacity] = []
         missing, free = 0, self.free()
         if wanted.packed:
             chosen = self.pack(wanted.needs, node, free)
@@ -126,15 +130,15 @@ class DeviceUse:
         for devices, number in wanted.needs:
             here = devices[(self.node[devices] == node) & free[devices]]
             count = number or len(devices)
-            found = [each for each in here.tolist() if each not in chosen][:count]
-            chosen += found
-            missing += max(number - len(found), 0)
+            picks = [device for device in here.tolist() if device not in chosen][:count]
+            chosen += picks
+            missing += max(number - len(picks), 0)
         for devices, number, share in wanted.parts:
             here = devices[self.node[devices] == node]
             first = np.repeat(here, self.room(share)[here])[:number].tolist()
             chosen += first
             missing += number - len(first)
-            parts += [each for device in first if (each := self.shares.part(share, device))]
+            parts += [part for device in first if (part := self.shares.part(share, device))]
         return Held(chosen, parts), missing
 
 
@@ -144,7 +148,7 @@ class Packed:
     A node is worked out again only when its devices, or what they have in common, have changed.
     """
 
-    def __init__(self, use: DeviceUse, needs: Needs, nodes: int) -> None:
+    def __init__(self, use: ClaimedDevices, needs: Needs, nodes: int) -> None:
         self._use = use
         self._needs = needs.needs
         self._answer: BoolArray = np.zeros(nodes, dtype=np.bool_)
@@ -156,7 +160,7 @@ class Packed:
         if self._taken is None:
             changed = np.ones(len(taken), dtype=np.bool_)
         else:
-            changed = use.inventory.counters.beside(taken != self._taken)
+            changed = use.inventory.counters.devices_of_same_pools(taken != self._taken)
         self._taken, free = taken, use.free()
         for node in np.unique(use.node[changed]).tolist():
             if node >= 0:
@@ -167,7 +171,7 @@ class Packed:
 class DeviceClaims:
     """What pods ask of devices: claims made from templates."""
 
-    def __init__(self, snapshot: Snapshot, use: DeviceUse) -> None:
+    def __init__(self, snapshot: Snapshot, use: ClaimedDevices) -> None:
         self.use = use
         self._needs = DeviceNeeds(
             use.inventory, snapshot.claim_templates, snapshot.device_classes, snapshot.unread
@@ -179,9 +183,9 @@ class DeviceClaims:
         use.wanted = lambda pod: self.needs(pods[pod].metadata.namespace, pods[pod].spec)
 
     @classmethod
-    def of(cls, handle: Handle) -> Self:
+    def from_handle(cls, handle: Handle) -> Self:
         """Of all pods, with the devices in the working copy."""
-        return cls(handle.snapshot, DeviceUse(handle.snapshot, handle.occupancy))
+        return cls(handle.snapshot, ClaimedDevices(handle.snapshot, handle.occupancy))
 
     def problem(self, pod: Pod, profile: Profile) -> str | None:
         """Why the allocation for this pod by such a scheduler cannot be predicted, or None."""
@@ -197,19 +201,19 @@ class DeviceClaims:
             return "its scheduler does not follow DeviceTaintRules, of which there are some"
         if not pod.node and pod.metadata.uid in self.use.allocated:
             return "its resource claims have devices already, but it is not bound"
-        known = self._needs.of(pod.metadata.namespace, pod.spec)
-        if isinstance(known, str):
-            return known
-        if any(each.capacity for each in known) and not profile.consumable_capacity:
+        needs = self._needs.needs_of_spec(pod.metadata.namespace, pod.spec)
+        if isinstance(needs, str):
+            return needs
+        if any(need.capacity for need in needs) and not profile.consumable_capacity:
             return "it may get a part of a device, and DRAConsumableCapacity is off"
-        if any(each.partitions for each in known) and not profile.partitions:
+        if any(need.partitions for need in needs) and not profile.partitions:
             return "it may get a partition of a device, and DRAPartitionableDevices is off"
         return None
 
     def needs(self, namespace: str, spec: PodSpec) -> tuple[Needs, ...]:
         """What a pod without a problem needs: the alternatives of its claims in their order."""
-        known = self._needs.of(namespace, spec)
-        return () if isinstance(known, str) else known
+        needs = self._needs.needs_of_spec(namespace, spec)
+        return () if isinstance(needs, str) else needs
 
 
 class DynamicResources(Plugin):
@@ -221,12 +225,12 @@ class DynamicResources(Plugin):
     name: ClassVar[str] = "DynamicResources"
     weight: ClassVar[int] = 2
     scores_since: ClassVar[int] = 35
-    gate: ClassVar[Gate | None] = Gate("DynamicResourceAllocation", 34)
-    gates: ClassVar[tuple[Gate, ...]] = (
-        Gate("DRAExtendedResource", 36, "extended_devices"),
-        Gate("DRAConsumableCapacity", 36, "consumable_capacity"),
-        Gate("DRAPartitionableDevices", 36, "partitions"),
-        Gate("DRADeviceTaintRules", 37, "device_taint_rules"),
+    gate: ClassVar[FeatureGate | None] = FeatureGate("DynamicResourceAllocation", 34)
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("DRAExtendedResource", 36, "extended_devices"),
+        FeatureGate("DRAConsumableCapacity", 36, "consumable_capacity"),
+        FeatureGate("DRAPartitionableDevices", 36, "partitions"),
+        FeatureGate("DRADeviceTaintRules", 37, "device_taint_rules"),
     )
     unresolvable: ClassVar[bool] = True
     needs_pre_score: ClassVar[bool] = False
@@ -241,7 +245,7 @@ class DynamicResources(Plugin):
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:
         """Its view of devices is one for all profiles."""
-        claims = handle.part(DeviceClaims.of)
+        claims = handle.part(DeviceClaims.from_handle)
         return cls(claims, len(handle.snapshot.nodes), profile)
 
     def problem(self, pod: Pod) -> str | None:
@@ -250,43 +254,43 @@ class DynamicResources(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose free devices can serve all claims at once."""
-        served = [self._served(each) for each in self._choices(pod)]
+        served = [self._filter_of_needs(choice) for choice in self._choices(pod)]
         if not served:
             return None
         if len(served) == 1:
             return served[0]
-        return lambda: np.any([each() for each in served], axis=0)
+        return lambda: np.any([claim_filter() for claim_filter in served], axis=0)
 
     def score(self, pod: Replacement) -> Score | None:
         """An earlier alternative that can be had is better."""
         choices = self._choices(pod)
-        if not any(each.points for each in choices):
+        if not any(choice.points for choice in choices):
             return None
-        served = [(each.points, self._served(each)) for each in choices]
+        served = [(choice.points, self._filter_of_needs(choice)) for choice in choices]
 
-        def scored(nodes: IntArray) -> Relative:
+        def score_nodes(nodes: IntArray) -> Relative:
             points = np.zeros(len(nodes), dtype=np.int64)
             for worth, serves in reversed(served):
                 points[serves()[nodes]] = worth
             return ByMaximum(points)
 
-        return scored
+        return score_nodes
 
     def _choices(self, pod: Replacement) -> Sequence[Needs]:
         """Its needs, where it has any, in the order of its alternatives."""
         if not pod.spec.resourceClaims:
             return ()
         choices = self._claims.needs(pod.namespace, pod.spec)
-        return choices if any(each.needs or each.parts for each in choices) else ()
+        return choices if any(choice.needs or choice.parts for choice in choices) else ()
 
-    def _served(self, needs: Needs) -> Filter:
+    def _filter_of_needs(self, needs: Needs) -> Filter:
         """The nodes whose free devices can serve one choice of alternatives."""
         if needs.packed:
             return Packed(self._use, needs, self._count)
         if needs.needs and not needs.needs[0].number:
             return partial(self._all_free, needs.needs[0].devices)
         places, group = self._groups(needs.common)
-        return partial(self._enough, needs.together, needs.parts, group, places)
+        return partial(self._nodes_with_enough, needs.together, needs.parts, group, places)
 
     def _groups(self, common: str) -> tuple[IntArray, IntArray]:
         """The node of each group of devices, and the group of each device, -1 for none.
@@ -299,20 +303,20 @@ class DynamicResources(Plugin):
         numbers: dict[tuple[int, object], int] = {}
         group = np.full(len(nodes), -1, dtype=np.int32)
         for device, node in enumerate(nodes.tolist()):
-            found = self._use.inventory.attribute(device, common)
-            if node >= 0 and found is not None and found.single is not None:
-                group[device] = numbers.setdefault((node, found.single), len(numbers))
+            attribute = self._use.inventory.attribute(device, common)
+            if node >= 0 and attribute is not None and attribute.single is not None:
+                group[device] = numbers.setdefault((node, attribute.single), len(numbers))
         return np.array([node for node, _ in numbers], dtype=np.int32), group
 
     def _all_free(self, devices: IntArray) -> BoolArray:
         nodes = self._use.node[devices]
-        known = nodes >= 0
-        free = known & self._use.free()[devices]
-        there = np.bincount(nodes[known], minlength=self._count)
+        has_node = nodes >= 0
+        free = has_node & self._use.free()[devices]
+        there = np.bincount(nodes[has_node], minlength=self._count)
         answer: BoolArray = (there > 0) & (np.bincount(nodes[free], minlength=self._count) == there)
         return answer
 
-    def _enough(
+    def _nodes_with_enough(
         self, together: list[Need], parts: tuple[PartsNeed, ...], group: IntArray, places: IntArray
     ) -> BoolArray:
         """Hall's condition: any of the requests together have at least so many free devices.
@@ -322,8 +326,8 @@ class DynamicResources(Plugin):
         fits = np.ones(len(places), dtype=np.bool_)
         free = self._use.free() & (group >= 0)
         for devices, number in together:
-            left = group[devices[free[devices]]]
-            fits &= np.bincount(left, minlength=len(places)) >= number
+            free_groups = group[devices[free[devices]]]
+            fits &= np.bincount(free_groups, minlength=len(places)) >= number
         for devices, number, share in parts:
             here = devices[group[devices] >= 0]
             times = self._use.room(share)[here]

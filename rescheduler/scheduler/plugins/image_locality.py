@@ -63,11 +63,11 @@ class ImageLocality(Plugin):
     def _images(self, spec: PodSpec) -> tuple[list[str], int]:
         """The names to search for, and how many containers the ceiling counts."""
         containers = [*(spec.initContainers or ()), *spec.containers]
-        names = [full_name(each.image) for each in containers]
-        volumes = [reference(each.image) for each in spec.volumes or () if each.image]
+        names = [full_name(container.image) for container in containers]
+        volumes = [reference(volume.image) for volume in spec.volumes or () if volume.image]
         count = len(containers)
         if self._profile.image_volumes:
-            names += [full_name(each) for each in volumes]
+            names += [full_name(volume) for volume in volumes]
         if self._profile.image_volumes_in_threshold:
             count += len(volumes)
         return names, count

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal, NamedTuple, Self
 import msgspec
 import numpy as np
 
-from rescheduler.kube.nodes.node_labels import Column, NodeLabels
+from rescheduler.kube.nodes.node_labels import LabelColumn, NodeLabels
 from rescheduler.kube.objects import Affinity, Labels, LabelSelector, Pod, PodAffinityTerm
 from rescheduler.kube.pods.affinity_terms import is_about, listed_namespaces, term_namespaces
-from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.label_groups import LabelGroups
 from rescheduler.kube.selectors import matches
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
@@ -81,8 +81,8 @@ def affinity_terms(affinity: Affinity | None) -> Iterator[AffinityTerm]:
             continue
         for term in part.requiredDuringSchedulingIgnoredDuringExecution or ():
             yield AffinityTerm("affinity" if kind == "affinity" else "anti", 1, term)
-        for each in part.preferredDuringSchedulingIgnoredDuringExecution or ():
-            yield AffinityTerm("soft", weight * each.weight, each.podAffinityTerm)
+        for weighted_term in part.preferredDuringSchedulingIgnoredDuringExecution or ():
+            yield AffinityTerm("soft", weight * weighted_term.weight, weighted_term.podAffinityTerm)
 
 
 class TermIndex:
@@ -98,23 +98,23 @@ class TermIndex:
         pods: Sequence[Pod],
         placed: IntArray,
         namespaces: Mapping[str, Labels],
-        groups: PodGroups,
+        groups: LabelGroups,
         nodes: NodeLabels,
     ) -> None:
         self._pods, self._placed, self._namespaces = pods, placed, namespaces
         self._groups, self._nodes = groups, nodes
 
-    def about(self, pod: Replacement) -> list[HeldTerm]:
+    def matching_terms(self, pod: Replacement) -> list[HeldTerm]:
         """The terms of bound pods that this newcomer matches."""
         named = self._held.by_namespace.get(pod.namespace, [])
         labels = self._namespaces.get(pod.namespace, {})
-        known = {id(each) for each in named}
+        named_ids = {id(term) for term in named}
         chosen = [
-            each
-            for each in self._held.anywhere
-            if id(each) not in known and matches(each.namespace_selector, labels)
+            term
+            for term in self._held.anywhere
+            if id(term) not in named_ids and matches(term.namespace_selector, labels)
         ]
-        return [each for each in (*named, *chosen) if matches(each.selector, pod.labels)]
+        return [term for term in (*named, *chosen) if matches(term.selector, pod.labels)]
 
     @cached_property
     def _held(self) -> _Held:
@@ -156,7 +156,7 @@ class TermIndex:
         """
         kind, weight, term = wanted
         selector = term.labelSelector or LabelSelector()
-        about = {each.key for each in selector.matchExpressions or ()} | {
+        about = {expression.key for expression in selector.matchExpressions or ()} | {
             *(selector.matchLabels or ())
         }
         selected: object = id(self._groups.select(term.labelSelector, None))
@@ -168,7 +168,7 @@ class TermIndex:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rules:
+class AffinityRules:
     """The required terms around a newcomer, as domains and the pods that matter in them.
 
     affinity: the columns of its own required terms; `near` are the pods that match all of them.
@@ -176,11 +176,11 @@ class Rules:
     anti: its own required anti-affinity, and `repelling` that of bound pods about it.
     """
 
-    affinity: list[Column]
+    affinity: list[LabelColumn]
     near: IntArray
     first: bool
-    anti: list[tuple[Column, IntArray]]
-    repelling: list[tuple[Column, IntArray]]
+    anti: list[tuple[LabelColumn, IntArray]]
+    repelling: list[tuple[LabelColumn, IntArray]]
 
 
 class InterPodAffinity(Plugin):
@@ -195,7 +195,7 @@ class InterPodAffinity(Plugin):
     def __init__(
         self,
         labels: NodeLabels,
-        groups: PodGroups,
+        groups: LabelGroups,
         occupancy: Occupancy,
         terms: TermIndex,
         namespaces: Mapping[str, Labels],
@@ -223,69 +223,70 @@ class InterPodAffinity(Plugin):
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that satisfy the pod's required terms and repel it by no bound pod's."""
         rules = self._rules(pod)
-        return None if rules is None else partial(self._allowed, rules)
+        return None if rules is None else partial(self._allowed_nodes, rules)
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """Its own affinity, its own anti-affinity, or that of bound pods: the first that fails."""
         rules = self._rules(pod)
         if rules is None:
             return {}
-        near = ~self._allowed(replace(rules, anti=[], repelling=[]))
-        anti = ~self._allowed(replace(rules, affinity=[], repelling=[])) & ~near
+        near = ~self._allowed_nodes(replace(rules, anti=[], repelling=[]))
+        anti = ~self._allowed_nodes(replace(rules, affinity=[], repelling=[])) & ~near
         return {
             "node(s) didn't match pod affinity rules": near,
             "node(s) didn't match pod anti-affinity rules": anti,
             "node(s) didn't satisfy existing pods anti-affinity rules": ~(near | anti)
-            & ~self._allowed(replace(rules, affinity=[], anti=[])),
+            & ~self._allowed_nodes(replace(rules, affinity=[], anti=[])),
         }
 
-    def _rules(self, pod: Replacement) -> Rules | None:
+    def _rules(self, pod: Replacement) -> AffinityRules | None:
         own = list(affinity_terms(pod.spec.affinity))
-        near = [each.term for each in own if each.kind == "affinity"]
-        anti = [each.term for each in own if each.kind == "anti"]
-        repelling = [each for each in self._terms.about(pod) if each.kind == "anti"]
+        near = [term.term for term in own if term.kind == "affinity"]
+        anti = [term.term for term in own if term.kind == "anti"]
+        repelling = [term for term in self._terms.matching_terms(pod) if term.kind == "anti"]
         if not near and not anti and not repelling:
             return None
-        return Rules(
-            affinity=[self._labels.column(each.topologyKey) for each in near],
+        return AffinityRules(
+            affinity=[self._labels.column(term.topologyKey) for term in near],
             near=self._matching_all(near, pod),
-            first=all(self._matches_itself(each, pod) for each in near),
+            first=all(self._matches_itself(term, pod) for term in near),
             anti=[
-                (self._labels.column(each.topologyKey), self._matching(each, pod)) for each in anti
+                (self._labels.column(term.topologyKey), self._pods_of_term(term, pod))
+                for term in anti
             ],
-            repelling=self._by_key((each.key, each.pods) for each in repelling),
+            repelling=self._by_key((term.key, term.pods) for term in repelling),
         )
 
     def score(self, pod: Replacement) -> Score | None:
         """More weight of liked pods, and of pods that like this one, is better."""
-        pulls: dict[tuple[str, int], list[IntArray]] = defaultdict(list)
+        weighted_pods: dict[tuple[str, int], list[IntArray]] = defaultdict(list)
         for wanted in affinity_terms(pod.spec.affinity):
             if wanted.kind == "soft":
-                pods = self._matching(wanted.term, pod)
-                pulls[wanted.term.topologyKey, wanted.weight].append(pods)
-        if self._profile.ignore_preferred_terms and not pulls:
+                pods = self._pods_of_term(wanted.term, pod)
+                weighted_pods[wanted.term.topologyKey, wanted.weight].append(pods)
+        if self._profile.ignore_preferred_terms and not weighted_pods:
             return None
         hard = self._profile.hard_pod_affinity_weight
-        for held in self._terms.about(pod):
+        for held in self._terms.matching_terms(pod):
             if held.kind == "soft":
-                pulls[held.key, held.weight].append(held.pods)
+                weighted_pods[held.key, held.weight].append(held.pods)
             elif held.kind == "affinity" and hard > 0:
-                pulls[held.key, hard].append(held.pods)
+                weighted_pods[held.key, hard].append(held.pods)
         compiled = [
             (self._labels.column(key), weight, np.concatenate(pods))
-            for (key, weight), pods in pulls.items()
-            if any(len(each) for each in pods)
+            for (key, weight), pods in weighted_pods.items()
+            if any(len(array) for array in pods)
         ]
         return partial(self._score, compiled) if compiled else None
 
-    def _matching(self, term: PodAffinityTerm, pod: Replacement) -> IntArray:
+    def _pods_of_term(self, term: PodAffinityTerm, pod: Replacement) -> IntArray:
         places = term_namespaces(term, pod.namespace, self._namespaces)
         return self._groups.select(term.labelSelector, places)
 
     def _matching_all(self, terms: list[PodAffinityTerm], pod: Replacement) -> IntArray:
         answer: IntArray | None = None
         for term in terms:
-            pods = self._matching(term, pod)
+            pods = self._pods_of_term(term, pod)
             answer = pods if answer is None else np.intersect1d(answer, pods, assume_unique=True)
         return np.zeros(0, dtype=np.int32) if answer is None else answer
 
@@ -293,13 +294,13 @@ class InterPodAffinity(Plugin):
         near = is_about(term, pod.namespace, pod.namespace, self._namespaces)
         return near and matches(term.labelSelector, pod.labels)
 
-    def _by_key(self, found: Iterable[tuple[str, IntArray]]) -> list[tuple[Column, IntArray]]:
+    def _by_key(self, pairs: Iterable[tuple[str, IntArray]]) -> list[tuple[LabelColumn, IntArray]]:
         pods: dict[str, list[IntArray]] = defaultdict(list)
-        for key, holders in found:
+        for key, holders in pairs:
             pods[key].append(holders)
-        return [(self._labels.column(key), np.concatenate(each)) for key, each in pods.items()]
+        return [(self._labels.column(key), np.concatenate(pod)) for key, pod in pods.items()]
 
-    def _counts(self, column: Column, pods: IntArray) -> IntArray:
+    def _counts(self, column: LabelColumn, pods: IntArray) -> IntArray:
         """(nodes,) how many of these pods are in each node's domain; 0 where it has none."""
         codes = column.codes[self._occupancy.nodes_of(pods)]
         size = len(column.values) + 1
@@ -307,7 +308,7 @@ class InterPodAffinity(Plugin):
         answer: IntArray = counts[column.codes]
         return answer
 
-    def _allowed(self, rules: Rules) -> BoolArray:
+    def _allowed_nodes(self, rules: AffinityRules) -> BoolArray:
         answer = np.ones(self._labels.count, dtype=np.bool_)
         anyone = False
         for column in rules.affinity:
@@ -322,9 +323,11 @@ class InterPodAffinity(Plugin):
             answer &= self._counts(column, pods) == 0
         return answer
 
-    def _score(self, pulls: list[tuple[Column, int, IntArray]], nodes: IntArray) -> ByRange:
+    def _score(
+        self, weighted_pods: list[tuple[LabelColumn, int, IntArray]], nodes: IntArray
+    ) -> ByRange:
         raw = np.zeros(len(nodes), dtype=np.int64)
-        for column, weight, pods in pulls:
+        for column, weight, pods in weighted_pods:
             raw += weight * self._counts(column, pods)[nodes].astype(np.int64)
         return ByRange(raw)
 

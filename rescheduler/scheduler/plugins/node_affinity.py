@@ -10,7 +10,7 @@ from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import NodeAffinity as DeclaredAffinity
 from rescheduler.kube.objects import NodeSelectorTerm, PodSpec, PreferredSchedulingTerm
 from rescheduler.kube.pods.node_selection import NodeSelection, node_affinity
-from rescheduler.kube.pods.steered import WEIGHT
+from rescheduler.kube.pods.steered_affinity import WEIGHT
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import ByMaximum
 from rescheduler.scheduler.plugin import (
@@ -40,7 +40,7 @@ class NodeAffinity(Plugin):
         self._labels = labels
         self._selection = selection
         added = added or DeclaredAffinity()
-        self._added = selection.selected(added.requiredDuringSchedulingIgnoredDuringExecution)
+        self._added = selection.selected_nodes(added.requiredDuringSchedulingIgnoredDuringExecution)
         self._added_preferred = added.preferredDuringSchedulingIgnoredDuringExecution or []
 
     @classmethod
@@ -48,7 +48,7 @@ class NodeAffinity(Plugin):
         """With what the profile adds of its own."""
         return cls(handle.labels, handle.selection, profile.added_affinity)
 
-    def named(self, spec: PodSpec) -> IntArray | None:
+    def named_nodes(self, spec: PodSpec) -> IntArray | None:
         """The nodes that every required term names by metadata.name; None where one does not.
 
         The scheduler then considers these nodes alone, which changes how many it samples.
@@ -56,14 +56,14 @@ class NodeAffinity(Plugin):
         required = node_affinity(spec).requiredDuringSchedulingIgnoredDuringExecution
         if required is None or not required.nodeSelectorTerms:
             return None
-        found: set[str] = set()
+        node_names: set[str] = set()
         for term in required.nodeSelectorTerms:
             names = _names(term)
             if names is None:
                 return None
-            found |= names
+            node_names |= names
         index = self._labels.index
-        return np.array(sorted(index[name] for name in found if name in index), dtype=np.int32)
+        return np.array(sorted(index[name] for name in node_names if name in index), dtype=np.int32)
 
     def follows(self, steer: Steer) -> bool:
         """A term more."""
@@ -71,7 +71,7 @@ class NodeAffinity(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that the pod's selector, its required affinity and the added one accept."""
-        passing = self._selection.required(pod.spec)
+        passing = self._selection.required_nodes(pod.spec)
         if self._added is not None:
             passing = self._added if passing is None else passing & self._added
         only = None if pod.steer is None else pod.steer.only
@@ -83,7 +83,7 @@ class NodeAffinity(Plugin):
         """The added affinity is evaluated before the pod's own."""
         if self._added is None:
             return {}
-        own = self._selection.required(pod.spec)
+        own = self._selection.required_nodes(pod.spec)
         reasons = {"node(s) didn't match scheduler-enforced node affinity": ~self._added}
         if own is not None:
             reasons[self.rejection] = self._added & ~own
@@ -96,7 +96,7 @@ class NodeAffinity(Plugin):
         chosen = None if pod.steer is None else pod.steer.preferred
         if not preferred and chosen is None:
             return None
-        raw = self._selection.preferred(preferred)
+        raw = self._selection.preference_weights(preferred)
         return partial(self._score, raw if chosen is None else raw + WEIGHT * chosen)
 
     @staticmethod

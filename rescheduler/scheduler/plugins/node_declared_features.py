@@ -7,7 +7,7 @@ import numpy as np
 
 from rescheduler.kube.objects import Node, PodSpec
 from rescheduler.scheduler.handle import Handle
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
+from rescheduler.scheduler.plugin import FeatureGate, Filter, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile
 
 
@@ -19,8 +19,8 @@ def needed_features(spec: PodSpec) -> Iterator[str]:
     containers = (*spec.containers, *(spec.initContainers or ()))
     if any(
         rule.action == "RestartAllContainers"
-        for each in containers
-        for rule in each.restartPolicyRules or ()
+        for container in containers
+        for rule in container.restartPolicyRules or ()
     ):
         yield "RestartAllContainersOnContainerExits"
     if spec.hostNetwork and spec.hostUsers is False:
@@ -31,7 +31,9 @@ class NodeDeclaredFeatures(Plugin):
     """The kubelet declares in its node's status what it can do."""
 
     name: ClassVar[str] = "NodeDeclaredFeatures"
-    gate: ClassVar[Gate | None] = Gate("NodeDeclaredFeatures", 36, "declared_features")
+    gate: ClassVar[FeatureGate | None] = FeatureGate(
+        "NodeDeclaredFeatures", 36, "declared_features"
+    )
     rejection: ClassVar[str] = "node(s) didn't match Pod's required features"
     unresolvable: ClassVar[bool] = True
     static: ClassVar[bool] = True

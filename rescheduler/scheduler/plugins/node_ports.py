@@ -57,15 +57,15 @@ class NodePorts(Plugin):
                 ports = by_spec[id(pod.spec)] = tuple(host_ports(pod.spec))
             for port in ports:
                 users.setdefault(port, []).append(number)
-        self._users = {port: np.array(each, dtype=np.int32) for port, each in users.items()}
+        self._users = {port: np.array(user, dtype=np.int32) for port, user in users.items()}
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
         """One for all profiles."""
-        return handle.part(cls._of)
+        return handle.part(cls._from_handle)
 
     @classmethod
-    def _of(cls, handle: Handle) -> Self:
+    def _from_handle(cls, handle: Handle) -> Self:
         return cls(handle.snapshot.pods, handle.occupancy)
 
     def filter(self, pod: Replacement) -> Filter | None:
@@ -74,9 +74,9 @@ class NodePorts(Plugin):
         clashing = [
             users
             for port, users in self._users.items()
-            if any(port.clashes(each) for each in wanted)
+            if any(port.clashes(host_port) for host_port in wanted)
         ]
         return partial(self._free, np.concatenate(clashing)) if clashing else None
 
     def _free(self, clashing: IntArray) -> BoolArray:
-        return ~self._occupancy.marked(clashing, len(self._occupancy.slots))
+        return ~self._occupancy.nodes_with_pods(clashing, len(self._occupancy.slots))

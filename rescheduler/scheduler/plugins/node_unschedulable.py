@@ -6,7 +6,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.objects import Node
-from rescheduler.kube.pods.tolerations import CORDON, tolerated
+from rescheduler.kube.pods.tolerations import CORDON, is_tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import Filter, Plugin, Replacement
 from rescheduler.scheduler.profile import Profile
@@ -31,6 +31,6 @@ class NodeUnschedulable(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The open nodes; None where all are, or where the pod tolerates a cordon."""
-        if self._open.all() or tolerated(CORDON, pod.spec.tolerations):
+        if self._open.all() or is_tolerated(CORDON, pod.spec.tolerations):
             return None
         return lambda: self._open

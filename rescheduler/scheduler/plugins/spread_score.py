@@ -39,11 +39,11 @@ class BySpread:
         self._counts = counts
         self._scored = scored
         self._known: dict[tuple[int, ...], Int64Array] = {}
-        radices = [int(each.pods.max(initial=0)) + 2 for each in counts]
+        radices = [int(count.pods.max(initial=0)) + 2 for count in counts]
         combined = scored.astype(np.int64)
-        for each, radix in zip(counts, radices, strict=True):
+        for count, radix in zip(counts, radices, strict=True):
             combined *= radix
-            combined += each.pods
+            combined += count.pods
             combined += 1
         size = 2 * prod(radices)
         if size <= _DENSE:
@@ -60,13 +60,13 @@ class BySpread:
 
     def points(self) -> Int64Array:
         """All nodes together."""
-        sizes = [self._domains(each) for each in self._counts]
+        sizes = [self._domains(count) for count in self._counts]
         answer: Int64Array = spread_scores(self._costs(sizes), self._kind_scored)[self.codes]
         return answer
 
     def circumstances(self, windows: Windows) -> list[Circumstance]:
         """How many domains each constraint sees, and the least and greatest rounded cost."""
-        sizes = [self._sizes(each, windows) for each in self._counts]
+        sizes = [self._sizes(count, windows) for count in self._counts]
         if not self._kind_scored.any():
             return [*sizes, 0, 0]
         if all(isinstance(size, int) for size in sizes):
@@ -105,7 +105,9 @@ class BySpread:
         if count.domains is None:
             return windows.width if self._scored.all() else windows.total(self._scored)
         codes = count.domains
-        if int(codes.max(initial=-1)) < _FEW_DOMAINS and windows.everywhere(codes, self._scored):
+        if int(codes.max(initial=-1)) < _FEW_DOMAINS and windows.have_all_codes(
+            codes, self._scored
+        ):
             return self._domains(count)
         return windows.distinct(codes, self._scored)
 
@@ -117,17 +119,17 @@ class BySpread:
 
     def _costs(self, sizes: Sequence[int]) -> Int64Array:
         """(kinds,) rounded costs, where each constraint sees so many domains."""
-        known = self._known.get(tuple(sizes))
-        if known is None:
+        costs = self._known.get(tuple(sizes))
+        if costs is None:
             raw = np.zeros(len(self._kind_scored), dtype=np.float64)
-            for pods, size, each in zip(self._of_kind, sizes, self._counts, strict=True):
-                cost = pods * log(size + 2) + float(each.max_skew - 1)
+            for pods, size, count in zip(self._of_kind, sizes, self._counts, strict=True):
+                cost = pods * log(size + 2) + float(count.max_skew - 1)
                 raw += np.where(pods >= 0, cost, 0.0)
-            known = self._known[tuple(sizes)] = rounded(raw)
-        return known
+            costs = self._known[tuple(sizes)] = round_half_up(raw)
+        return costs
 
 
-def rounded(raw: FloatArray) -> Int64Array:
+def round_half_up(raw: FloatArray) -> Int64Array:
     """Costs, none below 0, rounded half up, as Go rounds them."""
     whole = raw.astype(np.int64)
     answer: Int64Array = whole + (raw - whole >= 0.5)

@@ -6,12 +6,12 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import IntArray
-from rescheduler.kube.pods.tolerations import SOFT_TAINT, NodeTaints, tolerated
+from rescheduler.kube.pods.tolerations import SOFT_TAINT, NodeTaints, is_tolerated
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.normalizing import MAX_SCORE, ByMaximum, Relative
 from rescheduler.scheduler.plugin import (
+    FeatureGate,
     Filter,
-    Gate,
     Plugin,
     Replacement,
     Score,
@@ -26,7 +26,9 @@ class TaintToleration(Plugin):
 
     name: ClassVar[str] = "TaintToleration"
     weight: ClassVar[int] = 3
-    gates: ClassVar[tuple[Gate, ...]] = (Gate("TaintTolerationComparisonOperators", None),)
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("TaintTolerationComparisonOperators", None),
+    )
     rejection: ClassVar[str] = "node(s) had untolerated taint(s)"
     unresolvable: ClassVar[bool] = True
     static: ClassVar[bool] = True
@@ -46,15 +48,15 @@ class TaintToleration(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes whose taints the pod tolerates."""
-        passing = self._taints.passing(pod.spec.tolerations)
+        passing = self._taints.tolerated_nodes(pod.spec.tolerations)
         return None if passing.all() else lambda: passing
 
     def score(self, pod: Replacement) -> Score:
         """Fewer untolerated PreferNoSchedule taints are better."""
-        disliked = self._taints.disliked(pod.spec.tolerations)
+        disliked = self._taints.count_soft_taints(pod.spec.tolerations)
         tainted = None if pod.steer is None else pod.steer.tainted
-        if tainted is not None and not tolerated(SOFT_TAINT, pod.spec.tolerations):
-            disliked = disliked + (tainted & ~self._taints.bearing(SOFT_TAINT))
+        if tainted is not None and not is_tolerated(SOFT_TAINT, pod.spec.tolerations):
+            disliked = disliked + (tainted & ~self._taints.nodes_with_taint(SOFT_TAINT))
         return partial(self._score, disliked.astype(np.int64) if disliked.any() else None)
 
     @staticmethod

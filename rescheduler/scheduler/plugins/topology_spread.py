@@ -7,17 +7,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rescheduler.kube.nodes.node_labels import Column, NodeLabels
+from rescheduler.kube.nodes.node_labels import LabelColumn, NodeLabels
 from rescheduler.kube.objects import LabelSelector, TopologySpreadConstraint
+from rescheduler.kube.pods.label_groups import LabelGroups
 from rescheduler.kube.pods.node_selection import NodeSelection
-from rescheduler.kube.pods.pod_groups import PodGroups
 from rescheduler.kube.pods.spread_selectors import selects_everybody, spread_selector
 from rescheduler.kube.pods.tolerations import NodeTaints
 from rescheduler.kube.selectors import matches
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, Steer
+from rescheduler.scheduler.plugin import FeatureGate, Filter, Plugin, Replacement, Score, Steer
 from rescheduler.scheduler.plugins.default_selector import DefaultSelectors
 from rescheduler.scheduler.plugins.spread_score import BySpread, SpreadCount
 from rescheduler.scheduler.profile import Profile
@@ -41,7 +41,7 @@ class Constraint:
     minimum: whether there are enough domains for the least filled one to count; else it is 0.
     """
 
-    column: Column
+    column: LabelColumn
     max_skew: int
     pods: IntArray
     eligible: BoolArray
@@ -55,7 +55,7 @@ class SpreadContext:
     """What the constraints of a shape are compiled from."""
 
     labels: NodeLabels
-    groups: PodGroups
+    groups: LabelGroups
     occupancy: Occupancy
     selection: NodeSelection
     taints: NodeTaints
@@ -71,9 +71,9 @@ class TopologySpread(Plugin):
 
     name: ClassVar[str] = "PodTopologySpread"
     weight: ClassVar[int] = 2
-    gates: ClassVar[tuple[Gate, ...]] = (
-        Gate("MatchLabelKeysInPodTopologySpread", 0),
-        Gate("NodeInclusionPolicyInPodTopologySpread", 0),
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("MatchLabelKeysInPodTopologySpread", 0),
+        FeatureGate("NodeInclusionPolicyInPodTopologySpread", 0),
     )
 
     def __init__(self, context: SpreadContext) -> None:
@@ -100,28 +100,30 @@ class TopologySpread(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """Nodes that exceed no DoNotSchedule constraint; one without its key never passes."""
-        declared, selector = self._declared(pod)
+        declared, selector = self._declared_constraints(pod)
         hard = _of_action(declared, "DoNotSchedule")
         if not hard:
             return None
-        return partial(self._within, self._compile(pod, hard, strict=True, selector=selector))
+        return partial(
+            self._nodes_within_skew, self._compile(pod, hard, strict=True, selector=selector)
+        )
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """A missing label, or too great a skew: of the constraints the first that fails."""
-        declared, selector = self._declared(pod)
+        declared, selector = self._declared_constraints(pod)
         hard = _of_action(declared, "DoNotSchedule")
         lacking = np.zeros(self._context.labels.count, dtype=np.bool_)
         skewed = lacking.copy()
-        for each in self._compile(pod, hard, strict=True, selector=selector):
+        for constraint in self._compile(pod, hard, strict=True, selector=selector):
             passed = ~(lacking | skewed)
-            lacking |= passed & ~each.column.present
-            skewed |= passed & each.column.present & ~self._within([each])
+            lacking |= passed & ~constraint.column.present
+            skewed |= passed & constraint.column.present & ~self._nodes_within_skew([constraint])
         words = "node(s) didn't match pod topology spread constraints"
         return {f"{words} (missing required label)": lacking, words: skewed}
 
     def score(self, pod: Replacement) -> Score | None:
         """Fewer matching pods in the node's domains are better."""
-        declared, selector = self._declared(pod)
+        declared, selector = self._declared_constraints(pod)
         soft = _of_action(declared, "ScheduleAnyway")
         if not soft:
             return None
@@ -129,13 +131,13 @@ class TopologySpread(Plugin):
         constraints = self._compile(pod, soft, strict=strict, selector=selector)
         return partial(self._score, constraints, strict=strict)
 
-    def _declared(
+    def _declared_constraints(
         self, pod: Replacement
     ) -> tuple[Sequence[TopologySpreadConstraint], LabelSelector | None]:
         """The pod's own constraints, or the scheduler's with the selector that they all have."""
         if pod.spec.topologySpreadConstraints:
             return pod.spec.topologySpreadConstraints, None
-        selector = self._context.selectors.of(pod)
+        selector = self._context.selectors.selector_of(pod)
         if selector is None:
             return (), None
         defaults = self._context.profile.default_constraints
@@ -149,26 +151,26 @@ class TopologySpread(Plugin):
         strict: bool,
         selector: LabelSelector | None = None,
     ) -> list[Constraint]:
-        columns = [self._context.labels.column(each.topologyKey) for each in declared]
+        columns = [self._context.labels.column(constraint.topologyKey) for constraint in declared]
         complete = np.ones(self._context.labels.count, dtype=np.bool_)
         if strict:
             for column in columns:
                 complete &= column.present
         return [
-            self._bind(pod, each, column, complete, selector)
-            for each, column in zip(declared, columns, strict=True)
+            self._bind(pod, constraint, column, complete, selector)
+            for constraint, column in zip(declared, columns, strict=True)
         ]
 
     def _bind(
         self,
         pod: Replacement,
         declared: TopologySpreadConstraint,
-        column: Column,
+        column: LabelColumn,
         complete: BoolArray,
         selector: LabelSelector | None,
     ) -> Constraint:
         chosen = spread_selector(declared, pod.labels) if selector is None else selector
-        eligible = complete & self._included(pod, declared)
+        eligible = complete & self._included_nodes(pod, declared)
         domains = int(np.count_nonzero(np.bincount(column.codes[eligible & column.present])))
         counted = not selects_everybody(chosen) or self._context.profile.empty_spread_selector
         return Constraint(
@@ -183,16 +185,16 @@ class TopologySpread(Plugin):
             by_hostname=declared.topologyKey == _HOSTNAME,
         )
 
-    def _included(self, pod: Replacement, declared: TopologySpreadConstraint) -> BoolArray:
+    def _included_nodes(self, pod: Replacement, declared: TopologySpreadConstraint) -> BoolArray:
         answer = np.ones(self._context.labels.count, dtype=np.bool_)
         if (declared.nodeAffinityPolicy or "Honor") == "Honor":
-            matching = self._context.selection.required(pod.spec)
+            matching = self._context.selection.required_nodes(pod.spec)
             if matching is not None:
                 answer &= matching
             if pod.steer is not None and pod.steer.only is not None:
                 answer &= pod.steer.only
         if (declared.nodeTaintsPolicy or "Ignore") == "Honor":
-            answer &= self._context.taints.passing(pod.spec.tolerations)
+            answer &= self._context.taints.tolerated_nodes(pod.spec.tolerations)
         return answer
 
     def _counts(self, constraint: Constraint) -> IntArray:
@@ -202,34 +204,34 @@ class TopologySpread(Plugin):
         size = len(constraint.column.values) + 1
         return np.bincount(codes[codes >= 0], minlength=size).astype(np.int32)
 
-    def _within(self, constraints: list[Constraint]) -> BoolArray:
+    def _nodes_within_skew(self, constraints: list[Constraint]) -> BoolArray:
         answer = np.ones(self._context.labels.count, dtype=np.bool_)
-        for each in constraints:
-            codes = each.column.codes
-            counts = self._counts(each)
-            least = int(counts[codes[each.eligible]].min()) if each.minimum else 0
-            answer &= each.column.present
-            answer &= counts[codes] + each.self_match - least <= each.max_skew
+        for constraint in constraints:
+            codes = constraint.column.codes
+            counts = self._counts(constraint)
+            least = int(counts[codes[constraint.eligible]].min()) if constraint.minimum else 0
+            answer &= constraint.column.present
+            answer &= counts[codes] + constraint.self_match - least <= constraint.max_skew
         return answer
 
     def _score(self, constraints: list[Constraint], nodes: IntArray, *, strict: bool) -> BySpread:
         scored = np.ones(len(nodes), dtype=np.bool_)
         counted = []
-        for each in constraints:
-            codes = each.column.codes[nodes]
+        for constraint in constraints:
+            codes = constraint.column.codes[nodes]
             if strict:
                 scored &= codes >= 0
-            if each.by_hostname:
-                live = self._context.occupancy.live_nodes_of(each.pods)
+            if constraint.by_hostname:
+                live = self._context.occupancy.live_nodes_of(constraint.pods)
                 on_node = np.bincount(live, minlength=self._context.labels.count)
                 counts = on_node.astype(np.int32)[nodes]
             else:
-                counts = self._counts(each)[codes]
+                counts = self._counts(constraint)[codes]
             counted.append(
                 SpreadCount(
                     pods=np.where(codes >= 0, counts, np.int32(-1)),
-                    domains=None if each.by_hostname else codes,
-                    max_skew=each.max_skew,
+                    domains=None if constraint.by_hostname else codes,
+                    max_skew=constraint.max_skew,
                 )
             )
         return BySpread(counted, scored)
@@ -238,7 +240,9 @@ class TopologySpread(Plugin):
 def _of_action(
     constraints: Sequence[TopologySpreadConstraint] | None, action: str
 ) -> list[TopologySpreadConstraint]:
-    return [each for each in constraints or () if each.whenUnsatisfiable == action]
+    return [
+        constraint for constraint in constraints or () if constraint.whenUnsatisfiable == action
+    ]
 
 
 def _selectors(handle: Handle) -> DefaultSelectors:

@@ -72,7 +72,7 @@ def _load(configuration: Configuration, kubeconfig: Path | None, context: str | 
     file = None if kubeconfig is None else str(kubeconfig)
     try:
         contexts, current = list_kube_config_contexts(config_file=file)  # type: ignore[no-untyped-call]
-        names = [each["name"] for each in contexts]
+        names = [context_entry["name"] for context_entry in contexts]
         if context is not None and context not in names:
             raise SettingsError(
                 f"context {context!r} is not in {shown}",

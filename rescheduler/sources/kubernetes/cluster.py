@@ -9,24 +9,15 @@ from typing import Any
 import msgspec
 
 from rescheduler.kube import controllers as kinds
-from rescheduler.kube.gangs import WORKLOADS, GangObject
+from rescheduler.kube.gang_marks import WORKLOADS, GangObject
 from rescheduler.kube.kueue import holds
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from rescheduler.kube.objects import Node, Pod, PodSpec
 from rescheduler.kube.owner_references import tidy_owners
-from rescheduler.kube.pods.pod_state import ended
-from rescheduler.kube.pods.steered_before import as_made
+from rescheduler.kube.pods.pod_state import has_ended
+from rescheduler.kube.pods.unsteered_specs import as_made
 from rescheduler.model.cluster.snapshot import ANSWERED, Cluster, Snapshot, Undecodable
 from rescheduler.model.errors import ClusterUnavailable, ObjectUnreadable
-from rescheduler.sources.kubernetes.decode import (
-    Sharing,
-    Unreadable,
-    collector_off,
-    decode_page,
-    holding,
-    problem_of,
-    written_problem,
-)
 from rescheduler.sources.kubernetes.discovery import Discovery
 from rescheduler.sources.kubernetes.listed_kinds import (
     CONTROLLERS,
@@ -38,9 +29,18 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     POD,
     Kind,
 )
+from rescheduler.sources.kubernetes.page_decoding import (
+    Sharing,
+    Unreadable,
+    collector_off,
+    decode_page,
+    problem_of,
+    volumes_that_matter,
+    written_problem,
+)
 from rescheduler.sources.kubernetes.pages import read_page
-from rescheduler.sources.kubernetes.transport import Answer, Connection, ServerFailed
-from rescheduler.wire.object_paths import collection_path, named
+from rescheduler.sources.kubernetes.transport import Connection, GetResponse, ServerFailed
+from rescheduler.wire.object_paths import collection_path, name_selector
 
 RESTARTS = 2
 """How often a list is begun again when its continue token has expired."""
@@ -74,18 +74,20 @@ def read_cluster(
         pods, failed = reader.pods_and_failed()
         first = reader.first
         nodes = reader.nodes()
-        _once("node", [node.metadata.name for node in nodes])
-        _once("pod with UID", [pod.metadata.uid for pod in pods])
+        _refuse_duplicates("node", [node.metadata.name for node in nodes])
+        _refuse_duplicates("pod with UID", [pod.metadata.uid for pod in pods])
         fields: dict[str, Any] = {name: reader.objects(kind) for name, kind in LISTS.items()}
         fields["gang_objects"] = [o for kind in GANG_OBJECTS for o in reader.gang_objects(kind)]
         owners = {owner.uid for pod in pods for owner in pod.metadata.ownerReferences or ()}
-        controllers = [each for kind in CONTROLLERS for each in reader.controllers(kind, owners)]
-        fields["owners"] = [each for kind in OWNERS for each in reader.owners(kind)]
-        owning = [each.metadata for each in (*pods, *controllers, *fields["owners"])]
+        controllers = [
+            controller for kind in CONTROLLERS for controller in reader.controllers(kind, owners)
+        ]
+        fields["owners"] = [owner for kind in OWNERS for owner in reader.owners(kind)]
+        owning = [pod.metadata for pod in (*pods, *controllers, *fields["owners"])]
         owned = (*failed, *fields["gang_objects"], *fields["resource_claims"])
         tidy_owners(
-            [*owning, *(each.metadata for each in owned)],
-            {each.uid: each.namespace for each in owning},
+            [*owning, *(pod.metadata for pod in owned)],
+            {meta.uid: meta.namespace for meta in owning},
         )
         as_made(pods, controllers, reader.share)
     return Snapshot(
@@ -120,7 +122,7 @@ def read_pods(
     path = collection_path("/api/v1", namespace, "pods")
     query = by_labels = {"labelSelector": selector} if selector else {}
     if name:
-        query = {"fieldSelector": f"{_RUNNING['fieldSelector']},{named(name)}"}
+        query = {"fieldSelector": f"{_RUNNING['fieldSelector']},{name_selector(name)}"}
     try:
         pods = reader.pods(path, query)
     except _Refused:
@@ -176,20 +178,20 @@ class _Reader:
         self.served: dict[str, str] = {}
         self._paths: dict[str, str] = {}
         self._discovery = Discovery(connection, self._until)
-        self.first: Answer | None = None
+        self.first: GetResponse | None = None
         """The first answer to the latest list."""
 
     def pods(self, path: str, query: dict[str, str]) -> list[Pod]:
         """The pods that have not ended, sharing what is equal."""
-        return _running(self._list(POD, path, {**_RUNNING, **query}, self._pod))
+        return _running_pods(self._list(POD, path, {**_RUNNING, **query}, self._pod))
 
     def pods_and_failed(self) -> tuple[list[Pod], list[Pod]]:
         """All pods that have not ended, and those that have failed, without their specs."""
-        found = self._list(POD, POD.path, _NOT_DONE, self._pod)
-        failed = [pod for pod in found if pod.status.phase == "Failed"]
+        pods = self._list(POD, POD.path, _NOT_DONE, self._pod)
+        failed = [pod for pod in pods if pod.status.phase == "Failed"]
         for pod in failed:
             pod.spec = _NO_SPEC
-        return _running(found), failed
+        return _running_pods(pods), failed
 
     def nodes(self) -> list[Node]:
         """The nodes."""
@@ -199,30 +201,30 @@ class _Reader:
         """The objects of a kind, with only the annotations that we read."""
 
         def thin(item: Any) -> str | None:
-            item.metadata.annotations = self._sharing.kept(item.metadata.annotations)
+            item.metadata.annotations = self._sharing.keep_annotations(item.metadata.annotations)
             return written_problem(item) if item.metadata.name else "it has no name"
 
         return self._list(kind, kind.path, {}, thin)
 
     def gang_objects(self, kind: Kind) -> list[GangObject]:
         """The PodGroups or Workloads of one API group, each with its API version."""
-        found: list[GangObject] = self.objects(kind)
-        for each in found:
+        objects: list[GangObject] = self.objects(kind)
+        for gang_object in objects:
             path = self._paths.get(kind.name, kind.path)
-            each.apiVersion = path.removeprefix("/apis/").rpartition("/")[0]
-        return found
+            gang_object.apiVersion = path.removeprefix("/apis/").rpartition("/")[0]
+        return objects
 
     def owners(self, kind: Kind) -> list[kinds.Owner]:
         """The objects of a kind that may be above controllers."""
-        found: list[kinds.Owner] = self.objects(kind)
-        for each in found:
-            each.kind = kind.name
-        return found
+        owners: list[kinds.Owner] = self.objects(kind)
+        for owner in owners:
+            owner.kind = kind.name
+        return owners
 
     def share(self, spec: PodSpec) -> PodSpec:
         """The one spec that is kept of those that are equal to this."""
-        known: PodSpec = self._sharing.share(spec)
-        return known
+        shared_spec: PodSpec = self._sharing.share(spec)
+        return shared_spec
 
     def controllers(self, kind: Kind, owners: set[str]) -> list[kinds.Controller]:
         """The controllers of a kind; old ReplicaSets and ended Jobs without pods are left out.
@@ -232,20 +234,24 @@ class _Reader:
         """
         passing = kind.name in ("ReplicaSet", "Job")
         kept = []
-        for each in self.objects(kind):
-            each.kind = kind.name
-            idle = each.wanted == 0 and not each.status.active and each.metadata.uid not in owners
-            if passing and idle and not each.suspended:
+        for controller in self.objects(kind):
+            controller.kind = kind.name
+            idle = (
+                controller.wanted == 0
+                and not controller.status.active
+                and controller.metadata.uid not in owners
+            )
+            if passing and idle and not controller.suspended:
                 continue
-            template = each.spec.template
+            template = controller.spec.template
             if kind.name not in MAKERS or idle:
-                each.spec.template = None
+                controller.spec.template = None
             elif template is not None:
-                template.spec.volumes = holding(template.spec.volumes or [])
+                template.spec.volumes = volumes_that_matter(template.spec.volumes or [])
                 template.spec = self._sharing.share(template.spec)
-                writes = each.metadata.managedFields or ()
-                each.metadata.managedFields = [w for w in writes if w.of_template] or None
-            kept.append(each)
+                writes = controller.metadata.managedFields or ()
+                controller.metadata.managedFields = [w for w in writes if w.of_template] or None
+            kept.append(controller)
         return kept
 
     def cluster(self, namespaces: list[kinds.Namespace]) -> Cluster:
@@ -258,7 +264,7 @@ class _Reader:
             )
         answer = self._connection.fetch("/version", until=self._until)
         try:
-            version = decoded(answer.body, _Version).gitVersion
+            version = decode_json(answer.body, _Version).gitVersion
         except msgspec.DecodeError:
             version = ""
         return Cluster(uid=uid, version=version, name=self._connection.name)
@@ -295,8 +301,8 @@ class _Reader:
         undecodable: list[Undecodable] = []
         token, self.first = "", None
         while True:
-            asked = {**query, **({"continue": token} if token else {})}
-            answer = self._page(kind, path, asked)
+            page_query = {**query, **({"continue": token} if token else {})}
+            answer = self._page(kind, path, page_query)
             self.first = self.first or answer
             if answer.status == 410:
                 return None, []
@@ -305,7 +311,7 @@ class _Reader:
                 if older:
                     self._paths[kind.name] = older
                     return self._pages(kind, older, query, finish)
-                self._missing(kind, path, answer)
+                self._note_unlisted(kind, path, answer)
                 return [], []
             try:
                 before = token
@@ -326,12 +332,12 @@ class _Reader:
                 if problem is None:
                     items.append(item)
                 else:
-                    undecodable.append(_refused(kind, item, problem))
+                    undecodable.append(_undecodable_item(kind, item, problem))
             if not token:
                 break
         return items, undecodable
 
-    def _page(self, kind: Kind, path: str, query: dict[str, str]) -> Answer:
+    def _page(self, kind: Kind, path: str, query: dict[str, str]) -> GetResponse:
         try:
             return read_page(self._connection, path, query, self._until)
         except ServerFailed as fault:
@@ -343,9 +349,11 @@ class _Reader:
         """Where the kind is served, if not in the newest version that is read; "" if nowhere."""
         if path != kind.path or not kind.older or self._discovery.serves(path):
             return ""
-        return next((each for each in kind.older if self._discovery.serves(each)), "")
+        return next(
+            (older_path for older_path in kind.older if self._discovery.serves(older_path)), ""
+        )
 
-    def _missing(self, kind: Kind, path: str, answer: Answer) -> None:
+    def _note_unlisted(self, kind: Kind, path: str, answer: GetResponse) -> None:
         """A kind that cannot be listed: a fault, unless the cluster says that it has none such.
 
         An extension may fail alone, as where the webhook that converts its objects is down: then
@@ -356,7 +364,7 @@ class _Reader:
             # There may be objects of it, which a version that we do not know would show.
             others = self._discovery.other_versions(path)
             if others:
-                read = ", ".join(each.split("/")[3] for each in (kind.path, *kind.older))
+                read = ", ".join(api_path.split("/")[3] for api_path in (kind.path, *kind.older))
                 verb = "are" if kind.older else "is"
                 self.served[kind.name] = f"it is served as {', '.join(others)}; {read} {verb} read"
             if kind.noted or others:
@@ -376,7 +384,7 @@ class _Reader:
         )
 
 
-def _once(what: str, names: list[str]) -> None:
+def _refuse_duplicates(what: str, names: list[str]) -> None:
     """What is listed twice would be counted twice."""
     if len(set(names)) < len(names):
         name, times = Counter(names).most_common(1)[0]
@@ -386,11 +394,11 @@ def _once(what: str, names: list[str]) -> None:
         )
 
 
-def _running(pods: list[Pod]) -> list[Pod]:
-    return [pod for pod in pods if not ended(pod)]
+def _running_pods(pods: list[Pod]) -> list[Pod]:
+    return [pod for pod in pods if not has_ended(pod)]
 
 
-def _refused(kind: Kind, item: Any, problem: str) -> Undecodable:
+def _undecodable_item(kind: Kind, item: Any, problem: str) -> Undecodable:
     return Undecodable(
         kind=kind.name,
         namespace=item.metadata.namespace,

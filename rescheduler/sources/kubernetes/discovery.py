@@ -4,7 +4,7 @@ from typing import TypeVar
 
 import msgspec
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.sources.kubernetes.transport import Connection
 
@@ -63,22 +63,30 @@ class Discovery:
             ClusterUnavailable: the API server does not say.
         """
         _, _, group, version, resource = path.split("/")
-        others = {each for each in self._all() if each.partition("/")[0] == group}
-        served = [each for each in others - {f"{group}/{version}"} if self._has(each, resource)]
-        return sorted(each.partition("/")[2] for each in served)
+        others = {
+            group_version
+            for group_version in self._served_versions()
+            if group_version.partition("/")[0] == group
+        }
+        served = [
+            group_version
+            for group_version in others - {f"{group}/{version}"}
+            if self._has(group_version, resource)
+        ]
+        return sorted(group_version.partition("/")[2] for group_version in served)
 
-    def _all(self) -> set[str]:
+    def _served_versions(self) -> set[str]:
         if self._versions is None:
             groups = self._read(_GROUPS, _Groups).groups
-            self._versions = {each.groupVersion for one in groups for each in one.versions}
+            self._versions = {version.groupVersion for one in groups for version in one.versions}
         return self._versions
 
     def _has(self, name: str, resource: str) -> bool:
-        if name not in self._all():
+        if name not in self._served_versions():
             return False
         if name not in self._resources:
-            found = self._read(f"{_GROUPS}/{name}", _Resources).resources
-            self._resources[name] = {each.name for each in found}
+            resources = self._read(f"{_GROUPS}/{name}", _Resources).resources
+            self._resources[name] = {api_resource.name for api_resource in resources}
         return resource in self._resources[name]
 
     def _read(self, path: str, document: type[_Document]) -> _Document:
@@ -89,7 +97,7 @@ class Discovery:
                 "the account lacks ClusterRole system:discovery, or a proxy answered.",
             )
         try:
-            return decoded(answer.body, document)
+            return decode_json(answer.body, document)
         except msgspec.DecodeError as error:
             raise ClusterUnavailable(
                 f"{path} does not say what the API server serves: {error}",

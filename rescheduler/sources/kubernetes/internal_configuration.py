@@ -16,16 +16,16 @@ def as_written(reported: dict[str, Any]) -> dict[str, Any]:
     """The configuration with the names of its fields in kubescheduler.config.k8s.io/v1."""
     if "kind" in reported or "Profiles" not in reported:
         return reported
-    renamed: dict[str, Any] = _renamed(reported)
+    renamed: dict[str, Any] = _rename_keys(reported)
     return {**_API, **renamed}
 
 
-def _renamed(value: Any) -> Any:
+def _rename_keys(value: Any) -> Any:
     if isinstance(value, dict):
         return {
-            _NAMES.get(key, f"{key[:1].lower()}{key[1:]}"): each
+            _NAMES.get(key, f"{key[:1].lower()}{key[1:]}"): child
             if key in _TAGGED
-            else _renamed(each)
-            for key, each in value.items()
+            else _rename_keys(child)
+            for key, child in value.items()
         }
-    return [_renamed(each) for each in value] if isinstance(value, list) else value
+    return [_rename_keys(element) for element in value] if isinstance(value, list) else value

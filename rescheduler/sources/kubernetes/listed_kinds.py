@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rescheduler.kube import controllers as kinds
 from rescheduler.kube import extensions, storage
 from rescheduler.kube.dra import devices
-from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
+from rescheduler.kube.gang_marks import COSCHEDULING, KAI, KUEUE, NATIVE, VOLCANO, GangObject
 from rescheduler.kube.kueue import KUEUE_VERSIONS, ClusterQueue, LocalQueue
 from rescheduler.kube.limit_ranges import LimitRange
 from rescheduler.kube.nodes.node_resource_topology import NodeResourceTopology
@@ -34,7 +34,7 @@ class Kind:
 
 
 def _older(group: str, versions: Sequence[str], resource: str) -> tuple[str, ...]:
-    return tuple(f"/apis/{group}/{each}/{resource}" for each in versions[1:])
+    return tuple(f"/apis/{group}/{version}/{resource}" for version in versions[1:])
 
 
 POD = Kind("Pod", "/api/v1/pods", Pod, "list pods")

@@ -59,21 +59,23 @@ def metric_service(services: Iterable[Service]) -> str:
     Raises:
         SettingsError: there is none, or there are several that are not the same one.
     """
-    found: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    urls_by_source: dict[tuple[str, str], list[tuple[int, str]]] = {}
     for service in services:
         for rank, sort in enumerate(_SORTS):
             url = _url(service, sort)
             if url:
                 key = (sort.family, service.metadata.namespace)
-                found.setdefault(key, []).append((rank, url))
+                urls_by_source.setdefault(key, []).append((rank, url))
                 break
-    if ("OpenShift", "openshift-monitoring") in found:  # it stands for all others there
-        found = {key: urls for key, urls in found.items() if key[0] == "OpenShift"}
+    if ("OpenShift", "openshift-monitoring") in urls_by_source:  # it stands for all others there
+        urls_by_source = {
+            key: urls for key, urls in urls_by_source.items() if key[0] == "OpenShift"
+        }
     best = sorted(
         url
-        for urls in found.values()
+        for urls in urls_by_source.values()
         for rank, url in urls
-        if rank == min(each for each, _ in urls)
+        if rank == min(other_rank for other_rank, _ in urls)
     )
     if not best:
         raise SettingsError(

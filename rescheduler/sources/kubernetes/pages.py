@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from rescheduler.sources.kubernetes.transport import MAX_BODY, MAX_PAGE, Answer, AnswerTooLarge
+from rescheduler.sources.kubernetes.transport import MAX_BODY, MAX_PAGE, AnswerTooLarge, GetResponse
 
 PAGE = 500
 SMALL_PAGE = 50
@@ -19,14 +19,18 @@ class Fetches(Protocol):
         until: float | None = None,
         *,
         most: int = MAX_BODY,
-    ) -> Answer:
+    ) -> GetResponse:
         """A GET, answered by `time.monotonic() == until`; raises ClusterUnavailable."""
         ...
 
 
 def read_page(
-    connection: Fetches, path: str, query: dict[str, str], until: float, left: int | None = None
-) -> Answer:
+    connection: Fetches,
+    path: str,
+    query: dict[str, str],
+    until: float,
+    remaining: int | None = None,
+) -> GetResponse:
     """The page of this list that the query asks for.
 
     left: bytes that may still be read, where these are limited.
@@ -35,7 +39,7 @@ def read_page(
         AnswerTooLarge: a small page has more bytes than we take.
         ClusterUnavailable: as `Connection.fetch`.
     """
-    most = MAX_PAGE if left is None else min(MAX_PAGE, left)
+    most = MAX_PAGE if remaining is None else min(MAX_PAGE, remaining)
     try:
         return connection.fetch(path, {**query, "limit": str(PAGE)}, until, most=most)
     except AnswerTooLarge:

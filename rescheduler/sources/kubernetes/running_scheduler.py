@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from urllib3.exceptions import InsecureRequestWarning
 
 from rescheduler.kube.objects import Node, Pod
-from rescheduler.kube.pods.containers import every
+from rescheduler.kube.pods.containers import all_containers
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ClusterUnavailable
@@ -69,7 +69,7 @@ def foreign_address(url: str, snapshot: Snapshot, server: str, *, proven: bool =
 
 
 def _hosts(node: Node) -> set[str]:
-    return {node.metadata.name, *(each.address for each in node.status.addresses or ())}
+    return {node.metadata.name, *(address.address for address in node.status.addresses or ())}
 
 
 def _is_schedulers(port: int, pods: Iterable[Pod]) -> bool:
@@ -77,17 +77,23 @@ def _is_schedulers(port: int, pods: Iterable[Pod]) -> bool:
 
     A port of the host that a pod asks for leads to that pod, also where another program listens.
     """
-    strange = found = False
+    strange = has_scheduler = False
     for pod in pods:
         containers, shared = pod.spec.containers, pod.spec.hostNetwork
-        ports = [each for one in containers for each in one.ports or ()]
+        ports = [container_port for one in containers for container_port in one.ports or ()]
         if pod.metadata.namespace != "kube-system":
-            if port in {each.hostPort for one in every(pod.spec) for each in one.ports or ()}:
+            if port in {
+                container_port.hostPort
+                for one in all_containers(pod.spec)
+                for container_port in one.ports or ()
+            }:
                 return False
             strange = strange or shared
-        elif shared and any(each.name == "kube-scheduler" for each in containers):
-            found = found or port in ({each.containerPort for each in ports} or {PORT})
-    return found or (port == PORT and not strange)
+        elif shared and any(container.name == "kube-scheduler" for container in containers):
+            has_scheduler = has_scheduler or port in (
+                {container_port.containerPort for container_port in ports} or {PORT}
+            )
+    return has_scheduler or (port == PORT and not strange)
 
 
 def read_scheduler(
@@ -106,7 +112,7 @@ def read_scheduler(
     if ca_file is not None and not ca_file.is_file():
         message = f"{url} cannot be asked: the certificates {ca_file} do not exist"
         return ObservedScheduler(url=url, problem=Problem("GRD010", message))
-    scheduler = _beside(connection, url, ca_file, timeout, verify=verify)
+    scheduler = _connection_to(connection, url, ca_file, timeout, verify=verify)
     try:
         with warnings.catch_warnings():
             if not verify:  # it was asked for, and every request would warn of it again
@@ -123,7 +129,7 @@ def read_scheduler(
     return ObservedScheduler(url=url, configuration=configuration, version=version, gates=gates)
 
 
-def _beside(
+def _connection_to(
     connection: Connection, url: str, ca_file: Path | None, timeout: float, *, verify: bool
 ) -> Connection:
     """A connection to another address with the same credentials."""
@@ -152,11 +158,11 @@ def _body(scheduler: Connection, path: str) -> bytes:
 
 def _configuration(body: bytes) -> dict[str, Any]:
     """The configuration, without what is secret and what does not decide a placement."""
-    found = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
-    if "componentconfig" not in found:
+    answer = msgspec.json.decode(body, type=dict[str, dict[str, Any]])
+    if "componentconfig" not in answer:
         raise ValueError("/configz has no `componentconfig`")
-    written = as_written(found["componentconfig"])
-    kept = {key: each for key, each in written.items() if key not in _SECRET}
+    written = as_written(answer["componentconfig"])
+    kept = {key: value for key, value in written.items() if key not in _SECRET}
     for extender in kept.get("extenders") or ():
         if isinstance(extender, dict):
             extender.pop("tlsConfig", None)

@@ -14,9 +14,9 @@ import msgspec
 import urllib3
 from kubernetes.client import ApiClient, ApiException
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from rescheduler.model.errors import ClusterUnavailable
-from rescheduler.sources import causes
+from rescheduler.sources import network_faults
 from rescheduler.wire.answers import TooLarge, date_of, read_body, within_wall_time
 
 CONNECT_TIMEOUT = 5.0
@@ -38,7 +38,7 @@ _OF_ALL = frozenset({401, 407, 408, 429})
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class GetResponse:
     """What the API server said: 2xx, or one of 403, 404 and 410, which are answers too.
 
     date: the server's clock from the Date header, exact to a second; None without one.
@@ -84,7 +84,7 @@ class RequestRefused(ClusterUnavailable):
 class ServerFailed(ClusterUnavailable):
     """The API server fails at this request, and perhaps at no other. answer: what it said."""
 
-    def __init__(self, message: str, hint: str, answer: Answer) -> None:
+    def __init__(self, message: str, hint: str, answer: GetResponse) -> None:
         super().__init__(message, hint)
         self.answer = answer
 
@@ -133,7 +133,7 @@ class Connection:
         until: float | None = None,
         *,
         most: int = MAX_BODY,
-    ) -> Answer:
+    ) -> GetResponse:
         """A GET with gzip and timeouts, tried again where the server asks for it.
 
         until: time.monotonic() at which to give up. most: bytes of the answer, inflated.
@@ -146,7 +146,7 @@ class Connection:
         until = time.monotonic() + 4 * self.read_timeout if until is None else until
         for attempt in range(1, self.attempts + 1):
             last = attempt == self.attempts
-            answer, wait = self._once(path, query or {}, until, most, last=last)
+            answer, wait = self._try_once(path, query or {}, until, most, last=last)
             if answer is not None:
                 return answer
             if time.monotonic() + wait >= until:
@@ -157,18 +157,18 @@ class Connection:
             "the API server is overloaded; a later cycle tries again.",
         )
 
-    def _once(
+    def _try_once(
         self, path: str, query: dict[str, str], until: float, most: int, *, last: bool
-    ) -> tuple[Answer | None, float]:
+    ) -> tuple[GetResponse | None, float]:
         """The answer, or None and the seconds to wait before the next attempt."""
-        left = until - time.monotonic()
-        if left <= 0:
+        seconds_left = until - time.monotonic()
+        if seconds_left <= 0:
             raise AnswerLate(
                 f"{self._host}{path} was not read in time", "the API server is overloaded."
             )
         sent = datetime.now(UTC)
         try:
-            response = self._send(path, query, min(self.read_timeout, left))
+            response = self._send(path, query, min(self.read_timeout, seconds_left))
             body = read_body(response, most)
         except TooLarge as error:
             raise AnswerTooLarge(
@@ -180,12 +180,12 @@ class Connection:
                 return None, 0.2
             raise _unreachable(self._host, path, error) from error
         date = date_of(response.headers.get("Date", ""))
-        answer = Answer(response.status, body, date, sent, received=datetime.now(UTC))
+        answer = GetResponse(response.status, body, date, sent, received=datetime.now(UTC))
         if response.status < 300 or response.status in _VALUES:
             return answer, 0.0
         if response.status in _RETRIED and not last:
             return None, _retry_after(response.headers)
-        raise _unexpected(self._host, path, answer)
+        raise _unexpected_answer(self._host, path, answer)
 
     def _send(self, path: str, query: dict[str, str], timeout: float) -> Any:
         request = self.api.param_serialize(
@@ -219,10 +219,10 @@ def _unreachable(host: str, path: str, error: Exception) -> ClusterUnavailable:
         hint = "the connection broke; try again."
     late = isinstance(cause, urllib3.exceptions.ReadTimeoutError)
     fault = AnswerLate if late else ClusterUnavailable
-    return fault(f"{host}{path} cannot be read: {causes.cause(cause)}", hint)
+    return fault(f"{host}{path} cannot be read: {network_faults.cause(cause)}", hint)
 
 
-def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
+def _unexpected_answer(host: str, path: str, answer: GetResponse) -> ClusterUnavailable:
     hints = {
         401: "the credentials have expired or belong to another cluster.",
         429: "the API server is overloaded; a later cycle tries again.",
@@ -238,7 +238,7 @@ def _unexpected(host: str, path: str, answer: Answer) -> ClusterUnavailable:
 
 def _message(body: bytes) -> str:
     try:
-        status = decoded(body, dict[str, Any])
+        status = decode_json(body, dict[str, Any])
     except msgspec.DecodeError:
         status = None
     if status and isinstance(status.get("message"), str):

@@ -17,14 +17,14 @@ from rescheduler.model.cluster.readings import (
 )
 from rescheduler.model.problem import Problem
 from rescheduler.policies.own_readings.definition import OwnReading
-from rescheduler.policies.shared.unmeasured import left_out
+from rescheduler.policies.shared.unmeasured_nodes import left_out
 from rescheduler.sources.prometheus.catalog import definitions_of, unit_of
 from rescheduler.sources.prometheus.clusters import partial
 from rescheduler.sources.prometheus.gpu_section import GpuSection
-from rescheduler.sources.prometheus.indexed_cluster import Cluster
-from rescheduler.sources.prometheus.measuring import Measured, show
-from rescheduler.sources.prometheus.plain_section import PlainSection, about
+from rescheduler.sources.prometheus.indexed_cluster import IndexedCluster
+from rescheduler.sources.prometheus.plain_section import PlainSection, select_subjects
 from rescheduler.sources.prometheus.section import Ask, Context, Section, metric_of, no_series
+from rescheduler.sources.prometheus.series_values import SourceValue, show
 
 
 class Assembly:
@@ -35,16 +35,22 @@ class Assembly:
     """
 
     def __init__(
-        self, request: ReadingRequest, cluster: Cluster, at: float, ask: Ask, *, past: bool = False
+        self,
+        request: ReadingRequest,
+        cluster: IndexedCluster,
+        at: float,
+        ask: Ask,
+        *,
+        past: bool = False,
     ) -> None:
         self._request = request
         self._context = Context(request, cluster, at, ask, past)
         own, rest = definitions_of(request)
         self._sections = _sections(own, self._context)
         theirs = np.zeros(len(self._subjects), dtype=np.bool_)
-        for each in own:
-            if not each.devices:
-                theirs |= about(each, self._context)
+        for reading in own:
+            if not reading.devices:
+                theirs |= select_subjects(reading, self._context)
         for section in _sections(rest, self._context):
             section.wanted &= ~theirs
             self._sections.append(section)
@@ -60,19 +66,23 @@ class Assembly:
     def expected(self) -> BoolArray:
         """(subjects,) which of them ought to have a value."""
         answer = np.zeros(len(self._subjects), dtype=np.bool_)
-        for each in self._sections:
-            answer |= each.wanted
+        for section in self._sections:
+            answer |= section.wanted
         return answer
 
     @property
     def capacity(self) -> FloatArray | None:
         """(nodes,) how much 1.0 is, as far as the API server reports it; None: not at all."""
         answer: FloatArray | None = None
-        for each in self._sections:
-            known = each.capacity()
-            if known is not None:
-                known = np.where(each.wanted, known, np.nan) if len(self._sections) > 1 else known
-                answer = known if answer is None else np.where(np.isnan(answer), known, answer)
+        for section in self._sections:
+            amounts = section.capacity()
+            if amounts is not None:
+                amounts = (
+                    np.where(section.wanted, amounts, np.nan)
+                    if len(self._sections) > 1
+                    else amounts
+                )
+                answer = amounts if answer is None else np.where(np.isnan(answer), amounts, answer)
         return answer
 
     def reading(self, query: str, warnings: Collection[str], clock: str) -> Reading:
@@ -85,8 +95,8 @@ class Assembly:
         capacity, devices = self.capacity, list[DeviceValue]()
         origin = np.full(size, -1, dtype=np.int16)
         for number, section in enumerate(self._sections):
-            found = section.fold()
-            for subject, value in found.values.items():
+            section_values = section.fold()
+            for subject, value in section_values.values.items():
                 if not section.wanted[subject]:
                     continue
                 if origin[subject] < 0:
@@ -94,16 +104,16 @@ class Assembly:
                     origin[subject] = number
                     continue
                 first, ratio = self._sections[origin[subject]], section.own.most == 1.0
-                one = Measured(metric_of(first.own), float(values[subject]))
-                other = Measured(metric_of(section.own), value.value)
+                one = SourceValue(metric_of(first.own), float(values[subject]))
+                other = SourceValue(metric_of(section.own), value.value)
                 name = self._context.name_of(subject)
                 if problems.contradict(subject, name, one, other, ratio=ratio):
                     values[subject] = ages[subject] = np.nan
-            if found.capacity and self._context.of_nodes:
+            if section_values.capacity and self._context.of_nodes:
                 capacity = np.full(size, np.nan) if capacity is None else capacity
-                known = list(found.capacity)
-                capacity[known] = [found.capacity[each] for each in known]
-            devices += found.devices
+                subjects = list(section_values.capacity)
+                capacity[subjects] = [section_values.capacity[node] for node in subjects]
+            devices += section_values.devices
         expected = self.expected
         if query and self._context.of_nodes:
             snapshot = self._context.cluster.snapshot
@@ -130,10 +140,10 @@ class Assembly:
             devices=tuple(devices),
         )
 
-    def unread(self, query: str, problem: Problem) -> Reading:
+    def unread_reading(self, query: str, problem: Problem) -> Reading:
         """The reading without a value."""
-        known: dict[str, Any] = {"unit": self._unit, "capacity": self.capacity, "query": query}
-        return Reading.without_values(self._request, self.expected, problem, **known)
+        fields: dict[str, Any] = {"unit": self._unit, "capacity": self.capacity, "query": query}
+        return Reading.without_values(self._request, self.expected, problem, **fields)
 
     def _unfit(self, warnings: Collection[str], expected: BoolArray) -> Problem | None:
         """Why no value of the reading can be relied on, or None."""
@@ -147,9 +157,9 @@ class Assembly:
 
     def _convention(self) -> str:
         """Which labels tell the nodes and pods of most series, in words."""
-        found = self._context.conventions
+        conventions = self._context.conventions
         nodes, pods = Counter[str](), Counter[str]()
-        for (node, pod), count in found.items():
+        for (node, pod), count in conventions.items():
             nodes[node or "no label that names one"] += count
             pods[pod] += count * bool(pod)
         if not nodes:
@@ -161,24 +171,26 @@ class Assembly:
 
     def _missing_values(self, values: FloatArray, expected: BoolArray) -> tuple[MissingValues, ...]:
         """Who ought to have a value and has none, by cause."""
-        problems, found = self._context.problems, dict[tuple[str, str], list[int]]()
-        for each in np.flatnonzero(expected & np.isnan(values)).tolist():
-            cause = problems.causes.get(each, ("", ""))[0]
+        problems, by_cause = self._context.problems, dict[tuple[str, str], list[int]]()
+        for subject in np.flatnonzero(expected & np.isnan(values)).tolist():
+            cause = problems.causes.get(subject, ("", ""))[0]
             if not cause:
-                section = next(one for one in self._sections if one.wanted[each])
-                cause = section.cause(each)
-            found.setdefault((problems.codes.get(each, "RDG003"), cause), []).append(each)
+                section = next(one for one in self._sections if one.wanted[subject])
+                cause = section.cause(subject)
+            by_cause.setdefault((problems.codes.get(subject, "RDG003"), cause), []).append(subject)
         return tuple(
             MissingValues(
                 code,
-                cause if len(such) > 1 else self._one(such[0], cause),
+                cause if len(such) > 1 else self._cause_of(such[0], cause),
                 tuple(such),
-                tuple(self._one(each, cause) for each in such) if code in CONTRADICTIONS else (),
+                tuple(self._cause_of(subject, cause) for subject in such)
+                if code in CONTRADICTIONS
+                else (),
             )
-            for (code, cause), such in sorted(found.items())
+            for (code, cause), such in sorted(by_cause.items())
         )
 
-    def _one(self, subject: int, cause: str) -> str:
+    def _cause_of(self, subject: int, cause: str) -> str:
         what, example = self._context.problems.causes.get(subject, ("", ""))
         return f"{what}: {example}" if example else cause
 
@@ -190,21 +202,21 @@ class Assembly:
         if not wanted or (wanted - len(absent)) / wanted >= self._request.min_coverage:
             return None
         have = f"{wanted - len(absent)} of {wanted} {self._request.subject}s have a value"
-        gpus = (each for each in self._sections if isinstance(each, GpuSection))
-        unowned = [labels for each in gpus for labels in each.unowned]
+        gpus = (section for section in self._sections if isinstance(section, GpuSection))
+        unowned = [labels for section in gpus for labels in section.unowned]
         if unowned and self._request.subject == "pod":
             what = "series of devices that name no pod with GPUs"
             problems.note(what, show(unowned[0]), len(unowned))
-        codes = Counter(problems.codes.get(int(each), "RDG003") for each in absent)
-        code = max(codes, key=lambda each: (codes[each], each))
+        codes = Counter(problems.codes.get(int(subject), "RDG003") for subject in absent)
+        code = max(codes, key=lambda candidate: (codes[candidate], candidate))
         why = "; ".join(problems.notes())
         return Problem(code, f"{have}; needed are {self._request.min_coverage:.0%}. {why}".strip())
 
 
 def _sections(definitions: tuple[OwnReading, ...], context: Context) -> list[Section]:
     """A section of each definition; those of GPUs have one together."""
-    gpus = [each for each in definitions if each.devices]
+    gpus = [definition for definition in definitions if definition.devices]
     others: list[Section] = [
-        PlainSection(each, context) for each in definitions if not each.devices
+        PlainSection(definition, context) for definition in definitions if not definition.devices
     ]
     return [GpuSection(gpus, context), *others] if gpus else others

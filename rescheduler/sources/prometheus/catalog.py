@@ -9,12 +9,12 @@ from rescheduler.policies.own_readings.definition import (
     OWNER_LABELS,
     OwnReading,
 )
-from rescheduler.policies.own_readings.document import built_in
+from rescheduler.policies.own_readings.readings_document import built_in
 
 
 def holders_of(definitions: Iterable[OwnReading]) -> str:
     """The query for the newest sample of each device and pod that has it, of all makers."""
-    return " or ".join(each.holders for each in definitions if each.holders)
+    return " or ".join(definition.holders for definition in definitions if definition.holders)
 
 
 def unit_of(name: str, parts: Iterable[OwnReading]) -> str:
@@ -26,11 +26,11 @@ def unit_of(name: str, parts: Iterable[OwnReading]) -> str:
 
 
 def _catalog() -> dict[str, tuple[OwnReading, ...]]:
-    found: dict[str, tuple[OwnReading, ...]] = {}
+    definitions: dict[str, tuple[OwnReading, ...]] = {}
     for document in built_in():
-        for name, each in document.own_readings.items():
-            found[name] = (*found.get(name, ()), each)
-    return found
+        for name, reading in document.own_readings.items():
+            definitions[name] = (*definitions.get(name, ()), reading)
+    return definitions
 
 
 CATALOG = _catalog()
@@ -46,11 +46,11 @@ def definitions_of(
     the devices of a maker, nothing for those.
     """
     own: tuple[OwnReading, ...] = request.own or ()
-    known = CATALOG.get(request.name, ())
-    if not all(each.resources or each.devices for each in own):
+    shipped_definitions = CATALOG.get(request.name, ())
+    if not all(reading.resources or reading.devices for reading in own):
         return own, ()
-    makers = {each.devices for each in own if each.devices}
-    return own, tuple(each for each in known if each.devices not in makers)
+    makers = {reading.devices for reading in own if reading.devices}
+    return own, tuple(reading for reading in shipped_definitions if reading.devices not in makers)
 
 
 _NAMES = {

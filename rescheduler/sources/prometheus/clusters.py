@@ -47,13 +47,13 @@ def several_in(samples: Iterable[Sample]) -> Problem | None:
     Of one metric, series without the label are those of one more cluster.
     """
     values: dict[tuple[str, str], set[str]] = {}
-    for each in samples:
+    for sample in samples:
         for label in LABELS:
-            of_metric = values.setdefault((label, each.metric.get("metric", "")), set())
-            of_metric.add(each.metric.get(label, ""))
-    for (label, _), found in values.items():
-        if len(found) > 1:
-            return _problem(label, found)
+            of_metric = values.setdefault((label, sample.metric.get("metric", "")), set())
+            of_metric.add(sample.metric.get(label, ""))
+    for (label, _), clusters in values.items():
+        if len(clusters) > 1:
+            return _problem(label, clusters)
     return None
 
 
@@ -72,11 +72,11 @@ def partial(warnings: Iterable[str]) -> Problem | None:
 
 def several_of(samples: Iterable[Sample]) -> Problem | None:
     """RDG020 where the rows of an answer are about several clusters by the commonest label."""
-    found = {each.metric.get("cluster", "") for each in samples}
-    return _problem("cluster", found) if len(found) > 1 else None
+    clusters = {sample.metric.get("cluster", "") for sample in samples}
+    return _problem("cluster", clusters) if len(clusters) > 1 else None
 
 
 def _problem(label: str, values: set[str]) -> Problem:
-    shown = ", ".join(f'{label}="{each}"' for each in sorted(values)[:_SHOWN])
+    shown = ", ".join(f'{label}="{value}"' for value in sorted(values)[:_SHOWN])
     more = f" and {len(values) - _SHOWN} more" if len(values) > _SHOWN else ""
     return Problem("RDG020", f"the source has series of several clusters: {shown}{more}")

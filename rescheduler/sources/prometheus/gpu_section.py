@@ -21,16 +21,6 @@ from rescheduler.sources.prometheus.devices.gpu_devices import (
 from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.identity import Holder, PodFound, device_values, workload_of
 from rescheduler.sources.prometheus.labels import read_once
-from rescheduler.sources.prometheus.measuring import (
-    FUTURE,
-    Key,
-    ReadingProblems,
-    Row,
-    Value,
-    going_on,
-    number,
-    show,
-)
 from rescheduler.sources.prometheus.section import (
     Context,
     Folded,
@@ -40,6 +30,16 @@ from rescheduler.sources.prometheus.section import (
     is_complete,
     metric_of,
     no_series,
+)
+from rescheduler.sources.prometheus.series_values import (
+    FUTURE,
+    Key,
+    ReadingProblems,
+    Row,
+    Value,
+    going_on,
+    number,
+    show,
 )
 
 _NOT_KNOWN = ("", "na", "n/a", "none")
@@ -51,9 +51,11 @@ class GpuSection(Section):
 
     def __init__(self, definitions: Sequence[OwnReading], context: Context) -> None:
         expectation = context.cluster.expectation
-        known = {each.devices for each in definitions if each.devices is not None}
+        makers = {
+            definition.devices for definition in definitions if definition.devices is not None
+        }
         if context.of_nodes:
-            wanted: BoolArray = expectation.ready & expectation.of_makers(known)
+            wanted: BoolArray = expectation.ready & expectation.of_makers(makers)
         else:
             wanted = expectation.running & (expectation.pod_gpus > 0)
         super().__init__(definitions[0], context, wanted)
@@ -74,7 +76,9 @@ class GpuSection(Section):
         cluster = self._context.cluster
         node = subject if self._context.of_nodes else cluster.pod_node[subject]
         has = [
-            each for each in self._definitions if each.devices in cluster.expectation.makers[node]
+            definition
+            for definition in self._definitions
+            if definition.devices in cluster.expectation.makers[node]
         ]
         return "; ".join(map(no_series, has))
 
@@ -103,9 +107,9 @@ class GpuSection(Section):
     def _with_room(self, loads: Mapping[Key, DeviceLoad]) -> dict[Key, DeviceLoad]:
         """The used memory of devices that report besides how much is free."""
         free: dict[Key, Value] = {}
-        for each in self._asked_for():
-            if each.free is not None:
-                free |= self._measured(each, each.free)
+        for reading in self._present_definitions():
+            if reading.free is not None:
+                free |= self._measure_source(reading, reading.free)
         return {
             key: load._replace(size=load.value + free[key].value) if load.size > 0 else load
             for key, load in loads.items()
@@ -114,10 +118,10 @@ class GpuSection(Section):
 
     def _worst(self) -> Folded:
         gpus = self._context.cluster.expectation.gpus
-        rows, _ = self.completed(
-            self._sources(), self._measured, lambda found: is_complete(found, gpus)
+        rows, _ = self.merge_sources(
+            self._sources(), self._measure_source, lambda by_key: is_complete(by_key, gpus)
         )
-        rules = [rule for each in self._asked_for() for rule in each.rejectWhen]
+        rules = [rule for reading in self._present_definitions() for rule in reading.rejectWhen]
         self.reject(rules, self._key, rows)
         values = folding.worst(rows, gpus, self._context.problems)
         return Folded(values, {}, self._by_device(rows))
@@ -125,7 +129,7 @@ class GpuSection(Section):
     def _pods(self, loads: Mapping[Key, DeviceLoad]) -> folding.Found:
         context = self._context
         pods = context.cluster.snapshot.pods
-        found, unreported = folding.pod_gpus(
+        pod_loads, unreported = folding.pod_gpus(
             loads,
             context.cluster.expectation,
             context.cluster.pod_node,
@@ -138,7 +142,7 @@ class GpuSection(Section):
         if unreported:
             text = "RDG012: pods that share GPUs, of which nobody reports who has which"
             context.problems.note(text, pods[unreported[0]].key, len(unreported))
-        return found
+        return pod_loads
 
     def _leave_out_unreported(self, loads: Mapping[Key, DeviceLoad]) -> None:
         """Expect nothing of the pods of an exporter that reports no pods."""
@@ -151,7 +155,7 @@ class GpuSection(Section):
             ):
                 continue
             such = [
-                each for each in np.flatnonzero(self.wanted).tolist() if makers[home[each]] == {of}
+                pod for pod in np.flatnonzero(self.wanted).tolist() if makers[home[pod]] == {of}
             ]
             if such:
                 self.wanted[such] = False
@@ -162,21 +166,21 @@ class GpuSection(Section):
         """Each device by the preferred source, completed by the next where it has none."""
         gpus = self._context.cluster.expectation.gpus
 
-        def enough(found: dict[Key, DeviceLoad]) -> bool:
-            reported = all(load.reported for load in found.values() if load.used)
-            return reported and is_complete(found, gpus)
+        def is_enough(loads: dict[Key, DeviceLoad]) -> bool:
+            reported = all(load.reported for load in loads.values() if load.used)
+            return reported and is_complete(loads, gpus)
 
-        found, origin = self.completed(self._sources(), self._loads_of, enough, with_parts)
-        for each in self._asked_for():
-            self.reject(each.rejectWhen, self._key, found)
+        loads, origin = self.merge_sources(self._sources(), self._loads_of, is_enough, with_parts)
+        for reading in self._present_definitions():
+            self.reject(reading.rejectWhen, self._key, loads)
         if not self._context.past:
             self._note_mixed(origin)
         of_whole = self._context.of_nodes and self.own.free is None
-        for key in [key for key in found if "/" in key[1]]:
+        for key in [key for key in loads if "/" in key[1]]:
             part = folding.part_of(key[1])
             scales = of_whole or self.own.unit == "GPUs"
-            found[key] = (found[key].scaled(part) if scales else found[key])._replace(size=part)
-        return found
+            loads[key] = (loads[key].scale_by(part) if scales else loads[key])._replace(size=part)
+        return loads
 
     def _loads_of(self, own: OwnReading, source: Series) -> dict[Key, DeviceLoad]:
         groups = self._of_maker(own, self.groups(source, self._key))
@@ -184,7 +188,11 @@ class GpuSection(Section):
 
     def _sources(self) -> list[Source]:
         """All ways to the reading, of the makers whose devices are there."""
-        return [(each, source) for each in self._asked_for() for source in each.sources]
+        return [
+            (reading, source)
+            for reading in self._present_definitions()
+            for source in reading.sources
+        ]
 
     def _note_mixed(self, origin: Mapping[Key, Series]) -> None:
         """Say so where a node's GPUs are reported by different series."""
@@ -196,20 +204,22 @@ class GpuSection(Section):
                 what = f"nodes whose GPUs are reported by {' and '.join(sorted(metrics))}"
                 self._context.problems.note(what, self.name_of(node))
 
-    def _asked_for(self) -> list[OwnReading]:
+    def _present_definitions(self) -> list[OwnReading]:
         """The definitions of makers of which a node that counts has devices."""
         makers = self._context.cluster.expectation.makers
         return [
-            each for each in self._definitions if any(each.devices in known for known in makers)
+            definition
+            for definition in self._definitions
+            if any(definition.devices in node_makers for node_makers in makers)
         ]
 
     def _of_maker(self, own: OwnReading, groups: dict[Key, list[Row]]) -> dict[Key, list[Row]]:
         """The rows of nodes with devices of that maker."""
         makers = self._context.cluster.expectation.makers
-        found = {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
+        own_groups = {key: rows for key, rows in groups.items() if own.devices in makers[key[0]]}
         if own.wholeOnly is not None:
-            self._without_partitions(own.wholeOnly, found)
-        return found
+            self._without_partitions(own.wholeOnly, own_groups)
+        return own_groups
 
     def _without_partitions(self, only: WholeOnly, groups: dict[Key, list[Row]]) -> None:
         """Leave out the nodes of which the load of a whole GPU stands for its partitions."""
@@ -225,7 +235,7 @@ class GpuSection(Section):
         for key in [key for key in groups if key[0] in labels]:
             del groups[key]
 
-    def _measured(self, _own: OwnReading, source: Series) -> dict[Key, Value]:
+    def _measure_source(self, _own: OwnReading, source: Series) -> dict[Key, Value]:
         return self.trust(self.own.most).values(self.groups(source, self._key))
 
     def name_of(self, subject: int) -> str:
@@ -248,20 +258,20 @@ class GpuSection(Section):
 
     def _pod_of(self, labels: Mapping[str, str]) -> int:
         """The pod that has the device by its series; DEVICE: none, STRANGER: one that is gone."""
-        found = read_once(labels, "owner", self._find_owner)
-        if found.number == STRANGER:
-            self._context.problems.note(f"series of {found.reason}", show(labels))
-        elif found.number == DEVICE:
+        owner = read_once(labels, "owner", self._find_owner)
+        if owner.number == STRANGER:
+            self._context.problems.note(f"series of {owner.reason}", show(labels))
+        elif owner.number == DEVICE:
             self.unowned.append(labels)
-        return found.number
+        return owner.number
 
     def _find_owner(self, labels: Labels) -> PodFound:
-        found = self._context.cluster.identity.pod(labels)
+        owner = self._context.cluster.identity.pod(labels)
         if workload_of(labels)[1]:
-            return found if found.number >= 0 else found._replace(number=STRANGER)
+            return owner if owner.number >= 0 else owner._replace(number=STRANGER)
         # Without such labels of its own the row carries the exporter's pod, or honors the labels.
-        if found.number >= 0 and self._may_hold(found.number, labels):
-            return found
+        if owner.number >= 0 and self._may_hold(owner.number, labels):
+            return owner
         return PodFound(DEVICE)
 
     def _by_device(self, rows: Mapping[Key, Value]) -> tuple[DeviceValue, ...]:
@@ -272,9 +282,9 @@ class GpuSection(Section):
             return ()
         query = holders_of(self._definitions)
         samples = self.going_on(context.send(query).samples) if query else []
-        ages = ((each.metric, context.at - number(each.value[1])) for each in samples)
-        fresh = [each for each, age in ages if -FUTURE <= age <= context.request.max_age]
-        holders = [holder for each in fresh if (holder := self._holder(each)) is not None]
+        ages = ((sample.metric, context.at - number(sample.value[1])) for sample in samples)
+        fresh = [labels for labels, age in ages if -FUTURE <= age <= context.request.max_age]
+        holders = [holder for labels in fresh if (holder := self._holder(labels)) is not None]
         return tuple(device_values(observed, holders))
 
     def _holder(self, labels: Mapping[str, str]) -> Holder | None:

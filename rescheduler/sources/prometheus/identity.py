@@ -6,12 +6,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from rescheduler.kube.objects import Node
-from rescheduler.kube.pods.steered import HOSTNAME
+from rescheduler.kube.pods.steered_affinity import HOSTNAME
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.own_readings.definition import NODE_LABELS
 from rescheduler.sources.prometheus.labels import read_once
-from rescheduler.sources.prometheus.measuring import Key, Value
+from rescheduler.sources.prometheus.series_values import Key, Value
 
 
 class Holder(NamedTuple):
@@ -27,10 +27,10 @@ def device_values(values: Mapping[Key, Value], holders: Iterable[Holder]) -> lis
     nodes = {node for (node, _), value in values.items() if value.value > 0}
     indices: dict[Key, str] = {}
     pods: dict[Key, set[int]] = {}
-    for each in holders:
-        indices[each.key] = each.slot
-        if each.pod >= 0:
-            pods.setdefault(each.key, set()).add(each.pod)
+    for holder in holders:
+        indices[holder.key] = holder.slot
+        if holder.pod >= 0:
+            pods.setdefault(holder.key, set()).add(holder.pod)
     return [
         DeviceValue(
             key[0], key[1], value.value, indices.get(key, ""), tuple(sorted(pods.get(key, ())))
@@ -80,18 +80,20 @@ class Identity:
     def _find_node(self, labels: Mapping[str, str], own: bool = True) -> int:
         """own: whether `namespace` and `pod` are the exporter's own."""
         key = tuple(map(labels.get, _OF_TARGET if own else _OF_NODE))
-        found = self._known.get(key)
-        if found is None:
-            self._known[key] = found = self._look_up(labels, own=own)
-        return found
+        node = self._known.get(key)
+        if node is None:
+            self._known[key] = node = self._look_up(labels, own=own)
+        return node
 
     def convention(self, labels: Mapping[str, str]) -> tuple[str, str]:
         """Which labels of a series tell its node, and its pod: "" where none does."""
-        node = next((each for each in NODE_LABELS if self.named(labels.get(each, "")) >= 0), "")
+        node = next(
+            (label for label in NODE_LABELS if self.named_node(labels.get(label, "")) >= 0), ""
+        )
         if not node and self.node(labels) >= 0:
             by_pod = (labels.get("namespace", ""), labels.get("pod", "")) in self._pods
             node = "namespace and pod of the exporter" if by_pod else "instance"
-        pod = next((each for each in ("exported_pod", "pod_name") if labels.get(each)), "")
+        pod = next((label for label in ("exported_pod", "pod_name") if labels.get(label)), "")
         return node, pod or ("pod" if labels.get("pod") and not node.endswith("exporter") else "")
 
     def pod(self, labels: Mapping[str, str]) -> PodFound:
@@ -109,7 +111,7 @@ class Identity:
             node = self.node(labels) if exported else self._find_node(labels, own=False)
         return self.named_pod(namespace, name, node)
 
-    def named(self, name: str) -> int:
+    def named_node(self, name: str) -> int:
         """The index of the node with that name or address, or -1; short and full names match."""
         index = self._nodes.get(name)
         if index is None:
@@ -133,7 +135,7 @@ class Identity:
     def _look_up(self, labels: Mapping[str, str], *, own: bool) -> int:
         for label in NODE_LABELS:
             name = labels.get(label, "")
-            index = self.named(name) if name else -1
+            index = self.named_node(name) if name else -1
             if index < 0 and label in ("Hostname", "hostname"):
                 # Old charts do not give the exporter its node: the host name is its pod's name.
                 index = self._daemons.get(name, -1)
@@ -144,7 +146,7 @@ class Identity:
             return int(self._pod_node[exporter])
         host = _host(labels.get("instance", ""))
         target = self._targets.get(host)
-        return self.named(host) if target is None else target
+        return self.named_node(host) if target is None else target
 
 
 def workload_of(labels: Mapping[str, str]) -> tuple[tuple[str, str], bool]:
@@ -193,7 +195,7 @@ def _targets(snapshot: Snapshot, addresses: Mapping[str, int]) -> dict[str, int]
 def _names(node: Node) -> set[str]:
     """The names of a node in full, as the API server and its host have them."""
     host = (node.metadata.labels or {}).get(HOSTNAME, "")
-    return {each.lower() for each in (node.metadata.name, host) if each}
+    return {name.lower() for name in (node.metadata.name, host) if name}
 
 
 def _hosts(snapshot: Snapshot) -> dict[str, int]:
@@ -201,7 +203,9 @@ def _hosts(snapshot: Snapshot) -> dict[str, int]:
     names = []
     for index, node in enumerate(snapshot.nodes):
         full = _names(node)
-        short = {each.partition(".")[0] for each in full if not _ADDRESS.fullmatch(each)}
+        short = {
+            hostname.partition(".")[0] for hostname in full if not _ADDRESS.fullmatch(hostname)
+        }
         names += [(name, index) for name in full | short]
     return _nodes_by(names)
 

@@ -26,10 +26,10 @@ def read_once(
     """What `find` makes of the labels, looked up once where they are kept."""
     if not isinstance(labels, Labels):
         return find(labels)
-    found: _Found | None = labels.known.get(name)
-    if found is None:
-        labels.known[name] = found = find(labels)
-    return found
+    result: _Found | None = labels.known.get(name)
+    if result is None:
+        labels.known[name] = result = find(labels)
+    return result
 
 
 class SeenLabels:
@@ -38,7 +38,7 @@ class SeenLabels:
     def __init__(self) -> None:
         self._seen: dict[frozenset[tuple[str, str]], Labels] = {}
 
-    def of(self, labels: Mapping[str, str]) -> Labels:
+    def first_labels(self, labels: Mapping[str, str]) -> Labels:
         """The labels as they were seen first."""
         if isinstance(labels, Labels):
             return labels

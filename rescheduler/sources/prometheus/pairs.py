@@ -16,7 +16,13 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.sources.prometheus.clusters import partial
 from rescheduler.sources.prometheus.http.http_api import Vector
-from rescheduler.sources.prometheus.measuring import FUTURE, ReadingProblems, Value, number, show
+from rescheduler.sources.prometheus.series_values import (
+    FUTURE,
+    ReadingProblems,
+    Value,
+    number,
+    show,
+)
 
 TRAFFIC = "pair.traffic"
 DISTANCE = "pair.distance"
@@ -26,14 +32,14 @@ HIGHEST = 1e15
 Ask = Callable[[str], Vector]
 
 
-class Ends(NamedTuple):
+class PairLabels(NamedTuple):
     """What a reading of pairs asks of the labels of a row."""
 
     labels: tuple[str, ...]
     kinds: tuple[str, str]
 
     @classmethod
-    def of(cls, request: ReadingRequest) -> "Ends":
+    def of_request(cls, request: ReadingRequest) -> "PairLabels":
         """The two ends that the request describes."""
         one, name, kind, other, other_name, other_kind = request.columns
         return cls((one, name, other, other_name), (kind, other_kind))
@@ -41,12 +47,12 @@ class Ends(NamedTuple):
     @property
     def by(self) -> str:
         """The labels to group by, as PromQL lists them."""
-        return ",".join(dict.fromkeys(each for each in self.labels if each))
+        return ",".join(dict.fromkeys(label for label in self.labels if label))
 
 
 def queries(request: ReadingRequest) -> tuple[str, str]:
     """The templates for the value of each pair, and for the time of its newest sample."""
-    by = Ends.of(request).by
+    by = PairLabels.of_request(request).by
     value = request.query or f"sum by ({by}) (rate({request.series}[$window]))"
     return value, f"max by ({by}) (timestamp({request.series}))"
 
@@ -56,14 +62,14 @@ def unmatched_problem(request: ReadingRequest, match: str) -> Problem | None:
 
     Another cluster may have pods and zones of the same names. match: as `fill` takes it.
     """
-    if not match or all("$match" in each for each in queries(request)):
+    if not match or all("$match" in query for query in queries(request)):
         return None
     which = "series" if "$match" not in request.series else "query"
     text = f"{getattr(request, which)} has no $match, so {match[:-1]} would not be in it"
     return Problem("RDG011", text)
 
 
-def unread(request: ReadingRequest, problem: Problem) -> Reading:
+def unread_pairs(request: ReadingRequest, problem: Problem) -> Reading:
     """The reading of which nothing is known."""
     query = request.query or request.series
     return Reading.without_values(request, np.empty(0, np.bool_), problem, query=query)
@@ -80,34 +86,36 @@ def read_pairs(request: ReadingRequest, snapshot: Snapshot, at: float, ask: Ask)
         MetricsUnavailable: the source gave no answer.
     """
     if len(request.columns) != 6:
-        return unread(request, Problem("RDG008", f"{request.name} names no labels of both ends"))
-    ends, names, problems = Ends.of(request), _Names(snapshot), ReadingProblems()
+        return unread_pairs(
+            request, Problem("RDG008", f"{request.name} names no labels of both ends")
+        )
+    ends, names, problems = PairLabels.of_request(request), _Names(snapshot), ReadingProblems()
     value, fresh = queries(request)
     answer, dated = ask(value), ask(fresh)
     times = {
-        tuple(each.metric.get(label, "") for label in ends.labels): number(each.value[1])
-        for each in dated.samples
+        tuple(sample.metric.get(label, "") for label in ends.labels): number(sample.value[1])
+        for sample in dated.samples
     }
-    found: dict[tuple[str, str], Value] = {}
-    for each in answer.samples:
-        key = tuple(each.metric.get(label, "") for label in ends.labels)
+    values: dict[tuple[str, str], Value] = {}
+    for sample in answer.samples:
+        key = tuple(sample.metric.get(label, "") for label in ends.labels)
         one = names.end(ends.kinds[0], key[0], key[1])
         other = names.end(ends.kinds[1], key[2], key[3])
         if not one or not other:
-            problems.note("series with an end that is not in the cluster", show(each.metric))
+            problems.note("series with an end that is not in the cluster", show(sample.metric))
             continue
-        amount, age = number(each.value[1]), at - times.get(key, math.nan)
-        amount = _trusted(amount, age, request, each.metric, problems)
-        if request.name == DISTANCE and (one, other) in found:
-            problems.note("RDG005: several rows of one pair", show(each.metric))
+        amount, age = number(sample.value[1]), at - times.get(key, math.nan)
+        amount = _trusted_amount(amount, age, request, sample.metric, problems)
+        if request.name == DISTANCE and (one, other) in values:
+            problems.note("RDG005: several rows of one pair", show(sample.metric))
             amount = math.nan
-        known = found.get((one, other), Value(0.0, 0.0))
+        pair_value = values.get((one, other), Value(0.0, 0.0))
         # What one pod of the pair lacks, the pair lacks: NaN stays NaN.
-        found[one, other] = Value(known.value + amount, max(known.age, age))
-    return _reading(request, found, problems, value, (*answer.warnings, *dated.warnings))
+        values[one, other] = Value(pair_value.value + amount, max(pair_value.age, age))
+    return _reading(request, values, problems, value, (*answer.warnings, *dated.warnings))
 
 
-def _trusted(
+def _trusted_amount(
     amount: float,
     age: float,
     request: ReadingRequest,
@@ -126,14 +134,14 @@ def _trusted(
 
 def _reading(
     request: ReadingRequest,
-    found: Mapping[tuple[str, str], Value],
+    by_pair: Mapping[tuple[str, str], Value],
     problems: ReadingProblems,
     query: str,
     warnings: tuple[str, ...],
 ) -> Reading:
-    pairs = tuple(sorted(found))
-    values = np.array([found[pair].value for pair in pairs], dtype=np.float64)
-    ages = np.array([found[pair].age for pair in pairs], dtype=np.float64)
+    pairs = tuple(sorted(by_pair))
+    values = np.array([by_pair[pair].value for pair in pairs], dtype=np.float64)
+    ages = np.array([by_pair[pair].age for pair in pairs], dtype=np.float64)
     ages[np.isnan(values)] = np.nan
     notes = problems.notes()
     problem = partial(warnings)
@@ -162,7 +170,9 @@ class _Names:
     """The workloads of a snapshot, by their own names and by their pods'."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._workloads = {f"{each.namespace}/{each.name}" for each in snapshot.workloads}
+        self._workloads = {
+            f"{workload.namespace}/{workload.name}" for workload in snapshot.workloads
+        }
         self._of_pod = {
             pod.key: f"{snapshot.workloads[number].namespace}/{snapshot.workloads[number].name}"
             for pod, number in zip(snapshot.pods, snapshot.pod_workload.tolist(), strict=True)

@@ -9,16 +9,15 @@ from rescheduler.model.cluster.readings import BoolArray, FloatArray
 from rescheduler.policies.own_readings.definition import OwnReading, Series
 from rescheduler.policies.shared.matching import select_nodes, select_pods
 from rescheduler.sources.prometheus.devices.folding import by_subject
-from rescheduler.sources.prometheus.expectation import (
+from rescheduler.sources.prometheus.expected_subjects import (
     amount,
-    asked_for,
     declared_speeds,
     devices_offered,
-    offered,
+    offered_amounts,
+    requested_amounts,
 )
 from rescheduler.sources.prometheus.http.http_api import Sample
 from rescheduler.sources.prometheus.identity import Holder, device_values
-from rescheduler.sources.prometheus.measuring import SLACK, Key, Row, Value, show
 from rescheduler.sources.prometheus.section import (
     Context,
     Folded,
@@ -29,12 +28,13 @@ from rescheduler.sources.prometheus.section import (
     oldest,
     with_ages,
 )
+from rescheduler.sources.prometheus.series_values import SLACK, Key, Row, Value, show
 
 _BURST = 0.1
 """Share of a link's speed by which extrapolation and bursts may pass it; more is a wrong speed."""
 
 
-def about(own: OwnReading, context: Context) -> BoolArray:
+def select_subjects(own: OwnReading, context: Context) -> BoolArray:
     """(subjects,) whom the definition is about, whether they ought to have a value or not."""
     snapshot = context.cluster.snapshot
     size = len(snapshot.nodes if context.of_nodes else snapshot.pods)
@@ -52,7 +52,7 @@ def about(own: OwnReading, context: Context) -> BoolArray:
 
 def count(own: OwnReading, context: Context) -> FloatArray:
     """(subjects,) how many devices each offers, or asks for."""
-    of = offered if context.of_nodes else asked_for
+    of = offered_amounts if context.of_nodes else requested_amounts
     return of(context.cluster.snapshot, own.resources, own.resourceWords)
 
 
@@ -60,7 +60,7 @@ class PlainSection(Section):
     """What one definition says."""
 
     def __init__(self, own: OwnReading, context: Context) -> None:
-        self.about = about(own, context)
+        self.about = select_subjects(own, context)
         expectation = context.cluster.expectation
         wanted = self.about & (expectation.ready if context.of_nodes else expectation.running)
         if not context.of_nodes and own.rate:
@@ -74,8 +74,8 @@ class PlainSection(Section):
             return None
         array = np.array(
             [
-                amount(each.status.capacity or each.status.allocatable, named)
-                for each in self._context.cluster.snapshot.nodes
+                amount(node.status.capacity or node.status.allocatable, named)
+                for node in self._context.cluster.snapshot.nodes
             ],
             np.float64,
         )
@@ -92,12 +92,12 @@ class PlainSection(Section):
         if not self.wanted.any() and not own.reported:
             return Folded({})
         holders: list[Holder] = []
-        values, _ = self.completed(
+        values, _ = self.merge_sources(
             [(own, source) for source in own.sources],
-            lambda _own, source: self._measured(source, holders),
-            lambda found: is_complete(found, self.wanted),
+            lambda _own, source: self._measure_source(source, holders),
+            lambda by_key: is_complete(by_key, self.wanted),
         )
-        self.reject(own.rejectWhen, self._whole, values)
+        self.reject(own.rejectWhen, self._whole_key, values)
         if own.reported:
             self.wanted = self.wanted.copy()
             self.wanted[[key[0] for key in values if context.cluster.expectation.ready[key[0]]]] = (
@@ -108,7 +108,7 @@ class PlainSection(Section):
             return Folded(dict(self._pods(values)))
         return self._nodes(values, holders)
 
-    def _measured(self, source: Series, holders: list[Holder]) -> dict[Key, Value]:
+    def _measure_source(self, source: Series, holders: list[Holder]) -> dict[Key, Value]:
         groups = self.groups(source, self._key)
         if source.unit not in (None, self.own.unit):
             groups = self._per_capacity(groups)
@@ -127,34 +127,38 @@ class PlainSection(Section):
     def _nodes(self, values: Mapping[Key, Value], holders: list[Holder]) -> Folded:
         own = self.own
         whole = self._capacities()
-        found: dict[int, Value] = {}
+        node_values: dict[int, Value] = {}
         capacities: dict[int, float] = {}
         shares: dict[Key, Value] = {}
         for node, parts in by_subject(values).items():
             if not self._complete_parts(node, parts):
                 continue
             room = {part: whole(node, part, len(parts)) for part in parts}
-            known = self._links_with_speed(node, parts, room) if self._has_speeds else parts
-            answer = self._node(node, known, room) if known else None
+            parts_with_speed = (
+                self._links_with_speed(node, parts, room) if self._has_speeds else parts
+            )
+            answer = self._node(node, parts_with_speed, room) if parts_with_speed else None
             if answer is None:
                 continue
-            found[node], capacity = answer
+            node_values[node], capacity = answer
             if own.capacity is not None:
                 capacities[node] = capacity
-            for part, each in parts.items():
-                shares[node, part] = Value(_share(own, each.value, room[part]), each.age)
+            for part, value in parts.items():
+                shares[node, part] = Value(_share(own, value.value, room[part]), value.age)
         of_device = own.labels.device or (own.labels.link and not self._has_speeds)
         named = own.combine == "Largest" and of_device
-        return Folded(found, capacities, tuple(device_values(shares, holders)) if named else ())
+        return Folded(
+            node_values, capacities, tuple(device_values(shares, holders)) if named else ()
+        )
 
     def _node(
         self, node: int, parts: Mapping[str, Value], room: Mapping[str, float]
     ) -> tuple[Value, float] | None:
         """The node's value, and how much 1.0 of it is."""
         own, problems = self.own, self._context.problems
-        age, name = max(each.age for each in parts.values()), self.name_of(node)
+        age, name = max(value.age for value in parts.values()), self.name_of(node)
         declared = own.capacity is not None and own.capacity.node is not None
-        if not declared and not all(each > 0 for each in room.values()):
+        if not declared and not all(amount > 0 for amount in room.values()):
             problems.refuse(node, "nodes without a capacity", name)
             return None
         if own.combine == "Largest":
@@ -189,11 +193,11 @@ class PlainSection(Section):
                 what = "traffic on a link that reports no speed, with no linkSpeed declared"
                 problems.refuse(node, what, f"{link} of {name}")
                 return {}
-        found = {link: rate for link, rate in rates.items() if speeds[link] > 0}
-        if not found and node not in problems.codes:
+        links = {link: rate for link, rate in rates.items() if speeds[link] > 0}
+        if not links and node not in problems.codes:
             what = "only links that report no speed, with no linkSpeed declared"
             problems.refuse(node, what, name)
-        return found
+        return links
 
     def _complete_parts(self, node: int, parts: Mapping[str, Value]) -> bool:
         """Whether every device that the node offers is there, and no other."""
@@ -219,7 +223,7 @@ class PlainSection(Section):
             yield from ((pod, value) for (pod, _), value in values.items())
             return
         by_device = bool(own.resources and own.labels.device)
-        asked = count(own, self._context) if by_device else None
+        requests = count(own, self._context) if by_device else None
         holders: dict[tuple[int, str], set[int]] = {}
         for pod, device in values:
             holders.setdefault((home[pod], device), set()).add(pod)
@@ -227,12 +231,12 @@ class PlainSection(Section):
             name = pods[pod].key
             if by_device and any(len(holders[home[pod], part]) > 1 for part in parts):
                 problems.refuse(pod, "pods that share a device", name)
-            elif asked is not None and len(parts) != asked[pod]:
+            elif requests is not None and len(parts) != requests[pod]:
                 what = "pods with another number of devices than they asked for"
-                problems.refuse(pod, what, f"{name}: {len(parts)} of {asked[pod]:g}")
+                problems.refuse(pod, what, f"{name}: {len(parts)} of {requests[pod]:g}")
             else:
-                total = sum(each.value for each in parts.values())
-                yield pod, Value(total, max(each.age for each in parts.values()))
+                total = sum(value.value for value in parts.values())
+                yield pod, Value(total, max(value.age for value in parts.values()))
 
     def _capacities(self) -> Callable[[int, str, int], float]:
         """How much 1.0 is of a part of a node that has so many; NaN where it is not known."""
@@ -240,18 +244,18 @@ class PlainSection(Section):
         if capacity is None:
             return lambda _node, _part, _parts: 1.0
         if capacity.query is not None and self._has_speeds:
-            return self._speeds(self.undated(capacity.query, self._key, self.own.most))
+            return self._speeds(self.undated_values(capacity.query, self._key, self.own.most))
         if capacity.query is not None:
-            found = self.undated(capacity.query, self._key, 1e18)
+            amounts = self.undated_values(capacity.query, self._key, 1e18)
             absent = Value(np.nan, np.nan)
             return lambda node, part, _parts: (
-                (found.get((node, part)) or found.get((node, ""), absent)).value
+                (amounts.get((node, part)) or amounts.get((node, ""), absent)).value
             )
         if capacity.fixed is not None:
             fixed = capacity.fixed
             return lambda _node, _part, _parts: fixed
-        known = self.capacity()
-        offers = count(self.own, self._context) if known is None else known
+        allocatable = self.capacity()
+        offers = count(self.own, self._context) if allocatable is None else allocatable
         return lambda node, _part, parts: float(offers[node]) / parts
 
     def _speeds(self, reported: Mapping[Key, Value]) -> Callable[[int, str, int], float]:
@@ -260,11 +264,11 @@ class PlainSection(Section):
         declared = declared_speeds(context.request.links, context.cluster.snapshot)
 
         def speed(node: int, link: str, _links: int) -> float:
-            found = reported.get((node, link))
-            if found is not None and found.value > 0:
-                return found.value
+            value = reported.get((node, link))
+            if value is not None and value.value > 0:
+                return value.value
             # What contradicts itself is not replaced by what was declared for no speed.
-            return math.nan if context.problems.contradicted(node) else float(declared[node])
+            return math.nan if context.problems.is_contradicted(node) else float(declared[node])
 
         return speed
 
@@ -281,7 +285,7 @@ class PlainSection(Section):
             return None
         return subject, part
 
-    def _whole(self, labels: Labels) -> Key | None:
+    def _whole_key(self, labels: Labels) -> Key | None:
         subject = self._subject(labels)[0]
         return (subject, "") if subject >= 0 else None
 
@@ -291,15 +295,17 @@ class PlainSection(Section):
             return self._node_of(labels), "series that name no node of this cluster"
         identity, of = self._context.cluster.identity, self.own.labels
         if of.namespace is None or of.pod is None:
-            found = identity.pod(labels)
+            pod = identity.pod(labels)
         else:
             there = self._node_of(labels) if of.node else -1
-            found = identity.named_pod(labels.get(of.namespace, ""), labels.get(of.pod, ""), there)
-        return found.number, f"series of {found.reason}"
+            pod = identity.named_pod(labels.get(of.namespace, ""), labels.get(of.pod, ""), there)
+        return pod.number, f"series of {pod.reason}"
 
     def _node_of(self, labels: Labels) -> int:
         identity, label = self._context.cluster.identity, self.own.labels.node
-        return identity.node(labels) if label is None else identity.named(labels.get(label, ""))
+        return (
+            identity.node(labels) if label is None else identity.named_node(labels.get(label, ""))
+        )
 
     def dated_by_key(
         self, groups: dict[Key, list[Row]], dated: list[Sample]
@@ -319,14 +325,16 @@ class PlainSection(Section):
         def key_of(labels: Labels) -> Key | None:
             if not part or labels.get(part):
                 return self._key(labels)
-            return self._whole(labels)
+            return self._whole_key(labels)
 
         nodes = oldest(
-            [each for each in dated if of_node_alone(each.metric)],
+            [sample for sample in dated if of_node_alone(sample.metric)],
             lambda labels: (self._node_of(labels), ""),
             max,
         )
-        times = oldest([each for each in dated if not of_node_alone(each.metric)], key_of, min)
+        times = oldest(
+            [sample for sample in dated if not of_node_alone(sample.metric)], key_of, min
+        )
         home = context.cluster.pod_node
         for key in undated:
             time = times.get(key, times.get((key[0], "")))

@@ -9,27 +9,27 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import Cost, Reading, ReadingRequest, Readings
+from rescheduler.model.cluster.readings import QueryStats, Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
-from rescheduler.policies.shared.unmeasured import of_gpus
-from rescheduler.sources.kubernetes.decode import collector_off
+from rescheduler.policies.shared.unmeasured_nodes import of_gpus
+from rescheduler.sources.kubernetes.page_decoding import collector_off
 from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG, definitions_of, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Prometheus, Vector
-from rescheduler.sources.prometheus.indexed_cluster import Cluster
+from rescheduler.sources.prometheus.indexed_cluster import IndexedCluster
 from rescheduler.sources.prometheus.labels import SeenLabels
-from rescheduler.sources.prometheus.measuring import number
 from rescheduler.sources.prometheus.pairs import (
     DISTANCE,
     TRAFFIC,
     read_pairs,
     unmatched_problem,
-    unread,
+    unread_pairs,
 )
 from rescheduler.sources.prometheus.range_samples import AskRange, with_range_samples
+from rescheduler.sources.prometheus.series_values import number
 
 __all__ = ["Prometheus", "PrometheusReadings", "read_readings"]
 
@@ -44,9 +44,9 @@ def read_readings(
     cycle = _Cycle(prometheus, snapshot)
     with collector_off():
         # What a policy needs to be evaluated at all comes first, should the time not do for more.
-        found = [cycle.read(request) for request in sorted(set(requests))]
+        readings = [cycle.read(request) for request in sorted(set(requests))]
         cycle.forget_answers()
-        return Readings(tuple(map(cycle.with_past, map(cycle.of_one_cluster, found))))
+        return Readings(tuple(map(cycle.with_past, map(cycle.of_one_cluster, readings))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +68,12 @@ class PrometheusReadings:
         return read_readings(self.prometheus, requests, snapshot).entries
 
 
-def _cost(answers: Collection[Vector]) -> Cost:
-    read = [each.read for each in answers if each.read is not None]
-    return Cost(
+def _cost(answers: Collection[Vector]) -> QueryStats:
+    read = [answer.read for answer in answers if answer.read is not None]
+    return QueryStats(
         queries=len(answers),
-        series=sum(len(each.samples) for each in answers),
-        seconds=sum(each.seconds for each in answers),
+        series=sum(len(answer.samples) for answer in answers),
+        seconds=sum(answer.seconds for answer in answers),
         samples=sum(read) if len(read) == len(answers) else None,
     )
 
@@ -83,7 +83,7 @@ class _Cycle:
 
     def __init__(self, prometheus: Prometheus, snapshot: Snapshot) -> None:
         self._prometheus = prometheus
-        self._cluster = Cluster(snapshot)
+        self._cluster = IndexedCluster(snapshot)
         self._until = time.monotonic() + prometheus.deadline
         self._at: float | None = None
         self._fault: MetricsUnavailable | None = None
@@ -97,16 +97,16 @@ class _Cycle:
         if request.name in (TRAFFIC, DISTANCE):
             return self._read_pairs(request)
         if request.name not in CATALOG and not request.own:
-            return self._unknown(request)
+            return self._undefined_reading(request)
         warnings: dict[str, None] = {}
-        asked: dict[str, Vector] = {}
+        answers: dict[str, Vector] = {}
 
         def ask(template: str) -> Vector:
-            answer = self._ask(self._filled(template, request))
+            answer = self._ask(self._fill_query(template, request))
             if of_gpus(request.name):  # several answers have the same series of each device
                 for sample in answer.samples:
-                    sample.metric = self._seen.of(sample.metric)
-            asked[template] = answer
+                    sample.metric = self._seen.first_labels(sample.metric)
+            answers[template] = answer
             warnings.update(dict.fromkeys(answer.warnings))
             self._several = self._several or several_of(answer.samples)
             return answer
@@ -116,8 +116,8 @@ class _Cycle:
             if self._several is not None:
                 return self._empty(request, self._several)
             assembly = Assembly(request, self._cluster, at, ask)
-            reading = assembly.reading(self._shown(request), warnings, self._clock_note(at))
-            return replace(reading, cost=_cost(asked.values()))
+            reading = assembly.reading(self._query_text(request), warnings, self._clock_note(at))
+            return replace(reading, cost=_cost(answers.values()))
         except MetricsUnavailable as error:
             return self._empty(request, Problem("RDG001", error.sentence))
 
@@ -136,19 +136,19 @@ class _Cycle:
         at, seen = self._begin(), self._seen if of_gpus(request.name) else None
         return with_range_samples(reading, self._cluster, at, self._past(request), seen)
 
-    def _shown(self, request: ReadingRequest) -> str:
+    def _query_text(self, request: ReadingRequest) -> str:
         """The query for the value, as it is sent."""
         own, rest = definitions_of(request)
-        return self._filled((*own, *rest)[0].value, request)
+        return self._fill_query((*own, *rest)[0].value, request)
 
-    def _filled(self, template: str, request: ReadingRequest) -> str:
+    def _fill_query(self, template: str, request: ReadingRequest) -> str:
         return fill(template, request.window, self._prometheus.match)
 
     def _past(self, request: ReadingRequest) -> AskRange:
         """How the past is asked for; a warning leaves it unknown."""
 
         def ask(template: str, start: float, step: float, count: int) -> Evaluations:
-            promql = self._filled(template, request)
+            promql = self._fill_query(template, request)
             answers = self._prometheus.query_range(promql, start, step, count, self._until)
             if answers.warnings:
                 raise MetricsUnavailable(f"the source warns: {'; '.join(answers.warnings)}")
@@ -160,16 +160,18 @@ class _Cycle:
         """A reading of what the operator named."""
         problem = unmatched_problem(request, self._prometheus.match)
         if problem is not None:
-            return unread(request, problem)
+            return unread_pairs(request, problem)
 
         try:
             at = self._begin()
             if self._several is not None:
-                return unread(request, self._several)
+                return unread_pairs(request, self._several)
             snapshot = self._cluster.snapshot
-            return read_pairs(request, snapshot, at, lambda q: self._ask(self._filled(q, request)))
+            return read_pairs(
+                request, snapshot, at, lambda q: self._ask(self._fill_query(q, request))
+            )
         except MetricsUnavailable as error:
-            return unread(request, Problem("RDG001", error.sentence))
+            return unread_pairs(request, Problem("RDG001", error.sentence))
 
     def _begin(self) -> float:
         """The evaluation time, from the source's own clock; fails at once while it is down."""
@@ -216,12 +218,12 @@ class _Cycle:
     def _empty(self, request: ReadingRequest, problem: Problem) -> Reading:
         """A reading without a value."""
         assembly = Assembly(request, self._cluster, 0.0, self._ask)
-        return assembly.unread(self._shown(request), problem)
+        return assembly.unread_reading(self._query_text(request), problem)
 
-    def _unknown(self, request: ReadingRequest) -> Reading:
+    def _undefined_reading(self, request: ReadingRequest) -> Reading:
         """A reading that nobody defines."""
-        known = ", ".join(sorted(CATALOG))
-        problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {known}")
+        names = ", ".join(sorted(CATALOG))
+        problem = Problem("RDG008", f"{request.name!r} is not in the catalogue: {names}")
         snapshot = self._cluster.snapshot
         size = len(snapshot.nodes if request.subject == "node" else snapshot.pods)
         return Reading.without_values(request, np.zeros(size, np.bool_), problem)

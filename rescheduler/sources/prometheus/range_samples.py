@@ -16,7 +16,7 @@ from rescheduler.model.cluster.readings import DeviceValue, FloatArray, Reading,
 from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.http.http_api import Evaluations, Vector
-from rescheduler.sources.prometheus.indexed_cluster import Cluster
+from rescheduler.sources.prometheus.indexed_cluster import IndexedCluster
 from rescheduler.sources.prometheus.labels import SeenLabels
 
 MOST_ROWS = 600_000
@@ -28,7 +28,7 @@ AskRange = Callable[[str, float, float, int], Evaluations]
 
 
 def with_range_samples(
-    reading: Reading, cluster: Cluster, at: float, ask: AskRange, seen: SeenLabels | None
+    reading: Reading, cluster: IndexedCluster, at: float, ask: AskRange, seen: SeenLabels | None
 ) -> Reading:
     """The reading with its values at each instant of its request's span.
 
@@ -43,7 +43,7 @@ def with_range_samples(
     rows = max(devices, 1)
     try:
         for first, piece in _pieces(times, max(MOST_ROWS // rows, 1)):
-            for row, then in enumerate(_asked(piece, reading, cluster, ask, seen)):
+            for row, then in enumerate(_readings_at(piece, reading, cluster, ask, seen)):
                 past.add(first + row, then)
     except MetricsUnavailable as error:
         note = f"what it was in the last {reading.request.span:g} s is not known: {error}"
@@ -52,8 +52,8 @@ def with_range_samples(
     return replace(
         reading,
         range_samples=past.values,
-        devices=tuple(map(past.of, reading.devices)),
-        notes=(*reading.notes, *_missing(missing, len(times), reading.request.span)),
+        devices=tuple(map(past.device_with_past, reading.devices)),
+        notes=(*reading.notes, *_missing_note(missing, len(times), reading.request.span)),
     )
 
 
@@ -69,10 +69,10 @@ def _times(span: float, at: float) -> FloatArray:
     return np.asarray(np.floor(at / step) * step - ago[:-1], dtype=np.float64)
 
 
-def _missing(missing: int, asked: int, span: float) -> tuple[str, ...]:
+def _missing_note(missing: int, count: int, span: float) -> tuple[str, ...]:
     if not missing:
         return ()
-    return (f"at {missing} of {asked} instants of the last {span:g} s nothing was measured",)
+    return (f"at {missing} of {count} instants of the last {span:g} s nothing was measured",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,10 @@ class _Past:
     def add(self, row: int, reading: Reading) -> None:
         """What the reading was at that instant."""
         self.values[row] = reading.values
-        for each in reading.devices:
-            self.devices[row].setdefault(each.node, {})[each.device] = each.value
+        for device in reading.devices:
+            self.devices[row].setdefault(device.node, {})[device.device] = device.value
 
-    def of(self, device: DeviceValue) -> DeviceValue:
+    def device_with_past(self, device: DeviceValue) -> DeviceValue:
         """The device with its past. Of nodes of which all devices were at 0 none is listed."""
         range_samples = tuple(
             float(value)
@@ -104,10 +104,10 @@ def _pieces(times: FloatArray, size: int) -> Iterator[tuple[int, FloatArray]]:
         yield first, times[first : first + size]
 
 
-def _asked(
+def _readings_at(
     times: FloatArray,
     reading: Reading,
-    cluster: Cluster,
+    cluster: IndexedCluster,
     ask: AskRange,
     seen: SeenLabels | None,
 ) -> Iterator[Reading]:
@@ -116,11 +116,11 @@ def _asked(
     answers: dict[str, Evaluations] = {}
     for row, at in enumerate(times.tolist()):
 
-        def then(template: str, row: int = row) -> Vector:
+        def ask_at(template: str, row: int = row) -> Vector:
             if template not in answers:
                 answers[template] = ask(template, float(times[0]), step, len(times))
                 if seen is not None:  # three series of each device are put together
-                    answers[template].relabel(seen.of)
+                    answers[template].relabel(seen.first_labels)
             return answers[template][row]
 
-        yield Assembly(reading.request, cluster, at, then, past=True).reading("", (), "")
+        yield Assembly(reading.request, cluster, at, ask_at, past=True).reading("", (), "")

@@ -18,12 +18,12 @@ from rescheduler.model.cluster.readings import BoolArray, DeviceValue, FloatArra
 from rescheduler.policies.own_readings.definition import OwnReading, RejectRule, Series
 from rescheduler.sources.prometheus.devices.gpu_devices import DeviceLoad
 from rescheduler.sources.prometheus.http.http_api import Sample, Vector
-from rescheduler.sources.prometheus.indexed_cluster import Cluster
-from rescheduler.sources.prometheus.measuring import (
+from rescheduler.sources.prometheus.indexed_cluster import IndexedCluster
+from rescheduler.sources.prometheus.series_values import (
     Key,
-    Measured,
     ReadingProblems,
     Row,
+    SourceValue,
     Trust,
     Value,
     by_series,
@@ -54,7 +54,7 @@ class Context:
     """
 
     request: ReadingRequest
-    cluster: Cluster
+    cluster: IndexedCluster
     at: float
     send: Ask
     past: bool = False
@@ -133,7 +133,7 @@ class Section(ABC):
             MetricsUnavailable: an answer is missing.
         """
 
-    def completed(
+    def merge_sources(
         self,
         sources: Iterable[Source],
         measure: Callable[[OwnReading, Series], dict[Key, V]],
@@ -146,21 +146,21 @@ class Section(ABC):
         compared, and no more are asked when there is enough. join: what one source knows of a
         value, completed by another. Answers also which source each value is of.
         """
-        past, problems, found = self._context.past, self._problems, dict[Key, V]()
+        past, problems, values = self._context.past, self._problems, dict[Key, V]()
         origin = dict[Key, Series]()
         for own, source in sources:
             measured = measure(own, source)
-            for key in [key for key in measured if key in found]:
-                if past or self._agree(key, origin[key], found[key], source, measured[key]):
-                    found[key] = join(found[key], measured[key])
+            for key in [key for key in measured if key in values]:
+                if past or self._agree(key, origin[key], values[key], source, measured[key]):
+                    values[key] = join(values[key], measured[key])
                 else:
-                    del found[key]
+                    del values[key]
             for key, value in measured.items():
-                if key not in found and not problems.contradicted(key[0]):
-                    found[key], origin[key] = value, source
-            if past and enough(found):
+                if key not in values and not problems.is_contradicted(key[0]):
+                    values[key], origin[key] = value, source
+            if past and enough(values):
                 break
-        return found, origin
+        return values, origin
 
     def _agree(self, key: Key, one: Series, value: V, other: Series, another: V) -> bool:
         """Whether two sources measure about the same."""
@@ -172,8 +172,8 @@ class Section(ABC):
         return not self._problems.contradict(
             key[0],
             f"{key[1]} of {where}" if key[1] else where,
-            Measured(metric_of(one), value.value, samples[0]),
-            Measured(metric_of(other), another.value, samples[1]),
+            SourceValue(metric_of(one), value.value, samples[0]),
+            SourceValue(metric_of(other), another.value, samples[1]),
             ratio=self.own.most == 1.0,
         )
 
@@ -185,8 +185,8 @@ class Section(ABC):
         samples = context.ask(source.value)
         self.note_jobs(samples)
         weights = by_series(context.ask(source.count)) if source.count else None
-        found = group(samples, key_of, ages, scale=source.scale, weights=weights)
-        return self.dated_by_key(found, dated)
+        row_groups = group(samples, key_of, ages, scale=source.scale, weights=weights)
+        return self.dated_by_key(row_groups, dated)
 
     def reject(self, rules: Sequence[RejectRule], key_of: KeyOf, values: dict[Key, Any]) -> None:
         """Leave out the values that a rule of the definition rejects, with the reason.
@@ -194,7 +194,9 @@ class Section(ABC):
         key_of: a device, or "" for all that a node or pod has.
         """
         for rule in () if self._context.past else rules:
-            rows = {key_of(each.metric): each for each in self._context.send(rule.query).samples}
+            rows = {
+                key_of(sample.metric): sample for sample in self._context.send(rule.query).samples
+            }
             rejected = {key: key if key in rows else (key[0], "") for key in values if rows}
             for key, row in rejected.items():
                 if row in rows:
@@ -206,9 +208,9 @@ class Section(ABC):
         """Say so where series of one name come from several jobs; learn which labels they have."""
         if self._context.past:
             return
-        for each in samples[:_LEARNED]:
-            self._context.conventions[self._context.cluster.identity.convention(each.metric)] += 1
-        jobs = Counter(each.metric.get("job", "") for each in samples)
+        for sample in samples[:_LEARNED]:
+            self._context.conventions[self._context.cluster.identity.convention(sample.metric)] += 1
+        jobs = Counter(sample.metric.get("job", "") for sample in samples)
         if len(jobs) > 1:
             shown = ", ".join(f'job="{job}" {count}' for job, count in sorted(jobs.items()))
             self._context.problems.note(f"series of several jobs: {shown}")
@@ -223,14 +225,14 @@ class Section(ABC):
         """The rows, where no time has the labels of the row with a time of the same subject."""
         return groups
 
-    def undated(self, query: str, key_of: KeyOf, highest: float) -> dict[Key, Value]:
+    def undated_values(self, query: str, key_of: KeyOf, highest: float) -> dict[Key, Value]:
         """What a query answers that needs no age of its own: how much 100 % is."""
         return self.trust(highest).values(group(self._context.ask(query), key_of, None))
 
 
 def no_series(own: OwnReading) -> str:
     """That there is no series of a definition, and what would export it."""
-    series = " or ".join(dict.fromkeys(metric_of(each) for each in own.sources))
+    series = " or ".join(dict.fromkeys(metric_of(source) for source in own.sources))
     return f"no series {series}" + (f": needs {own.needs}" if own.needs else "")
 
 
@@ -244,10 +246,12 @@ def _first_metric(query: str) -> str:
     return selectors(query)[0].partition("{")[0]
 
 
-def is_complete(found: Mapping[Key, object], wanted: FloatArray | BoolArray) -> bool:
+def is_complete(values: Mapping[Key, object], wanted: FloatArray | BoolArray) -> bool:
     """Whether no other source could add anything. wanted: (subjects,) values that each has."""
-    number_of = Counter(subject for subject, _ in found)
-    return all(number_of[each] >= wanted[each] for each in np.flatnonzero(wanted > 0).tolist())
+    number_of = Counter(subject for subject, _ in values)
+    return all(
+        number_of[subject] >= wanted[subject] for subject in np.flatnonzero(wanted > 0).tolist()
+    )
 
 
 def oldest(
@@ -257,10 +261,10 @@ def oldest(
 ) -> dict[Key, float]:
     """The time of each key: of several that which `keep` takes."""
     answer: dict[Key, float] = {}
-    for each in dated:
-        key = key_of(each.metric)
+    for sample in dated:
+        key = key_of(sample.metric)
         if key is not None:
-            time = number(each.value[1])
+            time = number(sample.value[1])
             answer[key] = keep(answer.get(key, time), time)
     return answer
 

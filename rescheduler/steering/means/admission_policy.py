@@ -1,9 +1,9 @@
 """Steering by a MutatingAdmissionPolicy, whose parameter is the table of replacements."""
 
-from rescheduler.steering.admission import Admission
+from rescheduler.steering.admission_means import AdmissionMeans
 
 
-class AdmissionPolicy(Admission):
+class AdmissionPolicy(AdmissionMeans):
     """kube-apiserver itself adds the node affinity, by the policy that deploy/ brings."""
 
     name = "AdmissionPolicy"

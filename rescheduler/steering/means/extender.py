@@ -7,17 +7,17 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
-from rescheduler.model.moves.steering import Followed, Strength
+from rescheduler.model.moves.steering_entry import ExtenderStatus, Strength
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import Verb, schedulers_of
-from rescheduler.steering.base import Means, SteeredMove
-from rescheduler.steering.entries import Entries, no_table
+from rescheduler.steering.means_base import Means, SteeredMove
+from rescheduler.steering.table_writer import TableWriter, no_table
 from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 
 SHOWN = timedelta(seconds=30)
 """An extender that has not shown itself for so long is not there."""
-ASKED = timedelta(hours=1)
+MAX_IDLE = timedelta(hours=1)
 """A scheduler that has not asked the extender for so long may not do so any more."""
 WEIGHT = 2
 """With it the extender's 10 points count as much as preferred node affinity of weight 100, which
@@ -34,7 +34,7 @@ class Extender(Means):
     """
 
     name = "Extender"
-    writer = Entries
+    writer = TableWriter
     about = (
         "a scheduler of your own asks `rescheduler extender`, as that shows; Require only where "
         "the scheduler looks at all nodes."
@@ -49,12 +49,14 @@ class Extender(Means):
         nodes, schedulers = len(snapshot.nodes), schedulers_of(snapshot, declared)
         for strength in strengths:
             verb: Verb = "filterVerb" if strength == "Require" else "prioritizeVerb"
-            if not any(schedulers.asks(name, verb) for name in schedulers.known):
+            if not any(schedulers.calls_extender(name, verb) for name in schedulers.by_name):
                 why = f"no configuration that is declared has a harmless extender with {verb}"
                 yield f"{why}, which {strength} needs"
         if "Require" not in strengths:
             return
-        sampling = [name for name in sorted(schedulers.known) if schedulers.sampled(name, nodes)]
+        sampling = [
+            name for name in sorted(schedulers.by_name) if schedulers.samples_nodes(name, nodes)
+        ]
         if sampling:
             yield (
                 f"of {nodes} nodes {', '.join(sampling)} asks it about a sample, so that Require "
@@ -65,16 +67,16 @@ class Extender(Means):
     def ready(self, declared: Sequence[Scheduler]) -> Problem | None:
         """As declared it must weigh what is predicted; there must be a table, and an extender."""
         return (
-            _outweighed(declared)
+            _weight_problem(declared)
             or no_table(self._port)
             or self._out_of_use(self._port.extender.read())
         )
 
     def confirm(self) -> Problem | None:
         """It must be there, a scheduler ask it, and it have the table: in this order."""
-        return seen_in_time(self._port, self._behind)
+        return seen_in_time(self._port, self._table_problem)
 
-    def _behind(self) -> Problem | None:
+    def _table_problem(self) -> Problem | None:
         followed = self._port.extender.read()
         idle = self._out_of_use(followed)
         if idle is not None:
@@ -87,7 +89,7 @@ class Extender(Means):
             return Problem(code="STR002", message=said)
         return None
 
-    def _out_of_use(self, followed: Followed | None) -> Problem | None:
+    def _out_of_use(self, followed: ExtenderStatus | None) -> Problem | None:
         """Why no extender steers, whichever table it has; None where one runs and is asked."""
         now: datetime = self._port.clock()
         if followed is None or not -SHOWN <= now - followed.renewed <= SHOWN:
@@ -95,39 +97,42 @@ class Extender(Means):
             ago = "never" if last is None else f"last at {last:%Y-%m-%d %H:%M:%S} UTC"
             said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
             return Problem(code="STR001", message=said)
-        if followed.asked is None or now - followed.asked > ASKED:
+        if followed.asked is None or now - followed.asked > MAX_IDLE:
             said = "no scheduler has asked the extender within the last hour"
             return Problem(code="STR001", message=said)
         return None
 
-    def lingering(self) -> Problem | None:
+    def lingering_problem(self) -> Problem | None:
         """Where no extender is asked, nothing steers."""
         problem = self.confirm()
         return None if problem is None or problem.code == "STR001" else problem
 
-    def done(self, move: PastMove) -> bool:
+    def was_steered(self, move: PastMove) -> bool:
         """Once it is placed."""
         return bool(move.landedOn)
 
-    def arrived(self, _move: PastMove, steering: PastSteering, _replacement: Pod) -> None:
+    def inspect_replacement(
+        self, _move: PastMove, steering: PastSteering, _replacement: Pod
+    ) -> None:
         """The extender obeys the deadline in the table, which is not put off."""
         steering.put_off(min(steering.until, self._port.clock() + PENDING))
 
-    def unneeded(self, moves: Sequence[SteeredMove]) -> list[SteeredMove]:
+    def finished_moves(self, moves: Sequence[SteeredMove]) -> list[SteeredMove]:
         """Which pod took which entry only the extender knows: a controller's go with the last."""
         waiting = {
             move.controller
             for move, steering in moves
-            if not (self.done(move) or self.over(move, steering))
+            if not (self.was_steered(move) or self.is_over(move, steering))
         }
         return [
             (move, steering)
             for move, steering in moves
-            if self.over(move, steering) or (self.done(move) and move.controller not in waiting)
+            if self.is_over(move, steering)
+            or (self.was_steered(move) and move.controller not in waiting)
         ]
 
 
-def _outweighed(declared: Sequence[Scheduler]) -> Problem | None:
+def _weight_problem(declared: Sequence[Scheduler]) -> Problem | None:
     """Why a declared scheduler does not steer as it is predicted to, where that can be told."""
     for scheduler in declared:
         for extender in scheduler.extenders:

@@ -15,16 +15,16 @@ from rescheduler.model.errors import ActionError
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.past_steering import PastSteering
-from rescheduler.model.moves.soft_taints import tainted_by_us
+from rescheduler.model.moves.taint_value import tainted_by_us
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.scheduler import Scheduler
-from rescheduler.steering.base import Means, SteeredMove, Writer, steered_moves
+from rescheduler.steering.means_base import Means, SteeredMove, Writer, steered_moves
 
 KNOWN_AFTER = 0.3
 """Seconds for kube-scheduler to hear of the taints before it hears of the replacement."""
 
 
-class NodeTaints(Writer):
+class TaintWriter(Writer):
     """Taints nodes, and takes the taints off."""
 
     code = "STR014"
@@ -32,10 +32,10 @@ class NodeTaints(Writer):
     def enter(self, history: History, moves: Sequence[SteeredMove]) -> Problem | None:
         """Taint their nodes, all of them. Raises: as `Writer`."""
         port = self._port
-        nodes = shunned(moves)
+        nodes = nodes_with_taints(moves)
         if not nodes:
             return Problem(code="STR014", message="no node is named to taint")
-        tainted = len(shunned(steered_moves(history.moves)))
+        tainted = len(nodes_with_taints(steered_moves(history.moves)))
         if tainted > port.tainted_nodes:
             text = f"{tainted} nodes would be tainted at a time, and taintedNodes is"
             return Problem(code="STR014", message=f"{text} {port.tainted_nodes}")
@@ -51,11 +51,11 @@ class NodeTaints(Writer):
 
     def close(self, moves: Sequence[SteeredMove]) -> None:
         """Take the taints of these moves off. Raises: as `Writer`."""
-        self._untaint(shunned(moves), begins=False)
+        self._untaint(nodes_with_taints(moves), begins=False)
 
     def sweep(self, moves: Sequence[SteeredMove]) -> None:
         """Take them off, no matter who set them. Raises: as `Writer`."""
-        nodes = shunned(moves)
+        nodes = nodes_with_taints(moves)
         for node in nodes:
             self._port.warn("sweeping a node that was tainted for a replacement", node=node)
         self._untaint(nodes, begins=True)
@@ -90,7 +90,7 @@ class NodeTaints(Writer):
         return stay
 
 
-def shunned(moves: Iterable[SteeredMove]) -> list[str]:
+def nodes_with_taints(moves: Iterable[SteeredMove]) -> list[str]:
     """The nodes that may bear a taint for these moves now."""
     return list(
         dict.fromkeys(node for _, steering in moves if steering.open for node in steering.shunned)
@@ -101,7 +101,7 @@ class SoftTaint(Means):
     """The scheduler prefers nodes without the taint as it places the replacement."""
 
     name = "SoftTaint"
-    writer = NodeTaints
+    writer = TaintWriter
     about = (
         "the node that a replacement leaves, and others where it had better not go, bear a taint "
         "PreferNoSchedule until it is placed; one after the other, and never for a gang."
@@ -112,7 +112,7 @@ class SoftTaint(Means):
 
     def ready(self, _declared: Sequence[Scheduler]) -> Problem | None:
         """The account that acts must have the right to taint nodes."""
-        if self._port.taints.permitted():
+        if self._port.taints.may_taint():
             return None
         return Problem(code="STR001", message=f"{self._port.account} may not patch nodes")
 
@@ -120,13 +120,15 @@ class SoftTaint(Means):
         """A taint is in effect once it is stored."""
         return None
 
-    def lingering(self) -> Problem | None:
+    def lingering_problem(self) -> Problem | None:
         """A taint that was taken off has no effect."""
         return None
 
-    def done(self, move: PastMove) -> bool:
+    def was_steered(self, move: PastMove) -> bool:
         """Once it is placed."""
         return bool(move.landedOn)
 
-    def arrived(self, _move: PastMove, _steering: PastSteering, _replacement: Pod) -> None:
+    def inspect_replacement(
+        self, _move: PastMove, _steering: PastSteering, _replacement: Pod
+    ) -> None:
         """Nothing of it shows in a replacement before it is placed."""

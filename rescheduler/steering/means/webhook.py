@@ -1,9 +1,9 @@
 """Steering by a mutating webhook, which `rescheduler webhook` serves."""
 
-from rescheduler.steering.admission import Admission
+from rescheduler.steering.admission_means import AdmissionMeans
 
 
-class Webhook(Admission):
+class WebhookMeans(AdmissionMeans):
     """The webhook adds the node affinity; see `rescheduler.runtime.servers.webhook`."""
 
     name = "Webhook"

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from rescheduler.actions.api_call import ApiResponse
 from rescheduler.actions.steering.soft_taints import SoftTaints
-from rescheduler.actions.transport import Answer
 from rescheduler.kube.objects import Taint
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.soft_taints import Mark, read, tainted_by_us, written
+from rescheduler.model.moves.taint_value import TaintValue, read, taint_value, tainted_by_us
 from tests.cluster import node
 from tests.fakes.stage import START, Process, Stage
 
@@ -62,7 +62,7 @@ def test_one_that_arrives_after_it_was_taken_off_is_not_stored(stage: Stage) -> 
     def late(method: str, path: str, body: dict[str, Any] | None = None) -> Any:
         if method == "PATCH" and not held:
             held.extend((method, path, body))
-            return Answer(0, message="no answer")
+            return ApiResponse(0, message="no answer")
         return call(method, path, body)
 
     process.call = late  # type: ignore[method-assign]
@@ -99,7 +99,7 @@ def test_an_older_one_of_ours_is_renewed(stage: Stage) -> None:
     made = ported(stage)
     made.add("n1", 6, UNTIL)
     assert made.add("n1", 7, UNTIL) is None
-    assert [each["value"][:7] for each in taints(stage)[2:]] == ["fence-7"]
+    assert [taint["value"][:7] for taint in taints(stage)[2:]] == ["fence-7"]
 
 
 def meddling(stage: Stage, change: Callable[[dict[str, Any]], Any], times: int) -> Process:
@@ -178,20 +178,22 @@ def test_a_node_that_is_gone_cannot_be_tainted_and_bears_nothing(stage: Stage) -
 def test_whether_nodes_may_be_tainted_is_asked(stage: Stage, allowed: bool) -> None:
     stage.world.may_taint = allowed
     made = ported(stage)
-    assert made.permitted() is allowed
+    assert made.may_taint() is allowed
     if not allowed:
         with pytest.raises(ActionError, match="forbidden"):
             made.add("n1", 7, UNTIL)
 
 
 def test_a_mark_is_a_value_of_a_taint_and_can_be_read_again() -> None:
-    mark = Mark(2**40, UNTIL)
-    assert len(written(mark)) <= 63
-    assert read(written(mark)) == mark
+    mark = TaintValue(2**40, UNTIL)
+    assert len(taint_value(mark)) <= 63
+    assert read(taint_value(mark)) == mark
 
 
 def test_ours_are_found_on_nodes() -> None:
-    ours = Taint(key=SOFT_TAINT.key, effect=SOFT_TAINT.effect, value=written(Mark(1, UNTIL)))
+    ours = Taint(
+        key=SOFT_TAINT.key, effect=SOFT_TAINT.effect, value=taint_value(TaintValue(1, UNTIL))
+    )
     foreign = Taint(key=SOFT_TAINT.key, effect=SOFT_TAINT.effect, value="mine")
     nodes = [node("n1"), node("n2"), node("n3")]
     nodes[1].spec.taints = [ours]

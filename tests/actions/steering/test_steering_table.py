@@ -15,18 +15,18 @@ from rescheduler.actions.steering.steering_format import (
     MOST_LINE,
     MOST_LINES,
     MOST_VALUE,
+    encode_entries,
     read,
-    written,
 )
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.model.errors import ActionError, LockLost
-from rescheduler.model.moves.steering import MOST_NODES, Entry
+from rescheduler.model.moves.steering_entry import MOST_NODES, SteeringEntry
 from tests.fakes.stage import MAPS, START, Process, Stage
 from tests.fakes.steering import wanted
 from tests.runtime.servers import entries
 
 KEY = ("configmaps", "rescheduler", TABLE)
-SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda each: f"x{each}y")
+SAFE = st.text("abz09-.", min_size=1, max_size=6).map(lambda text: f"x{text}y")
 
 
 entry = partial(
@@ -38,7 +38,7 @@ def table(process: Process) -> SteeringTable:
     return SteeringTable(process._stored(MAPS, TABLE), where=f"rescheduler/{TABLE}")
 
 
-def stored(stage: Stage) -> tuple[list[Entry], dict[str, str]]:
+def stored(stage: Stage) -> tuple[list[SteeringEntry], dict[str, str]]:
     """The entries, and the keys that cannot be read, with why."""
     return read(stage.world.objects[KEY]["data"])
 
@@ -59,20 +59,20 @@ def begun() -> tuple[Stage, Process, SteeringTable]:
             name=SAFE | st.just(""),
             strength=st.sampled_from(["Prefer", "Require"]),
             hostnames=st.lists(SAFE, min_size=1, max_size=4).map(tuple),
-            deadline=st.integers(0, 9999).map(lambda each: START + timedelta(seconds=each)),
+            deadline=st.integers(0, 9999).map(lambda seconds: START + timedelta(seconds=seconds)),
         ),
         max_size=8,
     )
 )
-def test_what_is_written_is_read(entries: list[Entry]) -> None:
-    found, broken = read(written(entries))
+def test_what_is_written_is_read(entries: list[SteeringEntry]) -> None:
+    found, broken = read(encode_entries(entries))
     assert not broken
     key = msgspec.json.encode
     assert sorted(map(key, found)) == sorted(map(key, entries))
 
 
 def test_replacements_to_the_same_nodes_share_a_line() -> None:
-    data = written([entry("p1"), entry("p2"), entry("p3", hostnames=("h9",))])
+    data = encode_entries([entry("p1"), entry("p2"), entry("p3", hostnames=("h9",))])
     assert data == {
         "rs1": "Require|abc||h1,h2|web|"
         "2026-11-21T12:02:00Z,plan-1,p1;2026-11-21T12:02:00Z,plan-1,p2\n"
@@ -84,12 +84,12 @@ def test_an_intent_is_there_once_until_it_is_removed() -> None:
     stage, _, ours = begun()
     assert ours.add([entry("p1"), entry("p2")], fence=3) is None
     assert ours.add([entry("p1", hostnames=("h7",))], fence=3) is None
-    assert {each.pod: each.hostnames for each in stored(stage)[0]} == {
+    assert {entry.pod: entry.hostnames for entry in stored(stage)[0]} == {
         "p1": ("h7",),
         "p2": ("h1", "h2"),
     }
     ours.remove({"p1"}, fence=3)
-    assert [each.pod for each in stored(stage)[0]] == ["p2"]
+    assert [entry.pod for entry in stored(stage)[0]] == ["p2"]
 
 
 def test_what_does_not_fit_is_refused_whole() -> None:
@@ -103,7 +103,7 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     assert problem is not None
     assert problem.code == "STR003"
     assert str(MOST_BYTES) in problem.message
-    assert [each.pod for each in stored(stage)[0]] == ["p0"]
+    assert [entry.pod for entry in stored(stage)[0]] == ["p0"]
     many = entry("p1", hostnames=tuple(f"h{n}" for n in range(MOST_NODES + 1)))
     assert getattr(ours.add([many], fence=1), "code", "") == "STR003"
     assert getattr(ours.add([entry("p|1")], fence=1), "code", "") == "STR003"
@@ -113,14 +113,14 @@ def test_what_does_not_fit_is_refused_whole() -> None:
     assert list(stage.world.objects[KEY]["data"]) == ["rs1"]
 
 
-def to_node(node: int, pods: int) -> list[Entry]:
+def to_node(node: int, pods: int) -> list[SteeringEntry]:
     """Entries of one controller that share a line."""
     return [entry(f"{node}-{n}", hostnames=(f"h{node}",)) for n in range(pods)]
 
 
 def test_a_controller_has_no_more_lines_than_the_policy_reads() -> None:
     stage, _, ours = begun()
-    assert ours.add([each for n in range(MOST_LINES) for each in to_node(n, 1)], fence=1) is None
+    assert ours.add([entry for n in range(MOST_LINES) for entry in to_node(n, 1)], fence=1) is None
     problem = ours.add(to_node(MOST_LINES, 1), fence=1)
     assert problem is not None
     assert (problem.code, f"more than {MOST_LINES}" in problem.message) == ("STR003", True)
@@ -129,12 +129,12 @@ def test_a_controller_has_no_more_lines_than_the_policy_reads() -> None:
 
 def test_no_line_or_value_is_longer_than_the_policy_reads() -> None:
     _, _, ours = begun()
-    (line,) = written(to_node(0, 400)).values()
+    (line,) = encode_entries(to_node(0, 400)).values()
     lines = MOST_VALUE // len(line)
-    assert ours.add([each for n in range(lines) for each in to_node(n, 400)], fence=1) is None
+    assert ours.add([entry for n in range(lines) for entry in to_node(n, 400)], fence=1) is None
     problem = ours.add(to_node(lines, 400), fence=1)
     assert problem is not None, "the value is too long"
-    (line,) = written(to_node(0, 1)).values()
+    (line,) = encode_entries(to_node(0, 1)).values()
     problem = table(Process(Stage(), "other")).add(to_node(0, MOST_LINE // len(line) * 2), fence=1)
     assert problem is not None, "the line is too long"
     assert problem.code == "STR003"
@@ -159,7 +159,7 @@ def test_garbage_is_swept_and_named_and_in_nobodys_way(kind: str) -> None:
     ours.add([entry("p1")], fence=1)
     stage.world.objects[KEY]["data"]["other"] = GARBAGE[kind]
     found, broken = stored(stage)
-    assert [each.pod for each in found] == ["p1"]
+    assert [entry.pod for entry in found] == ["p1"]
     assert list(broken) == ["other"]
     left = ours.sweep(fence=2, surely=False)
     assert len(left) == 2
@@ -223,7 +223,7 @@ def test_of_two_writers_none_is_lost() -> None:
 
     ours = table(Process(stage, "one", before=first))
     assert ours.add([entry("p1")], fence=1) is None
-    assert sorted(each.pod for each in stored(stage)[0]) == ["p1", "p9"]
+    assert sorted(entry.pod for entry in stored(stage)[0]) == ["p1", "p9"]
 
 
 def test_nothing_is_created_or_written_where_there_is_nothing_to_say() -> None:

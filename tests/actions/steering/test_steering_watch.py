@@ -14,17 +14,17 @@ from typing import Any
 import pytest
 from kubernetes.client import ApiClient, Configuration
 
+from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.steering import steering_watch
-from rescheduler.actions.steering.steering_format import written
+from rescheduler.actions.steering.steering_format import encode_entries
 from rescheduler.actions.steering.steering_watch import SteeringWatch
-from rescheduler.actions.transport import ServerClock
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.moves.steering import Entry
-from rescheduler.runtime.servers.entries import Entries
+from rescheduler.model.moves.steering_entry import SteeringEntry
+from rescheduler.runtime.servers.open_entries import OpenEntries
 from tests.fakes.quiet_server import QuietServer
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-ENTRY = Entry(
+ENTRY = SteeringEntry(
     owner="rs-1",
     namespace="default",
     hostnames=("n5", "n6"),
@@ -33,7 +33,7 @@ ENTRY = Entry(
     plan="p",
     pod="old-1",
 )
-TABLE = {"metadata": {"resourceVersion": "7"}, "data": written([ENTRY])}
+TABLE = {"metadata": {"resourceVersion": "7"}, "data": encode_entries([ENTRY])}
 
 
 @dataclass
@@ -77,7 +77,7 @@ def answering(made: Answering) -> Iterator[Answering]:
 
 
 @contextmanager
-def watching(made: Answering, clock: ServerClock, entries: Entries) -> Iterator[SteeringWatch]:
+def watching(made: Answering, clock: ServerClock, entries: OpenEntries) -> Iterator[SteeringWatch]:
     with answering(made):
         watch = SteeringWatch(made.client(), "rescheduler", entries.replace, clock)
         watch.start()
@@ -98,7 +98,7 @@ def eventually(found: Callable[[], bool]) -> bool:
 def test_deadlines_are_those_of_the_clock_that_set_them(ahead: timedelta) -> None:
     """The host's own clock is wrong by minutes; an entry lasts about one."""
     clock = ServerClock(wall=lambda: NOW + ahead)
-    entries = Entries(clock.now)
+    entries = OpenEntries(clock.now)
     owner = OwnerReference(kind="ReplicaSet", name="web", uid="rs-1", controller=True)
     with watching(Answering(), clock, entries):
         assert eventually(lambda: entries.version == "7")
@@ -113,7 +113,7 @@ ERROR = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410}}\n'
 def test_a_watch_that_ends_at_once_is_begun_again_after_a_pause(events: bytes) -> None:
     """A proxy that keeps no connection open is not to be asked hundreds of times a second."""
     made, clock = Answering(events), ServerClock()
-    with watching(made, clock, Entries(clock.now)) as watch:
+    with watching(made, clock, OpenEntries(clock.now)) as watch:
         assert eventually(lambda: made.watches == 1)
         time.sleep(0.5)
         assert made.lists == 1
@@ -138,7 +138,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("events", ODD)
 def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
     """A thread that ended would leave the table as it was, and nobody would know."""
-    made, clock, entries = Answering(events), ServerClock(), Entries(ServerClock().now)
+    made, clock, entries = Answering(events), ServerClock(), OpenEntries(ServerClock().now)
     with watching(made, clock, entries) as watch:
         assert eventually(lambda: made.watches > 0 and watch.problem != "")
         made.events = b""
@@ -150,7 +150,7 @@ def test_what_cannot_be_read_is_told_and_followed_on(events: bytes) -> None:
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("table", [{"metadata": []}, "odd", {"metadata": {}, "data": {1: []}}])
 def test_a_list_of_another_shape_is_told_or_nothing(table: Any) -> None:
-    made, entries = Answering(table=table), Entries(ServerClock().now)
+    made, entries = Answering(table=table), OpenEntries(ServerClock().now)
     with watching(made, ServerClock(), entries) as watch:
         assert eventually(lambda: made.lists > 0)
         made.table = TABLE

@@ -48,7 +48,7 @@ def judge(
         row["sn"]: _Node(int(row["cpu_milli"]), int(row["memory_mib"]), [WHOLE] * int(row["gpu"]))
         for row in rows(nodes)
     }
-    total = sum(len(each.left) for each in rooms.values())
+    total = sum(len(node.left) for node in rooms.values())
     violations = []
     used = 0
     for row, name, devices in placement:
@@ -56,11 +56,11 @@ def judge(
         room = rooms[name]
         room.cpu -= cpu
         room.memory -= memory
-        if len(set(devices)) != gpus or not all(0 <= each < len(room.left) for each in devices):
+        if len(set(devices)) != gpus or not all(0 <= device < len(room.left) for device in devices):
             violations.append(f"{row['name']} asks for {gpus} GPUs and has {devices}")
             continue
-        for each in devices:
-            room.left[each] -= share
+        for device in devices:
+            room.left[device] -= share
             used += share
     for name, room in rooms.items():
         if room.cpu < 0 or room.memory < 0 or min(room.left, default=0) < 0:
@@ -78,7 +78,7 @@ def _fragmented(room: _Node, say: Counter[Task]) -> float:
     idle = sum(room.left)
     lost = 0
     for (cpu, memory, gpus, share), count in say.items():
-        enough = [each for each in room.left if each >= share]
+        enough = [remainder for remainder in room.left if remainder >= share]
         fits = room.cpu >= cpu and room.memory >= memory and len(enough) >= gpus
         usable = sum(enough) if gpus and fits else 0
         lost += count * (idle - usable)
@@ -103,9 +103,9 @@ def main() -> int:
     after, before = (
         [
             (pods[number], name, devices)
-            for number, name, devices in json.loads(Path(each).read_text())
+            for number, name, devices in json.loads(Path(path).read_text())
         ]
-        for each in (sys.argv[3], sys.argv[-1])
+        for path in (sys.argv[3], sys.argv[-1])
     )
     verdict = judge(nodes, pods, after, before)
     answer = {

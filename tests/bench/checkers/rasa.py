@@ -29,7 +29,7 @@ class Verdict:
 def judge(instance: Path, new: dict[str, str]) -> Verdict:
     """The verdict on this assignment of all containers."""
     data = json.loads(text_of(instance))
-    machines = {each["MachineIP"]: each for each in data["MachineList"]}
+    machines = {machine_row["MachineIP"]: machine_row for machine_row in data["MachineList"]}
     before = {
         container: name
         for name, machine in machines.items()

@@ -53,7 +53,7 @@ def judge(model: Path, before: Path, after: Path) -> Verdict:
     if len(old) != count or len(new) != count:
         sizes = f"{len(old)} and {len(new)} assigned"
         return Verdict(-1, -1, (f"{count} processes, but {sizes}",))
-    if not all(0 <= each < len(read.machines) for each in new):
+    if not all(0 <= machine < len(read.machines) for machine in new):
         return Verdict(-1, -1, ("a machine that there is not",))
     moves = sum(one != other for one, other in zip(old, new, strict=True))
     return Verdict(_cost(read, old, new), moves, tuple(_violations(read, old, new)))

@@ -292,7 +292,7 @@ class SameSamples:
         assert answer.status_code == 200, f"{engine}: {answer.text[:300]}: {form['query']}"
         found = answer.json()
         warnings = found.get("warnings", ())
-        assert all(each.startswith("PromQL info:") for each in warnings), (engine, warnings)
+        assert all(warning.startswith("PromQL info:") for warning in warnings), (engine, warnings)
         return list(found["data"]["result"])
 
     def stop(self) -> None:

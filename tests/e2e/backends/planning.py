@@ -23,8 +23,8 @@ def asker(program: Program, policies: Path) -> Callable[..., Plan]:
 
 
 def moves(report: dict[str, Any]) -> list[tuple[str, str]]:
-    return [(each["pod"], each["node"]) for each in report["moves"]]
+    return [(move["pod"], move["node"]) for move in report["moves"]]
 
 
 def problems(report: dict[str, Any]) -> set[str]:
-    return {each["problem"]["code"] for each in report["policies"] if each["problem"]}
+    return {policy["problem"]["code"] for policy in report["policies"] if policy["problem"]}

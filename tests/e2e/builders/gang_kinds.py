@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from rescheduler.kube.gangs import COSCHEDULING, KAI, KUEUE, VOLCANO
+from rescheduler.kube.gang_marks import COSCHEDULING, KAI, KUEUE, VOLCANO
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import ApiError
 
@@ -54,15 +54,15 @@ RUNNERS = (
 @contextmanager
 def served(cluster: Cluster, kinds: Sequence[Manifest] = GANG_KINDS) -> Iterator[None]:
     """Let the API server serve these kinds, and take them away again with all their objects."""
-    for each in kinds:
-        cluster.api.apply(each)
+    for manifest in kinds:
+        cluster.api.apply(manifest)
     try:
-        for each in kinds:
-            cluster.until(partial(_answers, cluster, each), each["metadata"]["name"])
+        for manifest in kinds:
+            cluster.until(partial(_answers, cluster, manifest), manifest["metadata"]["name"])
         yield
     finally:
-        for each in kinds:
-            cluster.api.delete(each)
+        for manifest in kinds:
+            cluster.api.delete(manifest)
 
 
 def _answers(cluster: Cluster, kind: Manifest) -> bool:

@@ -64,7 +64,10 @@ def workloads(cluster: Cluster) -> list[Manifest]:
 def admitted(workload: Manifest) -> bool:
     """Whether it was admitted."""
     conditions = workload.get("status", {}).get("conditions", [])
-    return any(each["type"] == "Admitted" and each["status"] == "True" for each in conditions)
+    return any(
+        condition["type"] == "Admitted" and condition["status"] == "True"
+        for condition in conditions
+    )
 
 
 def _surroundings() -> list[Manifest]:
@@ -73,10 +76,10 @@ def _surroundings() -> list[Manifest]:
     configurations = [
         {
             "apiVersion": "admissionregistration.k8s.io/v1",
-            "kind": f"{each}WebhookConfiguration",
-            "metadata": {"name": f"kueue-{each.lower()}-webhook-configuration"},
+            "kind": f"{kind}WebhookConfiguration",
+            "metadata": {"name": f"kueue-{kind.lower()}-webhook-configuration"},
         }
-        for each in ("Validating", "Mutating")
+        for kind in ("Validating", "Mutating")
     ]
     return [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kueue-system"}},

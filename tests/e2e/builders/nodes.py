@@ -73,11 +73,11 @@ def nodes(
     zones: Sequence[str] = (),
     racks_of: int = 0,
     first: int = 1,
-    **each: Any,
+    **options: Any,
 ) -> list[Manifest]:
     """`count` equal nodes `<prefix><first>`..., zones dealt round robin.
 
-    racks_of: nodes of a zone in one rack (0: no racks). each: passed on to `node`.
+    racks_of: nodes of a zone in one rack (0: no racks). options: passed on to `node`.
     """
     built = []
     for index in range(count):
@@ -85,7 +85,7 @@ def nodes(
         rack = None
         if racks_of:
             rack = f"{zone or 'rack'}-{index // max(len(zones), 1) // racks_of}"
-        built.append(node(f"{prefix}{first + index}", zone=zone, rack=rack, **each))
+        built.append(node(f"{prefix}{first + index}", zone=zone, rack=rack, **options))
     return built
 
 

@@ -26,11 +26,11 @@ def present(folder: Path) -> bytes:
 
 def register(cluster: Cluster, manifests: Path, port: int, authority: bytes) -> None:
     """Let the API server ask that port for the webhooks of this file, as it says otherwise."""
-    for each in yaml.safe_load_all(manifests.read_text(encoding="utf-8")):
-        for webhook in each["webhooks"]:
+    for yaml_object in yaml.safe_load_all(manifests.read_text(encoding="utf-8")):
+        for webhook in yaml_object["webhooks"]:
             path = webhook["clientConfig"]["service"]["path"]
             webhook["clientConfig"] = {
                 "url": f"https://localhost:{port}{path}",
                 "caBundle": base64.b64encode(authority).decode(),
             }
-        cluster.api.apply(each)
+        cluster.api.apply(yaml_object)

@@ -11,7 +11,7 @@ import msgspec
 import requests
 from requests.adapters import HTTPAdapter
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 
 Manifest = dict[str, Any]
 _WORKERS = 16
@@ -93,7 +93,7 @@ class Api:
         if response.status_code >= 400:
             raise ApiError(method, path, response)
         if response.headers.get("Content-Type", "").startswith("application/json"):
-            return decoded(response.content, Any)
+            return decode_json(response.content, Any)
         return response.text
 
     def watch(self, path: str, version: str) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from tests.e2e.controlplane.api import Api
 
 _READS = frozenset({"get", "list", "watch"})
@@ -152,7 +152,7 @@ def _finished(lines: Iterable[bytes]) -> Iterable[Record]:
     for line in lines:
         if b'"/version?fence=' in line:
             continue
-        record = decoded(line, Record)
+        record = decode_json(line, Record)
         # A watch is logged twice, at its start and at its end: its start counts.
         if record.stage == "ResponseStarted" or record.verb != "watch":
             yield record

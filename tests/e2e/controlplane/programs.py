@@ -132,7 +132,7 @@ def api_server(binary: Path, layout: Layout, ports: Ports, *, audited: bool = Tr
         "--profiling=false",
         "--v=1",
     ]
-    return [each for each in command if audited or not each.startswith("--audit-")]
+    return [option for option in command if audited or not option.startswith("--audit-")]
 
 
 def controller_manager(binary: Path, layout: Layout, ports: Ports) -> list[str]:

@@ -154,8 +154,8 @@ class ControlPlane:
         """
         (port,) = free_ports(1)
         given = [f"--secure-port={port}", *options]
-        named = {each.partition("=")[0] for each in given}
-        kept = [each for each in self._server_command if each.partition("=")[0] not in named]
+        named = {option.partition("=")[0] for option in given}
+        kept = [option for option in self._server_command if option.partition("=")[0] not in named]
         process = self._run(_ANOTHER, [*kept, *given])
         url, token = f"https://127.0.0.1:{port}", self._tokens["admin"]
         process.wait_until(_answers(f"{url}/readyz", token), 60)
@@ -163,7 +163,7 @@ class ControlPlane:
 
     def stop_other_api_servers(self) -> None:
         """End those that `another_api_server` has started."""
-        for process in [each for each in self._processes if each.name == _ANOTHER]:
+        for process in [process for process in self._processes if process.name == _ANOTHER]:
             process.stop()
             self._processes.remove(process)
 

@@ -48,13 +48,13 @@ def series(node: RunningNode, view: View) -> Iterator[Sample]:
     pod = exporter_pod(node, APP, view.copy)
     for device in range(node.gpus):
         held = _device(name, pod, device, view.hostname_label)
-        owners = [each.pod.metadata.load for each in node.owners_of(device)]
+        owners = [owner.pod.metadata.load for owner in node.owners_of(device)]
         busy = min(1.0, sum(load("gpu") for load in owners)) * view.factor
         used = sum(load("gpu-memory", FRAMEBUFFER * _MIB / 10) for load in owners) / _MIB
         used *= view.factor
-        copies = [held + _attribution(each) for each in node.owners_of(device)] or [held]
-        for each in copies:
-            yield from _of_one(each, busy, used, node, device)
+        copies = [held + _attribution(owner) for owner in node.owners_of(device)] or [held]
+        for copy in copies:
+            yield from _of_one(copy, busy, used, node, device)
 
 
 def _of_one(

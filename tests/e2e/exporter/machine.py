@@ -45,7 +45,7 @@ class Machine:
 
     def since(self, start: float) -> list[Moment]:
         """The moments from a time on."""
-        return [each for each in list(self._moments) if each.time >= start]
+        return [moment for moment in list(self._moments) if moment.time >= start]
 
     def spans(self, start: float, seconds: float) -> list[tuple[Moment, Moment]]:
         """The first and last moment of every span of about so many seconds since a time."""

@@ -40,9 +40,9 @@ class Prometheus:
         config = folder / "prometheus.yaml"
         scrapes = scrape_config(exporter_port, interval, labels)
         if jobs:
-            scrapes["scrape_configs"] = [dict(each) for each in jobs]
+            scrapes["scrape_configs"] = [dict(job) for job in jobs]
         if remote_write:
-            scrapes["remote_write"] = [dict(each) for each in remote_write]
+            scrapes["remote_write"] = [dict(endpoint) for endpoint in remote_write]
         config.write_text(yaml.safe_dump(scrapes))
         command = [
             str(binary),

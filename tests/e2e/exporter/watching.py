@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 import requests
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from tests.e2e.controlplane.api import Api, ApiError
 from tests.e2e.exporter.objects import ListMeta, Node, Pod
 from tests.e2e.exporter.world import World
@@ -72,7 +72,7 @@ class Follower(threading.Thread, Generic[Kind]):
 
     def _watch(self, version: str) -> None:
         for line in self._api.watch(self._path, version):
-            event = decoded(line, _Event)
+            event = decode_json(line, _Event)
             if event.type == "ERROR":
                 return
             handle = self._handlers.get(event.type)

@@ -81,7 +81,9 @@ class RunningNode:
         """Take a pod in, and give it the GPUs that the fewest have, as the device plugin does."""
         held = {device: len(self.owners_of(device)) for device in range(self.gpus)}
         free = [device for device in held if held[device] < self.replicas]
-        running.devices = sorted(free, key=lambda each: (held[each], each))[: running.pod.gpus]
+        running.devices = sorted(free, key=lambda device: (held[device], device))[
+            : running.pod.gpus
+        ]
         self.pods[running.pod.metadata.uid] = running
 
     def refresh(self, now: float) -> None:

@@ -56,8 +56,8 @@ def main() -> int:
             )
             for part in parts
         ]
-        for each in running:
-            made, broken = each.result()
+        for future in running:
+            made, broken = future.result()
             summary.broken += broken
             for decision in made:
                 summary.add(decision)
@@ -67,7 +67,7 @@ def main() -> int:
 
 def _report(summary: LandingSummary, path: Path) -> int:
     missed = summary.missed()
-    report = "\n".join([*summary.lines(), *(f"MISSED: {each}" for each in missed)]) + "\n"
+    report = "\n".join([*summary.lines(), *(f"MISSED: {miss}" for miss in missed)]) + "\n"
     path.write_text(report, encoding="utf-8")
     sys.stdout.write(report)
     return 1 if missed else 0

@@ -32,7 +32,7 @@ def sizes(seed: int) -> tuple[int, int]:
 def decisions(
     landing_cluster: LandingCluster,
     seeds: Sequence[int],
-    each: int,
+    per_cluster: int,
     folder: Path | None = None,
     creating: float = CREATING,
 ) -> Iterator[Decision]:
@@ -44,7 +44,7 @@ def decisions(
     for seed in seeds:
         mix = Mix(seed, sizes(seed))
         landing_cluster.build(mix)
-        count = each * 2 if sizes(seed) == LARGE else each
+        count = per_cluster * 2 if sizes(seed) == LARGE else per_cluster
         name = ""
         for decision, forecast in Deciding(landing_cluster, seed, mix, creating).run(count):
             if folder is not None:
@@ -64,7 +64,7 @@ def again(folder: Path) -> Iterator[Decision]:
     with (folder / LINES).open(encoding="utf-8") as lines:
         made = [Decision(**json.loads(line)) for line in lines]
     # Two runs side by side have written alternately.
-    for decision in sorted(made, key=lambda each: (each.seed, each.step)):
+    for decision in sorted(made, key=lambda decision: (decision.seed, decision.step)):
         if decision.snapshot != name or forecast is None:
             name, forecast, blurred = decision.snapshot, None, False
             snapshot = load(folder / name)
@@ -80,7 +80,7 @@ def again(folder: Path) -> Iterator[Decision]:
 
 
 def campaign(
-    seeds: Sequence[int], each: int, folder: Path, creating: float, verbosity: int = 0
+    seeds: Sequence[int], per_cluster: int, folder: Path, creating: float, verbosity: int = 0
 ) -> tuple[list[Decision], list[str]]:
     """The clusters of these seeds on a control plane of their own, and those that were given up.
 
@@ -95,7 +95,7 @@ def campaign(
     try:
         for seed in seeds:
             try:
-                for decision in decisions(landing_cluster, [seed], each, folder, creating):
+                for decision in decisions(landing_cluster, [seed], per_cluster, folder, creating):
                     summary.add(decision)
             except (ApiError, TimeoutError) as error:
                 summary.broken.append(f"seed {seed}: {error}")
@@ -111,6 +111,6 @@ def _progress(summary: LandingSummary, seed: int, seconds: float) -> None:
     sys.stderr.write(
         f"seed {seed}: {count} decisions, {60 * count / seconds:.0f} a minute, "
         f"{len(summary.wrong())} wrong, {len(summary.differing())} with a difference\n"
-        + "".join(f"given up: {each}\n" for each in summary.broken[-1:])
+        + "".join(f"given up: {failure}\n" for failure in summary.broken[-1:])
     )
     sys.stderr.flush()

@@ -39,7 +39,7 @@ def _resize(api: Api, pod: Manifest, sizes: dict[str, str], draw: Random) -> Non
     """Ask for another size; the kubelet may have followed, be about to, or find it infeasible."""
     named = {"apiVersion": "v1", "kind": "Pod", **pod}
     wanted = {name: draw.choice(_SIZES[name]) for name in sizes}
-    containers = [{"name": each["name"]} for each in pod["spec"]["containers"]]
+    containers = [{"name": container["name"]} for container in pod["spec"]["containers"]]
     containers[0]["resources"] = {"requests": wanted}
     api.request(
         "PATCH",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from random import Random
 
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.steered import HOSTNAME, steered_affinity
+from rescheduler.kube.pods.steered_affinity import HOSTNAME, steered_affinity
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.landing.comparison import compare
@@ -66,7 +66,7 @@ class Deciding:
         ]
         for place in range(_BATCH):
             # A Job answers after ten seconds: most of its pods are left alone.
-            left = [each for each in left if not self._spared(snapshot.pods[each])]
+            left = [pod for pod in left if not self._spared(snapshot.pods[pod])]
             if not left or self._step >= count:
                 return
             index = left.pop(self._random.randrange(len(left)))
@@ -108,7 +108,8 @@ class Deciding:
             left=pod.node,
             index=forecast.pod,
             terminating=sum(
-                each.metadata.deletionTimestamp is not None for each in forecast.snapshot.pods
+                pod_object.metadata.deletionTimestamp is not None
+                for pod_object in forecast.snapshot.pods
             ),
         )
 
@@ -137,7 +138,7 @@ class Deciding:
         chance = self._steering
         if chance.random() < 0.1:
             return [], False
-        labels = ((each.metadata.name, each.metadata.labels or {}) for each in snapshot.nodes)
+        labels = ((node.metadata.name, node.metadata.labels or {}) for node in snapshot.nodes)
         names = [name for name, its in labels if its.get(HOSTNAME) == name]
         return chance.sample(names, min(len(names), chance.randint(1, 8))), chance.random() < 0.5
 

@@ -16,7 +16,7 @@ from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
 from rescheduler.scheduler.shape import Shape
 from rescheduler.scheduler.verdicts import State, filter_verdicts, score_verdicts
-from rescheduler.sources.kubernetes.decode import Sharing, decode_page
+from rescheduler.sources.kubernetes.page_decoding import Sharing, decode_page
 from tests.e2e.controlplane.api import Manifest
 
 
@@ -48,7 +48,7 @@ class Forecast:
             self.moved += before.moved
         self.names = [node.metadata.name for node in snapshot.nodes]
         told = [self.names.index(name) for name in steered]
-        self._steer = Steer.to(told, len(self.names), require=require) if told else None
+        self._steer = Steer.to_nodes(told, len(self.names), require=require) if told else None
         self.verdicts = self._model.verdicts(self.pod, self._steer)
 
     def feasible(self) -> set[str]:
@@ -65,7 +65,7 @@ class Forecast:
     def unheard(self) -> Iterator[None]:
         """What is asked meanwhile is answered as if it had not heard that."""
         before = self.verdicts
-        with self._model.occupancy.unheard():
+        with self._model.occupancy.ignore_updates():
             self.verdicts = self._model.verdicts(self.pod, self._steer)
             try:
                 yield
@@ -80,18 +80,18 @@ class Forecast:
 
     def rejections(self, state: State) -> Counter[str]:
         """Plugin -> how many nodes it rejects first, with the old pod there or gone."""
-        with self._model._in(state, self.pod):
+        with self._model._in_state(state, self.pod):
             verdicts = filter_verdicts(self._shape(), len(self.names))
-        return Counter({each.name: int(each.first.sum()) for each in verdicts})
+        return Counter({verdict.name: int(verdict.first.sum()) for verdict in verdicts})
 
     def points(self, among: Sequence[str]) -> dict[str, dict[str, int]]:
         """Plugin -> node -> weighted score, where these are the nodes that are scored."""
         index = {name: number for number, name in enumerate(self.names)}
         nodes = np.array([index[name] for name in among], dtype=np.int32)
-        with self._model._in(self.verdicts.state, self.pod):
+        with self._model._in_state(self.verdicts.state, self.pod):
             scores = score_verdicts(self._shape(), nodes, len(self.names))
         return {
-            each.name: {name: int(each.points[index[name]]) for name in among} for each in scores
+            score.name: {name: int(score.points[index[name]]) for name in among} for score in scores
         }
 
     def commit(self, node: str) -> None:

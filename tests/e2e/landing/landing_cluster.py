@@ -111,12 +111,12 @@ class LandingCluster:
             self.api.create(manifest)
         self.api.parallel(self.api.apply, mix.surroundings())
         workloads = mix.workloads()
-        claims = [each for each in workloads if each["kind"] not in _KINDS]
+        claims = [workload for workload in workloads if workload["kind"] not in _KINDS]
         self.store(claims)
         self.cluster.until(lambda: not self._untouched(), "nodes without the taint of their birth")
         time.sleep(STABLE_AFTER)
-        made = [each for each in workloads if each["kind"] in _KINDS]
-        wanted = sum(_wanted(each) for each in made)
+        made = [workload for workload in workloads if workload["kind"] in _KINDS]
+        wanted = sum(_wanted(manifest) for manifest in made)
         self.api.create_all(made)
         if not self.watch.wait(lambda pods: len(pods) >= wanted and all(map(answered, pods)), 30):
             raise TimeoutError("not every pod was bound or refused")
@@ -129,15 +129,15 @@ class LandingCluster:
 
         The volumes first: a claim that comes too early is tried again after 15 seconds.
         """
-        volumes = [each for each in manifests if each["kind"] == "PersistentVolume"]
-        claims = [each for each in manifests if each["kind"] != "PersistentVolume"]
+        volumes = [manifest for manifest in manifests if manifest["kind"] == "PersistentVolume"]
+        claims = [manifest for manifest in manifests if manifest["kind"] != "PersistentVolume"]
         for made in (volumes, claims):
             if made:
                 self.api.create_all(made)
                 time.sleep(STABLE_AFTER)
-        for each in claims:
-            if each["spec"].get("volumeName"):
-                self.cluster.until(partial(self._is_bound, each), "a bound claim")
+        for claim in claims:
+            if claim["spec"].get("volumeName"):
+                self.cluster.until(partial(self._is_bound, claim), "a bound claim")
                 time.sleep(STABLE_AFTER)
 
     def _is_bound(self, claim: Manifest) -> bool:
@@ -160,10 +160,10 @@ class LandingCluster:
             params = {"labelSelector": f"app={app}", **_NO_GRACE}
             for kind in _ABOVE[metadata["ownerReferences"][0]["kind"]]:
                 self.api.request("DELETE", _KINDS[kind].format(namespace), params=params)
-            for each in self.watch.pods():
-                same = each["metadata"].get("labels", {}).get("app") == app
-                if same and each["metadata"].get("ownerReferences"):
-                    self.finish(each)
+            for manifest in self.watch.pods():
+                same = manifest["metadata"].get("labels", {}).get("app") == app
+                if same and manifest["metadata"].get("ownerReferences"):
+                    self.finish(manifest)
         self.finish(pod)
 
     def finish(self, pod: Manifest) -> None:
@@ -220,7 +220,7 @@ class LandingCluster:
         limit = time.monotonic() + 3
         while True:
             found = self.api.request("GET", path, params=params)["items"]
-            texts = [each["message"] for each in found if not unready(each["message"])]
+            texts = [event["message"] for event in found if not unready(event["message"])]
             if message in texts:
                 return message
             if texts or time.monotonic() > limit:
@@ -275,7 +275,7 @@ class LandingCluster:
 
 
 def _without(uid: str, pods: list[Manifest]) -> bool:
-    return all(each["metadata"]["uid"] != uid for each in pods)
+    return all(pod["metadata"]["uid"] != uid for pod in pods)
 
 
 def _wanted(manifest: Manifest) -> int:
@@ -287,9 +287,9 @@ def _nodes_only(folder: Path) -> Path:
     """KWOK's configuration without what it plays on pods."""
     documents = list(yaml.safe_load_all(STAGES.read_text(encoding="utf-8")))
     kept = [
-        each
-        for each in documents
-        if each["kind"] != "Stage" or each["spec"]["resourceRef"]["kind"] == "Node"
+        document
+        for document in documents
+        if document["kind"] != "Stage" or document["spec"]["resourceRef"]["kind"] == "Node"
     ]
     path = folder / "node-stages.yaml"
     path.write_text(yaml.safe_dump_all(kept), encoding="utf-8")

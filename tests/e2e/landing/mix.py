@@ -34,7 +34,7 @@ class Mix:
         count = min(self.size // 3 + 5, 18)
         self._apps = [f"s{seed}x{number}" for number in range(count)]
         self._nodes = nodes(self.random, f"s{seed}n", self.size, zones)
-        names = [each["metadata"]["name"] for each in self._nodes]
+        names = [node["metadata"]["name"] for node in self._nodes]
         self._storage = Storage(self.random, f"s{seed}", names, zones)
         self._devices = Devices(self.random, f"s{seed}", names, list(NAMESPACES))
         self._pods = PodMix(self.random, self._apps, names, self._storage, self._devices)

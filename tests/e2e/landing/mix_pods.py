@@ -159,7 +159,7 @@ def _complete(draw: Random, pod: Manifest) -> None:
         spec["hostNetwork"] = True
         main["ports"] = [{"containerPort": draw.choice([8080, 9090])}]
     small = [] if pod_level else _further(draw)
-    spec["containers"] += [each for each in small if "restartPolicy" not in each]
+    spec["containers"] += [manifest for manifest in small if "restartPolicy" not in manifest]
     spec["initContainers"] = _starters(draw, pod_level=pod_level)
 
 

@@ -59,7 +59,7 @@ def differences(message: str, predicted: Counter[str]) -> tuple[list[str], int]:
     predicted: plugin -> nodes that it rejects first.
     """
     found, unknown = explained(message)
-    reported = [f"reason not understood: {each}" for each in unknown]
+    reported = [f"reason not understood: {reason}" for reason in unknown]
     names = sorted({*found, *(name for name, count in predicted.items() if count)})
     for name in names:
         counts = found.get(name, [])

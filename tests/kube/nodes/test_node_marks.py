@@ -68,21 +68,21 @@ NEITHER = [
 
 @pytest.mark.parametrize("mark", LEAVING, ids=" ".join)
 def test_a_node_that_is_taken_away_is_neither_left_nor_counted_on(mark: tuple[str, ...]) -> None:
-    found = Limits().leaving_marks.on(marked(*mark))
+    found = Limits().leaving_marks.first_mark(marked(*mark))
     assert found.startswith(f"{mark[0]} {mark[1]}")
 
 
 @pytest.mark.parametrize("mark", AVOIDED, ids=" ".join)
 def test_nothing_is_sent_to_a_node_that_is_broken_or_soon_down(mark: tuple[str, ...]) -> None:
-    assert Limits().leaving_marks.on(marked(*mark)) == ""
-    found = Limits().avoided_marks.on(marked(*mark))
+    assert Limits().leaving_marks.first_mark(marked(*mark)) == ""
+    found = Limits().avoided_marks.first_mark(marked(*mark))
     assert found.startswith(f"{mark[0]} {mark[1]}")
 
 
 @pytest.mark.parametrize("mark", NEITHER, ids=" ".join)
 def test_other_marks_say_nothing(mark: tuple[str, ...]) -> None:
-    assert Limits().leaving_marks.on(marked(*mark)) == ""
-    assert Limits().avoided_marks.on(marked(*mark)) == ""
+    assert Limits().leaving_marks.first_mark(marked(*mark)) == ""
+    assert Limits().avoided_marks.first_mark(marked(*mark)) == ""
 
 
 WARNS = [
@@ -183,16 +183,16 @@ SAYS_NOTHING = [
 @pytest.mark.parametrize("mark", WARNS, ids=" ".join)
 def test_a_mark_that_nobody_has_listed_counts_where_its_name_warns(mark: tuple[str, ...]) -> None:
     kind, name, *_ = mark
-    assert Limits().leaving_marks.on(marked(*mark)) == ""
-    assert Limits().avoided_marks.on(marked(*mark)).startswith(f"{kind} {name}")
+    assert Limits().leaving_marks.first_mark(marked(*mark)) == ""
+    assert Limits().avoided_marks.first_mark(marked(*mark)).startswith(f"{kind} {name}")
     text = "=".join(mark[1:]) if kind == "condition" else name
     limits = Limits.model_validate({"avoidNodes": [{kind: text, "ignore": True}]})
-    assert limits.avoided_marks.on(marked(*mark)) == ""
+    assert limits.avoided_marks.first_mark(marked(*mark)) == ""
 
 
 @pytest.mark.parametrize("mark", SAYS_NOTHING, ids=" ".join)
 def test_other_names_say_nothing(mark: tuple[str, ...]) -> None:
-    assert Limits().avoided_marks.on(marked(*mark)) == ""
+    assert Limits().avoided_marks.first_mark(marked(*mark)) == ""
 
 
 OWN = [
@@ -215,12 +215,12 @@ OWN = [
 
 @pytest.mark.parametrize(("own", "on"), OWN)
 def test_operators_name_marks_of_their_own(own: dict[str, str], on: Node) -> None:
-    assert Limits().avoided_marks.on(on) == ""
+    assert Limits().avoided_marks.first_mark(on) == ""
     avoided = Limits.model_validate({"avoidNodes": [own]})
-    assert avoided.avoided_marks.on(on) != ""
-    assert avoided.leaving_marks.on(on) == ""
+    assert avoided.avoided_marks.first_mark(on) != ""
+    assert avoided.leaving_marks.first_mark(on) == ""
     leaving = Limits.model_validate({"avoidNodes": [{**own, "leaving": True}]})
-    assert leaving.leaving_marks.on(on) != ""
+    assert leaving.leaving_marks.first_mark(on) != ""
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,11 @@ def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
     kind, name, *_ = mark
     text = "=".join(mark[1:]) if kind == "condition" else name
     limits = Limits.model_validate({"avoidNodes": [{kind: text, "ignore": True}]})
-    assert limits.leaving_marks.on(marked(*mark)) == limits.avoided_marks.on(marked(*mark)) == ""
+    assert (
+        limits.leaving_marks.first_mark(marked(*mark))
+        == limits.avoided_marks.first_mark(marked(*mark))
+        == ""
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from rescheduler.planning.limits.quotas import quota_use
 from rescheduler.policies.shared.demand import Devices, demand
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.requests import incoming, running
+from rescheduler.scheduler.requests import incoming_requests, running_requests
 from tests.cluster import controller, node, pod, snapshot
 
 GPU = "nvidia.com/gpu"
@@ -51,21 +51,24 @@ SPECS = st.builds(
 @given(drawn=st.lists(SPECS, max_size=6), pod_level=st.booleans())
 def test_who_asks_alike_is_added_up_once(drawn: list[PodSpec], *, pod_level: bool) -> None:
     pods = [pod(f"p{number}", "n1") for number in range(len(drawn))]
-    for each, own in zip(pods, drawn, strict=True):
-        each.spec = own
+    for pod_object, own in zip(pods, drawn, strict=True):
+        pod_object.spec = own
     made = snapshot([node("n1", allocatable={GPU: "8"})], pods)
     groups, of_pod = made.pod_asking
     occupancy = Occupancy(made.nodes, pods, made.pod_node, pod_level=pod_level)
-    for number, (each, own) in enumerate(zip(pods, drawn, strict=True)):
+    for number, (pod_object, own) in enumerate(zip(pods, drawn, strict=True)):
         like = groups[of_pod[number]]
         assert pod_requests(like) == pod_requests(own)
         assert pod_limits(like) == pod_limits(own)
-        assert incoming(like, pod_level=pod_level) == incoming(own, pod_level=pod_level)
+        assert incoming_requests(like, pod_level=pod_level) == incoming_requests(
+            own, pod_level=pod_level
+        )
         some = np.array([number], dtype=np.int32)
         taken = {
-            name: int(occupancy.taken(row, some)[0]) for row, name in enumerate(occupancy.resources)
+            name: int(occupancy.taken_amounts(row, some)[0])
+            for row, name in enumerate(occupancy.resources)
         }
-        expected = running(each, pod_level=pod_level).plain
+        expected = running_requests(pod_object, pod_level=pod_level).plain
         assert taken == {name: expected.get(name, 0) for name in occupancy.resources}
     assert len(groups) == len(set(of_pod.tolist()))
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube.controllers import Controller
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.gangs import Facts, Gang
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -30,7 +30,7 @@ def cluster(
 
 
 def facts(made: Snapshot, index: int = 0) -> Facts:
-    gang = made.gangs.of(index)
+    gang = made.gangs.gang_of(index)
     assert gang is not None
     return made.gangs.facts(gang)
 
@@ -46,8 +46,8 @@ def test_a_gang_has_members_of_several_workloads_of_one_namespace() -> None:
         member("worker", {JOBSET: "t", "x": "y"}),
         member("twin", {JOBSET: "t"}, namespace="elsewhere"),
     )
-    assert made.gangs.of(0) == Gang("default/t", JOBSET)
-    assert made.gangs.of(1) is None
+    assert made.gangs.gang_of(0) == Gang("default/t", JOBSET)
+    assert made.gangs.gang_of(1) is None
     assert facts(made).members.tolist() == [0, 2]
     assert facts(made, 3).members.tolist() == [3]
 
@@ -65,8 +65,8 @@ def test_each_replica_of_a_leader_worker_set_is_a_gang() -> None:
             for worker in "01"
         )
     )
-    gangs = [made.gangs.of(n) for n in range(4)]
-    named = [each and each.name for each in gangs]
+    gangs = [made.gangs.gang_of(n) for n in range(4)]
+    named = [gang and gang.name for gang in gangs]
     assert named == ["default/llm/0"] * 2 + ["default/llm/1"] * 2
     assert (facts(made, 2).members.tolist(), facts(made, 2).minimum) == ([2, 3], 2)
 
@@ -110,10 +110,10 @@ def test_the_indexed_jobs_of_a_jobset_are_parts_of_it() -> None:
         for n in range(2)
     ]
     pods = [pod(f"t{n}", "n1", owner=jobs[n // 2]) for n in range(4)]
-    for each in pods:
-        each.metadata.labels = {JOBSET: "t"}
+    for pod_object in pods:
+        pod_object.metadata.labels = {JOBSET: "t"}
     made = cluster(*pods, controllers=jobs)
-    assert made.gangs.of(0) == Gang("default/t", JOBSET)
+    assert made.gangs.gang_of(0) == Gang("default/t", JOBSET)
     assert facts(made).members.tolist() == [0, 1, 2, 3]
     assert (facts(made).minimum, facts(made).entangled) == (None, False)
     pods[3].metadata.labels = {}
@@ -125,7 +125,7 @@ def test_the_indexed_jobs_of_a_jobset_are_parts_of_it() -> None:
 def test_an_indexed_job_needs_all_its_pods() -> None:
     job = controller("Job", "train", parallelism=2, completions=2, completionMode="Indexed")
     made = cluster(*(pod(f"t{n}", "n1", owner=job) for n in range(2)), controllers=[job])
-    assert made.gangs.of(0) == Gang("default/train", "completionMode: Indexed")
+    assert made.gangs.gang_of(0) == Gang("default/train", "completionMode: Indexed")
     assert (facts(made).minimum, facts(made).kueue) == (2, False)
 
 
@@ -140,15 +140,15 @@ def test_a_workload_of_kueue_owns_what_it_is_for_also_above_what_is_known() -> N
     owned = described("w", api=api, owner=above.uid, podSets=[{"count": 2}])
     made = cluster(*pods, controllers=[job], objects=[owned])
     assert facts(made).kueue
-    assert made.gangs.of(0) == Gang("default/w", "Workload of kueue.x-k8s.io")
+    assert made.gangs.gang_of(0) == Gang("default/w", "Workload of kueue.x-k8s.io")
     single = described("w", api=api, owner=above.uid, podSets=[{"count": 1}])
-    assert cluster(*pods, controllers=[job], objects=[single]).gangs.of(0) is None
+    assert cluster(*pods, controllers=[job], objects=[single]).gangs.gang_of(0) is None
 
 
 def test_a_queue_alone_makes_no_gang() -> None:
     top, owner = deployment("web")
     top.metadata.labels = {"kueue.x-k8s.io/queue-name": "q"}
     web = cluster(pod("web-0", "n1", owner=owner, labels={"app": "web"}), controllers=[top, owner])
-    assert web.gangs.of(0) is None
+    assert web.gangs.gang_of(0) is None
     ring = pod("web-0", "n1", owner=owner, labels={GROUP: "ring"})
     assert facts(cluster(ring, controllers=[top, owner])).kueue

@@ -89,16 +89,16 @@ def test_the_replacement_asks_for_what_is_made_now(
     ]
     before = cluster(owner, *pods)
     assert [cpus(before, number) for number in range(len(pods))] == then
-    following = before.next_pods.of(pods[0])
+    following = before.next_pods.next_pod_of(pods[0])
     assert following is not None
     assert (following.requests_source, following.doubt) == (why, "")
     renewed = {
         n for n, sibling in enumerate(pods) if pod_requests(sibling.spec)["cpu"] / NANO != then[n]
     }
     assert before.next_pods.renewed.keys() >= renewed
-    for number, each in enumerate(pods):
+    for number, pod_object in enumerate(pods):
         assert (number in before.next_pods.renewed) == (
-            before.next_pods.replacement(number) is not each
+            before.next_pods.replacement(number) is not pod_object
         )
 
 
@@ -119,7 +119,7 @@ def test_a_resize_that_no_other_pod_shows_leaves_the_next_pod_in_doubt(
     ]
     before = cluster(owner, *pods)
     assert [cpus(before, number) for number in range(len(pods))] == [1] * len(pods)
-    following = before.next_pods.of(pods[0])
+    following = before.next_pods.next_pod_of(pods[0])
     assert following is not None
     assert "were resized in place" in following.doubt
 
@@ -128,7 +128,7 @@ def test_several_that_were_resized_alike_beside_one_that_was_not_are_in_doubt() 
     owner = maker(containers=[container(resources("1"))])
     pods = [of(owner, n, 9, changed=n > 0, requests={"cpu": "3" if n else "1"}) for n in range(3)]
     for number, doubt in ((2, False), (3, True)):
-        following = cluster(owner, *pods[:number]).next_pods.of(pods[0])
+        following = cluster(owner, *pods[:number]).next_pods.next_pod_of(pods[0])
         assert following is not None
         assert ("resized in place to the same" in following.doubt) == doubt
 
@@ -159,16 +159,19 @@ def test_each_resource_of_each_container_is_the_larger_and_nothing_is_lost() -> 
     spec = cluster(owner, *resized).next_pods.replacement(0).spec
     main, first = (
         spec.containers[0].resources,
-        [each.resources for each in spec.initContainers or ()],
+        [container.resources for container in spec.initContainers or ()],
     )
     assert main is not None
     assert main.requests == {"cpu": "3", "memory": "4Gi", **gpu}
     assert (main.limits, main.claims) == ({"cpu": "4"}, [{"name": "c"}])
-    assert [each.requests for each in first if each] == [{"cpu": "700m"}, {"cpu": "2"}]
+    assert [requirement.requests for requirement in first if requirement] == [
+        {"cpu": "700m"},
+        {"cpu": "2"},
+    ]
     assert spec.resources is not None
     assert spec.resources.requests == {"cpu": "5", "memory": "8Gi"}
     assert pod_limits(spec)["cpu"] == 4 * NANO
-    assert [each.restartPolicy for each in spec.initContainers or ()] == ["Always", None]
+    assert [container.restartPolicy for container in spec.initContainers or ()] == ["Always", None]
 
 
 def test_what_a_limit_range_gives_is_in_what_the_template_asks_for() -> None:
@@ -220,7 +223,7 @@ def test_the_next_pod_asks_for_no_less_than_its_template_unless_siblings_show_it
         made.metadata.labels = made.metadata.labels if current else {}
         pods.append(made)
     before = cluster(owner, *pods)
-    following = before.next_pods.of(pods[0])
+    following = before.next_pods.next_pod_of(pods[0])
     assert following is not None
     if following.doubt:
         return

@@ -68,7 +68,7 @@ def test_a_node_that_was_not_predicted_is_a_miss(predicted: tuple[dict[str, floa
 def test_equally_likely_nodes_are_all_the_likeliest() -> None:
     third = 1 / 3
     found = [compare({"a": third, "b": third, "c": third}, 0.0, place) for place in "abc"]
-    assert all(each.likeliest and each.within for each in found)
+    assert all(comparison.likeliest and comparison.within for comparison in found)
     assert found[0].brier == pytest.approx(found[0].expected)
 
 

@@ -13,8 +13,8 @@ from rescheduler.model.moves.gains import (
     MOST_POLICIES,
     Baseline,
     GainRecord,
+    MeasuredGain,
     NodePods,
-    Pair,
 )
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.demotion import decide_mode, result
@@ -167,7 +167,7 @@ def test_records_of_gone_policies_go_and_demotions_are_kept() -> None:
         history.gains_of(f"p{number}").add(1.0, 1.0)
     assert len(history.gains) == MOST_POLICIES
     assert history.gains_of("demoted").demoted_at(NOW)
-    assert history.gains_of(f"p{2 * MOST_POLICIES - 1}").pairs == [Pair(1.0, 1.0)]
+    assert history.gains_of(f"p{2 * MOST_POLICIES - 1}").pairs == [MeasuredGain(1.0, 1.0)]
 
 
 def test_a_history_with_gains_reads_back() -> None:
@@ -209,15 +209,15 @@ def test_one_group_that_helps_does_not_end_the_probation() -> None:
 
 def test_the_last_sample_is_of_whole_groups() -> None:
     made = record(*[(1.0, 1.0)] * 20, *[(3.0, 0.0, 3)] * 4)
-    assert made.last(10).pairs == [Pair(3.0, 0.0, 3)] * 4
-    assert made.last(13).moves == 13
-    assert made.last(1).pairs == [Pair(3.0, 0.0, 3)]
+    assert made.recent_record(10).pairs == [MeasuredGain(3.0, 0.0, 3)] * 4
+    assert made.recent_record(13).moves == 13
+    assert made.recent_record(1).pairs == [MeasuredGain(3.0, 0.0, 3)]
 
 
 def test_pairs_of_an_earlier_version_are_of_one_move_each() -> None:
     old = b'{"policy":"p","pairs":[[1.0,0.5],[2.0,1.0]]}'
     made = msgspec.json.decode(old, type=GainRecord)
-    assert made.pairs == [Pair(1.0, 0.5, 1), Pair(2.0, 1.0, 1)]
+    assert made.pairs == [MeasuredGain(1.0, 0.5, 1), MeasuredGain(2.0, 1.0, 1)]
 
 
 def test_of_nodes_that_are_not_kept_nothing_is() -> None:

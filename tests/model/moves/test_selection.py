@@ -17,7 +17,7 @@ from rescheduler.model.moves.selection import (
     TRIAL_KEPT,
     Selection,
     SelectionRecord,
-    remembered,
+    records_to_keep,
 )
 from tests.draws import tries
 
@@ -26,13 +26,13 @@ HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
 
 def known(pods: int = 100, nodes: int | None = 20) -> SelectionRecord:
-    return SelectionRecord.accepted("hot", "a", Selection(pods, nodes), START)
+    return SelectionRecord.accept_selection("hot", "a", Selection(pods, nodes), START)
 
 
 def after(
     record: SelectionRecord, pods: int, later: timedelta, *, meaning: str = "a"
 ) -> SelectionRecord:
-    return record.after(meaning, Selection(pods, 20), START + later, HOUR)
+    return record.next_record(meaning, Selection(pods, 20), START + later, HOUR)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_clock_that_was_ahead_makes_no_trial_longer() -> None:
 
 
 def test_nothing_is_on_trial_where_that_is_not_wanted() -> None:
-    record = known().after("b", Selection(9000, 900), START, timedelta(0))
+    record = known().next_record("b", Selection(9000, 900), START, timedelta(0))
     assert not record.demoted
     assert record.known == Selection(9000, 900)
 
@@ -175,11 +175,13 @@ def test_nothing_new_acts_before_it_was_shown_for_the_whole_time(
     for quarters, meaning, pods in steps:
         now += quarters * 15 * MINUTE
         selection = Selection(pods, 20)
-        record = record.after(meaning, selection, now, HOUR)
+        record = record.next_record(meaning, selection, now, HOUR)
         if not record.demoted:
             earlier = [s for at, m, s in found if m == meaning and now - at >= HOUR]
             before = [s for _, m, s in acted if m == meaning]
-            assert not all(selection.exceeds(each) for each in (*earlier, *before))
+            assert not all(
+                selection.exceeds(past_selection) for past_selection in (*earlier, *before)
+            )
             acted.append((now, meaning, selection))
         found.append((now, meaning, selection))
 
@@ -191,28 +193,28 @@ def test_what_stays_as_it_is_acts_after_the_whole_time(
     record, now = known(), START
     for quarters, other, number in steps:
         now += quarters * 15 * MINUTE
-        record = record.after(other, Selection(number, 20), now, HOUR)
+        record = record.next_record(other, Selection(number, 20), now, HOUR)
     for _ in range(6):
-        record = record.after(meaning, Selection(pods, 20), now, HOUR)
+        record = record.next_record(meaning, Selection(pods, 20), now, HOUR)
         now += 15 * MINUTE
     assert not record.demoted
 
 
 def test_policies_that_no_run_has_are_kept_for_a_while_and_bounded() -> None:
     def one(name: str, seen: datetime) -> SelectionRecord:
-        return SelectionRecord.accepted(name, "a", Selection(1), seen)
+        return SelectionRecord.accept_selection(name, "a", Selection(1), seen)
 
     now = START + KEEP
     old = [one(f"p{number:03}", START + number * MINUTE) for number in range(MOST_GONE + 50)]
     current = [one("p001", now), one("q", now)]
-    kept = remembered([*old, one("gone", START - MINUTE)], current, now)
-    assert [each.policy for each in kept] == [
+    kept = records_to_keep([*old, one("gone", START - MINUTE)], current, now)
+    assert [record.policy for record in kept] == [
         "p001",
         *(f"p{number:03}" for number in range(50, MOST_GONE + 50)),
         "q",
     ]
-    assert next(each for each in kept if each.policy == "p001").seen == now
+    assert next(record for record in kept if record.policy == "p001").seen == now
     few = [one("gone", START - MINUTE), one("kept", START)]
-    assert remembered(few, [], now) == few[1:]
+    assert records_to_keep(few, [], now) == few[1:]
     many = [one(f"p{number:03}", now) for number in range(MOST_GONE + 50)]
-    assert remembered([], many, now) == many, "those of the run are never dropped"
+    assert records_to_keep([], many, now) == many, "those of the run are never dropped"

@@ -31,10 +31,12 @@ def main() -> int:
         parts = [seeds[number :: options.processes] for number in range(options.processes)]
         comparison = Comparison()
         with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
-            for each in pool.map(compare, [judge] * len(parts), parts):
-                comparison.join(each)
+            for subtotal in pool.map(compare, [judge] * len(parts), parts):
+                comparison.join(subtotal)
     sys.stdout.write(f"{comparison.table()}\n")
-    comparison.differing.sort(key=lambda each: (bool(each.case.machine.untold), each.case.seed))
+    comparison.differing.sort(
+        key=lambda verdict: (bool(verdict.case.machine.untold), verdict.case.seed)
+    )
     for verdict in comparison.differing[: options.show]:
         told = ", ".join(sorted(verdict.case.machine.untold or verdict.case.features))
         why = verdict.answer.message or "admitted"

@@ -104,7 +104,7 @@ def seen(case: Case, answer: Answer) -> Snapshot:
     here.status.capacity = _quantities(capacity)
     here.status.allocatable = _quantities(allocatable)
     specs = [event["admit"] for event in case.events if "admit" in event]
-    active = {each.uid for each in answer.report.pods or ()}
+    active = {pod.uid for pod in answer.report.pods or ()}
     pods = [
         _pod(given, here, "Running" if given["metadata"]["uid"] in case.started else "Pending")
         for given in specs
@@ -133,7 +133,9 @@ def _pod(given: dict[str, Any], on: Node, phase: str) -> Pod:
 
 
 def _quantities(amounts: dict[str, int]) -> dict[str, str | int | float]:
-    return {name: f"{each}m" if name == "cpu" else str(each) for name, each in amounts.items()}
+    return {
+        name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()
+    }
 
 
 def _fits(asked: dict[str, int], room: dict[str, int]) -> bool:
@@ -154,16 +156,16 @@ def _name_features(case: Case) -> None:
     inits = spec.get("initContainers", [])
     around = [event["admit"]["spec"] for event in case.events if "admit" in event]
     containers = [*inits, *spec["containers"]]
-    limits = [each.get("resources", {}).get("limits", {}) for each in containers]
+    limits = [container.get("resources", {}).get("limits", {}) for container in containers]
     told = {
         f"policy {node_['topologyPolicy']}": True,
         f"scope {node_['topologyScope']}": node_["topologyPolicy"] != "none",
         "memory manager": node_["memoryPolicy"] == "Static",
-        "init containers": any("restartPolicy" not in each for each in inits),
-        "sidecars": any("restartPolicy" in each for each in inits),
+        "init containers": any("restartPolicy" not in init for init in inits),
+        "sidecars": any("restartPolicy" in init for init in inits),
         "pod-level resources": "resources" in spec,
-        "huge pages": any(name in each for each in limits for name in HUGE),
-        "init containers of others": any(each.get("initContainers") for each in around),
+        "huge pages": any(name in limit for limit in limits for name in HUGE),
+        "init containers of others": any(neighbor.get("initContainers") for neighbor in around),
         "more than 8 zones": len(node_["zones"]) > 8,
         "broken devices": bool(case.broken),
         "pods that start": len(case.started) < len(around),

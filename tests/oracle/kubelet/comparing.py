@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from rescheduler.planning.eligibility.kubelet_admission import Admission
+from rescheduler.planning.eligibility.kubelet_admission import KubeletAdmission
 from tests.oracle.kubelet.cases import ELSEWHERE, HERE, Case, draw_case, seen
 from tests.oracle.kubelet.telling import Answer
 
@@ -120,5 +120,5 @@ def _verdicts(judge: Path, seeds: list[int]) -> Iterator[Verdict]:
         if answer.error:
             raise RuntimeError(f"seed {case.seed}: {answer.error}")
         cluster = seen(case, answer)
-        rejected = Admission(cluster).rejects(len(cluster.pods) - 1, ELSEWHERE, HERE)
+        rejected = KubeletAdmission(cluster).rejects(len(cluster.pods) - 1, ELSEWHERE, HERE)
         yield Verdict(case, answer, answer.admit, not rejected)

@@ -45,7 +45,7 @@ class Machine:
 
     def devices(self, resource: str) -> int:
         """How many there are."""
-        return sum(each["resource"] == resource for each in self.node["devices"])
+        return sum(device["resource"] == resource for device in self.node["devices"])
 
 
 def draw_machine(draw: Random) -> Machine:
@@ -76,7 +76,7 @@ def draw_machine(draw: Random) -> Machine:
         "reservedMemory": _reserved_memory(draw, zones),
     }
     untold = _untold_options(draw, node) if draw.random() < 0.12 else set()
-    if any(len(each["zones"]) > 1 for each in node["devices"]):
+    if any(len(device["zones"]) > 1 for device in node["devices"]):
         untold.add("devices of two zones")
     return Machine(node, _room(node), untold)
 
@@ -141,7 +141,7 @@ def _zone(
         "socket": socket,
         "cores": cores,
         "memory": memory,
-        "hugePages": {str(size): each for size, each in pages.items()},
+        "hugePages": {str(size): page for size, page in pages.items()},
         "distances": [10 if number == other else 20 for other in range(count)],
     }
 
@@ -151,8 +151,8 @@ def _devices(draw: Random, zones: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ends = [zone["id"] for zone in zones[:6]] if draw.random() < 0.1 else busy
     near: dict[str, list[list[int]]] = {}
     if draw.random() < 0.8:
-        each = draw.choice([1, 2, 2, 4])
-        near[GPU] = [[zone] for zone in ends for _ in range(each)]
+        gpus = draw.choice([1, 2, 2, 4])
+        near[GPU] = [[zone] for zone in ends for _ in range(gpus)]
         if draw.random() < 0.1:  # all behind one socket
             near[GPU] = [[ends[0]] for _ in range(4)]
     if draw.random() < 0.5:

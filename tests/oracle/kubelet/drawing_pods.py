@@ -37,8 +37,8 @@ def draw_pod(draw: Random, machine: Machine, name: str) -> dict[str, Any]:
             "cpu": str(draw.randint(1, machine.cpus_of_zone)),
             "memory": str(draw.randint(1, 16) * GIB // 4),
         }
-        for each in (*containers, *inits):
-            kept = each["resources"]["limits"]
+        for box in (*containers, *inits):
+            kept = box["resources"]["limits"]
             for name_ in list(kept):
                 if name_ in ("cpu", "memory") or name_.startswith("hugepages-"):
                     del kept[name_]
@@ -84,7 +84,7 @@ def _besteffort(draw: Random, machine: Machine, number: int) -> Resources:
 
 def _some_devices(draw: Random, machine: Machine, number: int) -> Resources:
     answer: Resources = {}
-    there = {each["resource"] for each in machine.node["devices"]}
+    there = {device["resource"] for device in machine.node["devices"]}
     for resource, chance in ((GPU, 0.55), (VF, 0.3), (ANYWHERE, 0.2), (BOTH, 0.3)):
         if resource in there and draw.random() < (chance if number == 0 else chance / 3):
             most = machine.devices(resource)

@@ -68,11 +68,13 @@ def exported(machine: Machine, report: Report, style: str) -> NodeResourceTopolo
     allocatable = _counted(PodReport("", report.cpus, report.memory, report.devices), zone_of)
     for zone in machine.zones:  # of which nothing may be given: all of its CPUs are reserved
         allocatable.setdefault(zone["id"], {"cpu": 0})
-    known = {(each.resource, each.id) for each in report.devices or ()}
+    known = {(device.resource, device.id) for device in report.devices or ()}
     available: Amounts = {zone: dict(amounts) for zone, amounts in allocatable.items()}
     for pod in report.pods or ():
         if style == "nfd":
-            healthy = [each for each in pod.devices or () if (each.resource, each.id) in known]
+            healthy = [
+                device for device in pod.devices or () if (device.resource, device.id) in known
+            ]
             held = PodReport("", pod.cpus, [], healthy)
         else:
             held = PodReport("", pod.cpus, pod.memory, pod.devices)

@@ -26,7 +26,9 @@ def cluster() -> Snapshot:
 
 def past(before: Snapshot, ago: timedelta, app: str = "web", **changed: Any) -> PastMove:
     """A pod of that workload was moved from n1 to n2 so long ago, where its replacement runs."""
-    (workload,) = [each for each in before.workloads if each.name == app]
+    (workload,) = [
+        workload_object for workload_object in before.workloads if workload_object.name == app
+    ]
     (running,) = [
         pod.metadata.uid
         for pod in before.pods

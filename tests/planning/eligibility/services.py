@@ -59,9 +59,9 @@ def refused(before: Snapshot) -> dict[str, str]:
     """Workload to why its pods are needed; all pods of one are, or none."""
     asked = Eligibility(before, Limits(), History())
     found: dict[str, str] = {}
-    for number, each in enumerate(before.pods):
+    for number, pod_object in enumerate(before.pods):
         problem = asked.refusal(number)
-        app = (each.metadata.labels or {})["app"]
+        app = (pod_object.metadata.labels or {})["app"]
         assert problem is None or problem.code == "ELG019"
         message = problem.message if problem else ""
         assert found.setdefault(app, message) == message
@@ -72,7 +72,7 @@ METRICS = service("prom", "monitoring", "metrics", clusterIP="10.96.0.7", cluste
 
 
 def label(before: Snapshot, app: str, **labels: str) -> Snapshot:
-    for each in before.pods:
-        if (each.metadata.labels or {})["app"] == app:
-            each.metadata.labels = {"app": app, **labels}
+    for pod_object in before.pods:
+        if (pod_object.metadata.labels or {})["app"] == app:
+            pod_object.metadata.labels = {"app": app, **labels}
     return before

@@ -49,7 +49,7 @@ def test_a_replacement_that_crash_loops_now_counts() -> None:
     before = cluster()
     move = past(before, COOL)
     assert code(before, move) == ""
-    (replacement,) = [each for each in before.pods if each.metadata.uid == move.replacement]
+    (replacement,) = [pod for pod in before.pods if pod.metadata.uid == move.replacement]
     replacement.status = crash_looping()
     before.pods[0].status = crash_looping()  # asked about: it is none of the Ready ones
     found = Eligibility(before, Limits(crashLooping="Allow"), History([move])).refusal(0)
@@ -88,8 +88,8 @@ def test_it_doubles_with_each_up_to_the_cap(wrong: int, minutes: int) -> None:
     before = cluster()
     ago = timedelta(minutes=minutes)
     moves = [
-        past(before, ago + timedelta(minutes=each), landedOn="n1", podUid=f"p{each}")
-        for each in range(wrong)
+        past(before, ago + timedelta(minutes=number), landedOn="n1", podUid=f"p{number}")
+        for number in range(wrong)
     ]
     moves += [past(before, ago, podUid="good")]
     quiet = min(COOL * 2**wrong, timedelta(hours=24))
@@ -109,13 +109,13 @@ def test_a_gang_that_came_back_doubles_it_once(batches: tuple[int, ...], minutes
 
 def test_a_workload_that_lands_elsewhere_than_predicted_is_moved_in_vain() -> None:
     before, day = cluster(), timedelta(hours=24)
-    for each in before.nodes:
-        each.metadata.creationTimestamp = NOW - 2 * day
+    for node in before.nodes:
+        node.metadata.creationTimestamp = NOW - 2 * day
 
     def moves(ago: timedelta, *unpredicted: bool, **more: Any) -> list[PastMove]:
         return [
-            past(before, ago + timedelta(minutes=n), unpredicted=each, podUid=f"p{n}", **more)
-            for n, each in enumerate(unpredicted)
+            past(before, ago + timedelta(minutes=n), unpredicted=flag, podUid=f"p{n}", **more)
+            for n, flag in enumerate(unpredicted)
         ]
 
     assert code(before, *moves(COOL, True)) == "", "once may be chance"
@@ -145,7 +145,7 @@ def test_a_node_that_was_added_after_the_prediction_could_not_be_predicted() -> 
             )
             for n in range(2)
         ]
-        (landed,) = (each for each in before.nodes if each.metadata.name == "n2")
+        (landed,) = (node for node in before.nodes if node.metadata.name == "n2")
         landed.metadata.creationTimestamp = min(move.at for move in moves) + born
         return code(before, *moves) == "ELG022"
 
@@ -159,8 +159,8 @@ def test_slow_is_by_what_is_usual_for_the_workload() -> None:
 
     def cools(seconds: float, usual: list[float]) -> bool:
         times = [
-            past(before, day + timedelta(minutes=each), readySeconds=one)
-            for each, one in enumerate(usual)
+            past(before, day + timedelta(minutes=number), readySeconds=one)
+            for number, one in enumerate(usual)
         ]
         return code(before, *times, past(before, COOL, readySeconds=seconds)) == "ELG022"
 
@@ -181,9 +181,9 @@ def test_what_was_not_undone_by_others() -> None:
     # We moved it on ourselves, long ago as it were.
     onward = past(before, COOL, podUid="gone", app="db")
     assert code(before, undone, onward) == ""
-    for each in before.controllers:
-        if each.kind == "ReplicaSet":
-            each.spec.replicas = 0  # an older template's: nothing is wanted of it
+    for controller in before.controllers:
+        if controller.kind == "ReplicaSet":
+            controller.spec.replicas = 0  # an older template's: nothing is wanted of it
     assert "undone" not in (verdict(before, undone) or Problem("", "")).message
 
 
@@ -191,8 +191,8 @@ def test_undone_is_only_what_others_did_within_a_day() -> None:
     before = cluster()
     for hours, expected in ((23, "ELG022"), (24, "")):
         moves = [
-            past(before, timedelta(hours=hours), replacement="gone", podUid=f"p{each}")
-            for each in range(6)
+            past(before, timedelta(hours=hours), replacement="gone", podUid=f"p{number}")
+            for number in range(6)
         ]
         assert code(before, *moves) == expected
 
@@ -242,19 +242,19 @@ def rested(before: Snapshot, *moves: PastMove) -> list[str]:
     """The nodes that are neither left nor counted on."""
     asked = Eligibility(before, Limits(), History(list(moves)))
     found = []
-    for number, each in enumerate(before.nodes):
+    for number, node in enumerate(before.nodes):
         problem = asked.places.node(number)
         assert (problem is not None) == asked.places.unstable[number]
         assert problem is None or problem.code == "ELG025"
-        found += [each.metadata.name] if problem else []
+        found += [node.metadata.name] if problem else []
     return found
 
 
 def test_a_node_rests_where_arrivals_go_wrong_again() -> None:
     before = cluster()
     lost = [
-        past(before, timedelta(minutes=50 - each), state="lost", podUid=f"p{each}")
-        for each in range(3)
+        past(before, timedelta(minutes=50 - minute), state="lost", podUid=f"p{minute}")
+        for minute in range(3)
     ]
     assert rested(before, lost[0]) == []
     assert rested(before, *lost[:2]) == ["n2"]
@@ -284,7 +284,7 @@ def test_a_node_rests_longer_with_each_and_no_longer_than_the_cap() -> None:
     before = cluster()
 
     def resting(count: int, ago: timedelta) -> bool:
-        moves = [past(before, ago, state="lost", podUid=f"p{each}") for each in range(count)]
+        moves = [past(before, ago, state="lost", podUid=f"p{number}") for number in range(count)]
         return rested(before, *moves) == ["n2"]
 
     for count in range(2, 8):
@@ -296,6 +296,6 @@ def test_a_node_rests_longer_with_each_and_no_longer_than_the_cap() -> None:
 def test_one_workload_that_comes_back_says_little_of_its_node() -> None:
     before = cluster()
     ago = timedelta(minutes=10)
-    back = [past(before, ago, landedOn="n1", podUid=f"p{each}") for each in range(4)]
+    back = [past(before, ago, landedOn="n1", podUid=f"p{number}") for number in range(4)]
     assert rested(before, *back) == []
     assert rested(before, *back, past(before, ago, "db", landedOn="n1")) == ["n1"]

@@ -28,7 +28,9 @@ def test_what_broke_off_runs_rests_twice_as_long_each_time_up_to_the_cap(
 ) -> None:
     before = cluster()
     ago = timedelta(minutes=minutes)
-    moves = [broken_off(before, ago + timedelta(minutes=each), fence=each) for each in range(times)]
+    moves = [
+        broken_off(before, ago + timedelta(minutes=number), fence=number) for number in range(times)
+    ]
     quiet = min(COOL * 2 ** (times - 1), timedelta(hours=24))
     assert code(before, *moves) == ("ELG022" if ago < quiet else "")
     assert code(before, *moves, on="n2", coolDownCap="24h", coolDown="0s") == (

@@ -48,8 +48,8 @@ def planned(before: Snapshot, *past: PastMove, **limits: Any) -> Plan:
 
 def reported(made: Plan) -> list[str]:
     """The moves, then the refusals, of a plan."""
-    moves = [f"{each.pod.name} {each.source} -> {each.landing[0].node}" for each in made.moves]
-    return [*moves, *(f"{each.pod.name} {each.code}" for each in made.refused)]
+    moves = [f"{move.pod.name} {move.source} -> {move.landing[0].node}" for move in made.moves]
+    return [*moves, *(f"{refusal.pod.name} {refusal.code}" for refusal in made.refused)]
 
 
 def budgeted(drawing: str, allowed: int, policy: str | None = None) -> Snapshot:
@@ -99,12 +99,12 @@ def test_a_workload_that_crash_loops_on_two_nodes_is_left_alone() -> None:
 
 def test_one_that_is_going_there_reports_nothing() -> None:
     before = picture("zone a | n1 | web! web\nzone a | n2 | (web!)\nzone a | n3 | -")
-    assert [each.pod.name for each in planned(before).moves] == ["web-0"]
+    assert [move.pod.name for move in planned(before).moves] == ["web-0"]
 
 
 def test_two_on_one_node_go_one_at_a_time() -> None:
     made = planned(picture(TWICE), movesPerNode=5)
-    assert [each.code for each in made.refused] == ["PAC004"]
+    assert [refusal.code for refusal in made.refused] == ["PAC004"]
     assert len(made.moves) == 1
 
 
@@ -190,7 +190,7 @@ def test_budgets_are_spent_as_the_eviction_api_does(
     made = planned(budgeted(drawing, allowed, policy))
     assert bool(made.moves) == (not code)
     if code:
-        assert {each.code for each in made.refused} == {code}
+        assert {refusal.code for refusal in made.refused} == {code}
     elif not allowed:
         assert made.moves[0].budget is None
 
@@ -204,7 +204,7 @@ def test_healthy_pods_of_the_plan_leave_fewer_behind() -> None:
     budgets.spend(1)
     budgets.release(0)
     # One of the two healthy ones is gone by now, and the budget allows no more.
-    assert [code.code if (code := budgets.refusal(each)) else "" for each in (0, 2)] == [
+    assert [code.code if (code := budgets.refusal(pod)) else "" for pod in (0, 2)] == [
         "BUD002",
         "BUD002",
     ]
@@ -220,7 +220,7 @@ def test_healthy_pods_of_the_plan_leave_fewer_behind() -> None:
 
 def test_a_move_that_did_not_help_is_the_last_one() -> None:
     before = picture(ON_ONE_NODE)
-    uids = [each.metadata.uid for each in before.pods]
+    uids = [pod.metadata.uid for pod in before.pods]
     assert reported(planned(before, moved(before, uids[0]))) == ["web-0 ELG023"]
     assert reported(planned(before, moved(before, "nobody knows"))) == ["web-0 ELG023"]
     # The replacement runs: another one may go. One that was restarted since is no good sign.
@@ -240,7 +240,7 @@ def test_a_pod_that_was_not_placed_holds_and_one_no_worse_off_does_not() -> None
     assert planned(before, moved(before, uid)).guards == []
     assert planned(before, moved(before, uid, state="evicted")).guards == []
     pending = planned(before, moved(before, uid, landedOn=""))
-    assert [each.code for each in pending.guards] == ["GRD003"]
+    assert [guard.code for guard in pending.guards] == ["GRD003"]
 
 
 def rechecked(before: Snapshot, move: PlannedMove, index: int = 0, **status: Any) -> str:

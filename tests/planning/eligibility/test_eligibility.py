@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from rescheduler.kube import annotations as names
-from rescheduler.kube.controllers import ToldCondition
+from rescheduler.kube.controllers import ConditionWithMessage
 from rescheduler.kube.objects import Named, ObjectMeta, Taint, Toleration
 from rescheduler.kube.storage import InTreeSource
 from rescheduler.planning.eligibility.eligibility import Eligibility
@@ -42,7 +42,7 @@ def label(name: str, value: str = "true") -> Change:
 
 
 def both(*changes: Change) -> Change:
-    return lambda case: [each(case) for each in changes]
+    return lambda case: [change(case) for change in changes]
 
 
 IGNORED = failure_policy("Ignore")["podFailurePolicy"]["rules"][0]
@@ -56,7 +56,10 @@ def tolerating(*given: dict[str, Any]) -> Change:
     """On a node with taint maintenance:NoExecute, by a pod with these tolerations."""
     return both(
         taint("maintenance", "NoExecute"),
-        change("pod.spec.tolerations", [msgspec.convert(each, Toleration) for each in given]),
+        change(
+            "pod.spec.tolerations",
+            [msgspec.convert(toleration, Toleration) for toleration in given],
+        ),
     )
 
 
@@ -108,9 +111,9 @@ def on_delete(revisions: list[str | None], strategy: dict[str, Any] | None = Non
     def do(case: Case) -> None:
         made = case.own("StatefulSet", updateStrategy=strategy or {"type": "OnDelete"})
         made.status.currentRevision, made.status.updateRevision = "v1", "v2"
-        for each, revision in zip(case.snapshot.pods, revisions, strict=True):
+        for pod, revision in zip(case.snapshot.pods, revisions, strict=True):
             if revision is not None:
-                each.metadata.labels = {"controller-revision-hash": revision}
+                pod.metadata.labels = {"controller-revision-hash": revision}
 
     return do
 
@@ -320,7 +323,7 @@ def test_annotations_that_are_read_are_in_the_list_that_sources_keep() -> None:
 def test_an_owner_that_cannot_make_pods_is_refused() -> None:
     case = settled()
     case.top.status.conditions = [
-        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate")
+        ConditionWithMessage(type="ReplicaFailure", status="True", reason="FailedCreate")
     ]
     assert case.verdict() == "ELG015"
 

@@ -72,9 +72,9 @@ def refusals(before: Snapshot) -> list[str]:
     """Why the three pods stay, each in its own words; all of them do."""
     made = planned(before)
     assert not made.moves
-    refused = [each for each in made.refused if each.pod.name.startswith("p")]
-    assert [each.code for each in refused] == ["FEA007"] * 3
-    return [each.message for each in refused]
+    refused = [refusal for refusal in made.refused if refusal.pod.name.startswith("p")]
+    assert [refusal.code for refusal in refused] == ["FEA007"] * 3
+    return [refusal.message for refusal in refused]
 
 
 @pytest.mark.parametrize("policy", ["restricted", "single-numa-node"])

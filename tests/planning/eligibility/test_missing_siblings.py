@@ -23,9 +23,9 @@ IGNORES: dict[str, Any] = {
 }
 
 
-def not_ready(each: Pod) -> None:
-    (condition,) = each.status.conditions or []
-    each.status.conditions = [msgspec.structs.replace(condition, status="False")]
+def not_ready(pod: Pod) -> None:
+    (condition,) = pod.status.conditions or []
+    pod.status.conditions = [msgspec.structs.replace(condition, status="False")]
 
 
 def cluster(wanted: int, *, ready: int, seen: int | None = None) -> Snapshot:
@@ -33,8 +33,8 @@ def cluster(wanted: int, *, ready: int, seen: int | None = None) -> Snapshot:
     top, owner = deployment("web", replicas=wanted)
     seen = wanted if seen is None else seen
     pods = [pod(f"web-{i}", f"n{i % 3}", owner=owner, labels={"app": "web"}) for i in range(seen)]
-    for each in pods[ready:]:
-        not_ready(each)
+    for pod_object in pods[ready:]:
+        not_ready(pod_object)
     for above in (top, owner):
         above.status.readyReplicas = ready
     return snapshot([node(f"n{i}") for i in range(3)], pods, controllers=[top, owner])
@@ -89,8 +89,8 @@ def test_more_ready_than_wanted_is_whole() -> None:
 
 def test_replicas_that_are_not_given_are_one() -> None:
     before = cluster(1, ready=1)
-    for each in before.controllers:
-        each.spec.replicas = None
+    for owner_object in before.controllers:
+        owner_object.spec.replicas = None
     assert verdict(before, minReplicas=1) == ""
     not_ready(before.pods[0])
     assert before.workloads[0].replicas == 1

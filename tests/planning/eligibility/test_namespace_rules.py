@@ -59,7 +59,7 @@ def test_a_limit_range_that_came_later_holds_the_pod(
 ) -> None:
     top, owner = deployment("web") if deployed else (None, alone())
     owner.spec.template = alone().spec.template
-    pods = [of(owner, each) for each in range(3)]
+    pods = [of(owner, number) for number in range(3)]
     above = [top] if top is not None else []
     found = verdict(cluster(owner, pods, *above, limit_ranges=[made]))
     assert bool(found) == bool(said)
@@ -73,7 +73,7 @@ def test_a_limit_range_that_came_later_holds_the_pod(
 
 def test_what_a_limit_range_gave_to_the_pod_is_no_difference() -> None:
     owner = alone(cpu="")
-    pods = [of(owner, each, requests={"cpu": "2"}) for each in range(3)]
+    pods = [of(owner, number, requests={"cpu": "2"}) for number in range(3)]
     given = {"limit_ranges": [limit_range(defaultRequest={"cpu": "2"})]}
     assert code(cluster(owner, pods, **given)) == ""
     assert code(cluster(owner, pods)) == "ELG041"
@@ -81,7 +81,7 @@ def test_what_a_limit_range_gave_to_the_pod_is_no_difference() -> None:
 
 def test_limit_ranges_that_were_not_read_hold_pods_and_the_reason_says_so() -> None:
     owner = alone()
-    before = cluster(owner, [of(owner, each) for each in range(3)], unread=["LimitRange"])
+    before = cluster(owner, [of(owner, number) for number in range(3)], unread=["LimitRange"])
     found = verdict(before)
     assert found is not None
     assert found.code == "ELG042"
@@ -130,9 +130,9 @@ def test_a_level_of_pod_security_that_was_raised_holds_what_it_would_refuse(
     top, owner = deployment("web")
     owner.spec.template = alone(**changes).spec.template
     assert owner.spec.template is not None
-    pods = [of(owner, each) for each in range(3)]
-    for each in pods:
-        each.spec = owner.spec.template.spec
+    pods = [of(owner, number) for number in range(3)]
+    for pod in pods:
+        pod.spec = owner.spec.template.spec
     before = cluster(owner, pods, top)
     assert code(ruled(before, labels={ENFORCE: level})) == ("ELG042" if held else "")
     # A pod that was made after it shows that it is admitted, as an exempt one is.
@@ -167,9 +167,9 @@ TOLERATED = "scheduler.alpha.kubernetes.io/defaultTolerations"
 )
 def test_what_a_namespace_adds_to_its_pods_has_to_show(note: str, value: str, has: Json) -> None:
     owner = alone()
-    without = cluster(owner, [of(owner, each) for each in range(3)])
+    without = cluster(owner, [of(owner, number) for number in range(3)])
     assert code(ruled(without, annotations={note: value})) == "ELG042"
-    given = cluster(owner, [of(owner, each, **has) for each in range(3)])
+    given = cluster(owner, [of(owner, number, **has) for number in range(3)])
     assert code(ruled(given, annotations={note: value})) == ""
     assert code(ruled(given, annotations={})) == "ELG041"
 
@@ -186,7 +186,7 @@ def test_a_later_pod_of_anybody_shows_whether_the_plugin_works(
     note: str, value: str, has: Json, made: timedelta
 ) -> None:
     owner, other = alone(), controller("StatefulSet", "db")
-    pods = [of(owner, each, age=48 * HOUR) for each in range(3)]
+    pods = [of(owner, number, age=48 * HOUR) for number in range(3)]
     for shows in (False, True):
         later = of(other, 9, age=made, **(has if shows else {}))
         before = ruled(
@@ -206,7 +206,7 @@ DEEP = "[" * 3000
 @pytest.mark.parametrize("value", ["", "{}", "[1", DEEP, f'[{{"x": {DEEP}1{"]" * 3000}}}]'])
 def test_tolerations_of_a_namespace_that_are_none_stop_nobody(value: str) -> None:
     owner = alone()
-    pods = cluster(owner, [of(owner, each) for each in range(3)])
+    pods = cluster(owner, [of(owner, number) for number in range(3)])
     assert code(ruled(pods, annotations={TOLERATED: value})) in ("", "ELG042")
 
 
@@ -226,15 +226,15 @@ def test_the_priority_class_of_the_pod_has_to_be_there_as_it_was(
     known: list[PriorityClass], held: str
 ) -> None:
     owner = alone(priorityClassName="low")
-    pods = [of(owner, each, priorityClassName="low", priority=5) for each in range(3)]
+    pods = [of(owner, number, priorityClassName="low", priority=5) for number in range(3)]
     assert code(cluster(owner, pods, priority_classes=known)) == held
 
 
 def test_a_class_that_became_the_default_changes_the_replacement() -> None:
     owner, known = alone(), classes(low=5)
-    pods = [of(owner, each) for each in range(3)]
+    pods = [of(owner, number) for number in range(3)]
     assert code(cluster(owner, pods, priority_classes=known)) == ""
     known[-1].globalDefault = True
     assert code(cluster(owner, pods, priority_classes=known)) == "ELG041"
-    pods = [of(owner, each, priorityClassName="low", priority=5) for each in range(3)]
+    pods = [of(owner, number, priorityClassName="low", priority=5) for number in range(3)]
     assert code(cluster(owner, pods, priority_classes=known)) == ""

@@ -153,7 +153,7 @@ def test_a_name_that_pods_of_one_namespace_give_keeps_no_app_of_another() -> Non
         made = pod("mine", namespace=named_in, schedulerName="web")
         before = cluster()
         asked = NeededPods(replace(before, pods=[*before.pods, made]), schedulers)
-        return [each.metadata.name for each in before.pods if asked.refusal(each)]
+        return [pod.metadata.name for pod in before.pods if asked.refusal(pod)]
 
     assert needed("tenant") == []
     assert needed(SPACES["web"]) == ["web-0", "web-1"]

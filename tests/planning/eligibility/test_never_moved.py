@@ -66,7 +66,7 @@ def test_the_plan_says_it_too() -> None:
     made = plan(cluster(), policy_set([spread(ownerKinds=["Pod"])]), History(), mode="Enforce")
     selection = made.policies[0].selection
     assert selection is not None
-    assert any("may be moved" in each for each in selection.inert)
+    assert any("may be moved" in message for message in selection.inert)
 
 
 def test_a_bound_of_its_own_above_that_of_the_limits_has_no_effect() -> None:

@@ -161,8 +161,8 @@ def test_the_leader_of_a_group_is_read_among_the_pods() -> None:
 def test_of_a_chain_longer_than_any_real_one_the_rest_is_not_known(owners: int, code: str) -> None:
     # 2,000 ReplicaSets above one another would be followed by each of the pods.
     case, made = below("StatefulSet", *(f"Job{n}" for n in range(owners)), otherOwners="Allow")
-    for each in (*case.snapshot.controllers, *made):
-        for reference in each.metadata.ownerReferences or ():
+    for owner_object in (*case.snapshot.controllers, *made):
+        for reference in owner_object.metadata.ownerReferences or ():
             reference.kind = "Job"
     assert case.verdict() == code
 

@@ -23,9 +23,9 @@ def test_a_critical_priority_is_seen_by_number_and_by_name(
     priority: int, name: str, code: str | None
 ) -> None:
     top, made = deployment("web", replicas=1)
-    each = pod("web-1", "n1", owner=made, labels={"app": "web"})
-    each.spec.priority, each.spec.priorityClassName = priority, name
-    around = snapshot([node("n1")], [each], controllers=[top, made])
+    pod_object = pod("web-1", "n1", owner=made, labels={"app": "web"})
+    pod_object.spec.priority, pod_object.spec.priorityClassName = priority, name
+    around = snapshot([node("n1")], [pod_object], controllers=[top, made])
     found = refusal(around, 0, BOLD.model_copy(update={"minReplicas": 1}), History())
     assert (found.code if found else None) == code
 
@@ -33,8 +33,8 @@ def test_a_critical_priority_is_seen_by_number_and_by_name(
 @pytest.mark.parametrize(("value", "code"), [("true", "ELG011"), ("false", None)])
 def test_a_namespace_opts_out_for_its_pods(value: str, code: str | None) -> None:
     top, made = deployment("web", replicas=1)
-    each = pod("web-1", "n1", owner=made, labels={"app": "web"})
-    around = snapshot([node("n1")], [each], controllers=[top, made])
+    pod_object = pod("web-1", "n1", owner=made, labels={"app": "web"})
+    around = snapshot([node("n1")], [pod_object], controllers=[top, made])
     around.namespaces[0].metadata.annotations = {"rescheduler.io/opt-out": value}
     found = refusal(around, 0, Limits(minReplicas=1), History())
     assert (found.code if found else None) == code

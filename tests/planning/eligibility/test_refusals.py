@@ -75,18 +75,18 @@ def test_many_are_refused_as_each_is(
     made = []
     for number, (shape, spec, cpu, on, age) in enumerate(drawn):
         template = msgspec.structs.replace(shapes[shape], spec=spec)
-        each = like(template, f"p{number}", on, None if cpu is None else {"cpu": cpu})
+        pod = like(template, f"p{number}", on, None if cpu is None else {"cpu": cpu})
         if age is not None:
-            each.status = msgspec.structs.replace(each.status, startTime=NOW - age)
-        made.append(each)
+            pod.status = msgspec.structs.replace(pod.status, startTime=NOW - age)
+        made.append(pod)
     limits = Limits(gangs=gangs, minReplicas=1)
     together = Eligibility(cluster(made), limits, History())
     found = together.refusals(np.arange(len(made), dtype=np.int32))
     # Of pods that share nothing each is asked about by itself.
-    alone = Eligibility(cluster([apart(each) for each in made]), limits, History())
+    alone = Eligibility(cluster([apart(member) for member in made]), limits, History())
     for number in range(len(made)):
         assert found.get(number) == alone.refusal(number) == together.refusal(number)
 
 
-def apart(each: Pod) -> Pod:
-    return msgspec.msgpack.decode(msgspec.msgpack.encode(each), type=Pod)
+def apart(pod: Pod) -> Pod:
+    return msgspec.msgpack.decode(msgspec.msgpack.encode(pod), type=Pod)

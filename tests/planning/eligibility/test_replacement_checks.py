@@ -23,9 +23,9 @@ from tests.planning.eligibility.templates import (
 )
 
 DEFAULTS = [
-    {"key": f"node.kubernetes.io/{each}", "operator": "Exists", "effect": "NoExecute"}
+    {"key": f"node.kubernetes.io/{condition}", "operator": "Exists", "effect": "NoExecute"}
     | {"tolerationSeconds": 300}
-    for each in ("not-ready", "unreachable")
+    for condition in ("not-ready", "unreachable")
 ]
 AFFINITY = {
     "nodeAffinity": {
@@ -106,7 +106,7 @@ MAKERS = ("ReplicaSet", "ReplicationController", "StatefulSet")
 @every({f"{name} of a {kind}": (*case, kind) for name, case in EDITS.items() for kind in MAKERS})
 def test_a_pod_stays_whose_template_was_edited(changes: Json, field: str, kind: str) -> None:
     owner = alone(kind, **changes)
-    before = cluster(owner, [of(owner, each, tolerations=DEFAULTS) for each in range(3)])
+    before = cluster(owner, [of(owner, number, tolerations=DEFAULTS) for number in range(3)])
     found = verdict(before)
     assert (found.code if found else "") == ("ELG041" if field else "")
     if found is not None:
@@ -121,10 +121,10 @@ def test_what_admission_adds_to_all_pods_of_a_template_is_no_edit() -> None:
     }
     top, owner = deployment("web")
     owner.spec.template = alone().spec.template
-    pods = [of(owner, each, **added) for each in range(3)]
+    pods = [of(owner, number, **added) for number in range(3)]
     assert code(cluster(owner, pods, top)) == ""
     bare = alone()
-    assert code(cluster(bare, [of(bare, each, **added) for each in range(3)])) == "ELG041"
+    assert code(cluster(bare, [of(bare, number, **added) for number in range(3)])) == "ELG041"
 
 
 @pytest.mark.parametrize(
@@ -135,14 +135,14 @@ def test_managed_fields_say_since_when_a_template_is_as_it_is(
     times: tuple[timedelta, ...], held: bool
 ) -> None:
     owner = written(alone(), *times)
-    pods = [of(owner, each, nodeSelector={"pool": "a"}) for each in range(3)]
+    pods = [of(owner, number, nodeSelector={"pool": "a"}) for number in range(3)]
     assert code(cluster(owner, pods)) == ("ELG041" if held else "")
 
 
 def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_template() -> None:
     top, owner = deployment("web")
     owner.spec.template = alone(nodeSelector={"disk": "ssd"}).spec.template
-    pods = [of(owner, each) for each in range(3)]
+    pods = [of(owner, number) for number in range(3)]
     assert code(cluster(owner, pods, top)) == ""
     assert code(cluster(written(owner, HOUR), pods, top)) == ""
     assert code(cluster(written(owner, HOUR, 48 * HOUR), pods, top)) == "ELG041"
@@ -190,7 +190,9 @@ def test_a_workload_stays_where_no_time_tells_what_admission_sets(
     pods = [of(owner, n, HOUR * ago, requests={"cpu": cpu}) for n, (ago, cpu) in enumerate(made)]
     before = cluster(owner, pods, top)
     found = [verdict(before, number) for number in range(len(pods))]
-    assert [each.code if each else "" for each in found] == ["ELG041" if held else ""] * len(pods)
+    assert [problem.code if problem else "" for problem in found] == [
+        "ELG041" if held else ""
+    ] * len(pods)
     if held and found[0] is not None:
         assert "what admission sets is not predictable: web-" in found[0].message
         assert found[0].message.endswith("have different requests")
@@ -231,7 +233,7 @@ def test_storage_that_admission_adds_is_not_the_pods_own(
     """As each proxy of a service mesh has; the template shows what is the owner's."""
     top, owner = deployment("web")
     owner.spec.template = alone(volumes=own).spec.template
-    pods = [of(owner, each, volumes=[*own, *added]) for each in range(3)]
+    pods = [of(owner, number, volumes=[*own, *added]) for number in range(3)]
     assert code(cluster(owner, pods, top)) == held
     owner.spec.template = None
     assert code(cluster(owner, pods, top)) == "ELG010"
@@ -251,13 +253,15 @@ def test_a_newer_version_of_an_injected_container_is_no_other_pod(
     def injected(number: int, age: timedelta, image: str, changes: Json) -> Pod:
         made = of(owner, number, age)
         sidecar = msgspec.convert({"name": "proxy", "image": "proxy:1"} | changes, Container)
-        own = [msgspec.structs.replace(each, image=image) for each in made.spec.containers]
+        own = [
+            msgspec.structs.replace(container, image=image) for container in made.spec.containers
+        ]
         parts = {"containers": own, "initContainers": []}
         parts[field] = [*parts[field], sidecar]
         made.spec = msgspec.structs.replace(made.spec, **parts)
         return made
 
-    pods = [injected(each, 24 * HOUR, "app:1", {}) for each in range(2)]
+    pods = [injected(number, 24 * HOUR, "app:1", {}) for number in range(2)]
     pods.append(injected(2, HOUR, image, changes))
     found = verdict(cluster(owner, pods, top))
     assert (found.message.rpartition(" other ")[2] if found else "") == said.format(field=field)
@@ -267,7 +271,7 @@ def test_a_pod_of_the_new_template_may_go_and_those_of_the_old_one_stay() -> Non
     owner = written(alone(nodeSelector={"disk": "ssd"}), 2 * HOUR)
     pods = [of(owner, 0), of(owner, 1), of(owner, 2, HOUR, nodeSelector={"disk": "ssd"})]
     before = cluster(owner, pods)
-    assert [code(before, each) for each in range(3)] == ["ELG041", "ELG041", ""]
+    assert [code(before, pod) for pod in range(3)] == ["ELG041", "ELG041", ""]
 
 
 def test_a_stateful_set_says_by_its_revision_which_pods_are_of_its_template() -> None:
@@ -294,11 +298,11 @@ def test_a_pod_that_was_resized_in_place_is_judged_by_the_others() -> None:
 def test_a_pod_that_was_resized_to_an_edited_template_is_no_proof_of_it() -> None:
     """Its siblings ask for something else, by which the scheduler model predicts it."""
     owner = alone()
-    pods = [of(owner, each, requests={"cpu": "4"}) for each in range(2)]
+    pods = [of(owner, number, requests={"cpu": "4"}) for number in range(2)]
     resized = of(owner, 2, requests={"cpu": "100m"})
     resized.metadata.generation = 2
     before = cluster(owner, [*pods, resized])
-    assert [code(before, each) for each in range(3)] == ["ELG041"] * 3
+    assert [code(before, pod) for pod in range(3)] == ["ELG041"] * 3
 
 
 def test_a_label_that_was_changed_by_hand_is_not_in_the_replacement() -> None:

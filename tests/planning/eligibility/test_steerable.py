@@ -51,8 +51,8 @@ def unknown_controller(case: Case) -> None:
 
 
 def template_with_a_node(case: Case) -> None:
-    for each in case.snapshot.controllers:
-        each.spec.template = PodTemplate(spec=PodSpec(nodeName="n1"))
+    for controller in case.snapshot.controllers:
+        controller.spec.template = PodTemplate(spec=PodSpec(nodeName="n1"))
 
 
 def queued_above(case: Case) -> None:
@@ -118,6 +118,6 @@ def test_a_node_is_named_by_a_label_that_no_other_has() -> None:
         node("n4", labels={HOSTNAME: ""}),
         node("n5", labels={}),
     ]
-    for each in nodes[4:]:
-        (each.metadata.labels or {}).pop(HOSTNAME, None)
+    for node_object in nodes[4:]:
+        (node_object.metadata.labels or {}).pop(HOSTNAME, None)
     assert Steerable(snapshot(nodes, [])).nodes.tolist() == [True, False, False, False, False]

@@ -15,8 +15,8 @@ from tests.planning.scenarios import GPU, hot_gpus
 def outcome(pending: Pod, *others: Pod, mine: int = 0) -> Plan:
     """The plan while such a pod is Pending and our pods have priority `mine`."""
     world = hot_gpus()
-    for each in world.snapshot.pods:
-        each.spec.priority = mine
+    for pod_object in world.snapshot.pods:
+        pod_object.spec.priority = mine
     world.snapshot = replace(world.snapshot, pods=[*world.snapshot.pods, *others, pending])
     world.measure()
     made = world.plan()

@@ -10,7 +10,7 @@ import pytest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
-from rescheduler.planning.evaluation.corrections import corrected
+from rescheduler.planning.evaluation.corrections import correct_readings
 from tests.cluster import NOW, node, pod, reading, snapshot
 
 WINDOW = 300.0
@@ -34,8 +34,8 @@ def move(**past: Any) -> PastMove:
 
 def loads(**past: Any) -> list[float]:
     """The corrected loads of n1 to n3 (0.5 of 8 GPUs each) after that move."""
-    made = corrected(before(), History([move(**past)]))
-    return [float(each) for each in made.readings.entries[0].values]
+    made = correct_readings(before(), History([move(**past)]))
+    return [float(value) for value in made.readings.entries[0].values]
 
 
 def before(*values: float) -> Snapshot:
@@ -63,7 +63,7 @@ def test_an_awaited_replacement_is_expected_where_it_was_predicted() -> None:
 def test_what_the_newest_values_have_not_seen_is_corrected_too() -> None:
     old = before()
     old.readings.entries[0].ages[:] = 15.0
-    made = corrected(old, History([move(state="ready", settled=NOW, landedOn="n2")]))
+    made = correct_readings(old, History([move(state="ready", settled=NOW, landedOn="n2")]))
     found = made.readings.entries[0].values.tolist()
     assert found == pytest.approx([0.5 - 0.25 * 0.8, 0.75, 0.5])
 
@@ -71,7 +71,7 @@ def test_what_the_newest_values_have_not_seen_is_corrected_too() -> None:
 def test_a_pod_that_is_still_ending_is_still_in_the_whole_reading() -> None:
     here = replace(before(), pods=[pod("web-1", "n1")])
     ending = move(podUid=here.pods[0].metadata.uid, state="ready", settled=NOW, landedOn="n2")
-    found = corrected(here, History([ending])).readings.entries[0].values.tolist()
+    found = correct_readings(here, History([ending])).readings.entries[0].values.tolist()
     assert found == pytest.approx([0.25, 0.75, 0.5])
 
 
@@ -87,7 +87,7 @@ def test_a_pod_that_may_have_left_long_ago_makes_no_node_seem_better(
     late = move(at=NOW - timedelta(seconds=asked))
     late.give_back(NOW - timedelta(seconds=50))
     late.charge_late(NOW)
-    made = corrected(before(), History([late])).readings.entries[0].values.tolist()
+    made = correct_readings(before(), History([late])).readings.entries[0].values.tolist()
     assert made == pytest.approx([0.5 - 0.25 * left, 0.5625, 0.6875])
 
 
@@ -105,7 +105,7 @@ def test_a_pod_that_was_charged_unread_and_is_still_there_burdens_its_node(
     there.metadata.deletionTimestamp = NOW if leaving else None
     seen = replace(before(), pods=[there])
     unread = move(state="lost", code=code)
-    made = corrected(seen, History([unread])).readings.entries[0].values.tolist()
+    made = correct_readings(seen, History([unread])).readings.entries[0].values.tolist()
     assert made == pytest.approx([left, 0.5, 0.5])
 
 
@@ -119,7 +119,7 @@ def test_refused_old_and_other_moves_change_nothing() -> None:
 
 def test_absent_stays_absent_and_nothing_goes_below_zero() -> None:
     big = move(at=NOW, state="ready", settled=NOW, landedOn="n2", usage={"pod.gpu": 7.0})
-    made = corrected(before(0.5, np.nan, 0.5), History([big])).readings.entries[0]
+    made = correct_readings(before(0.5, np.nan, 0.5), History([big])).readings.entries[0]
     assert made.values[0] == 0.0
     assert np.isnan(made.values[1])
     assert "1 of our own moves" in made.notes[-1]
@@ -127,4 +127,4 @@ def test_absent_stays_absent_and_nothing_goes_below_zero() -> None:
 
 def test_without_moves_the_snapshot_is_the_same_object() -> None:
     made = before()
-    assert corrected(made, History()) is made
+    assert correct_readings(made, History()) is made

@@ -25,7 +25,9 @@ def two_movers(room: str) -> tuple[SchedulerModel, list[Evaluation]]:
     pods.append(pod("rest", "n1", requests={"cpu": "94"}))
     nodes = [node("n1", allocatable={"cpu": "100", "memory": "8Gi", "pods": "9"})]
     nodes += [node(n, allocatable={"cpu": room, "memory": "8Gi", "pods": "9"}) for n in NAMES[1:]]
-    cluster = snapshot(nodes, pods, controllers=[each for pair in tops for each in pair])
+    cluster = snapshot(
+        nodes, pods, controllers=[controller for pair in tops for controller in pair]
+    )
     model = SchedulerModel(cluster)
     moves = []
     for index in (0, 1):
@@ -62,7 +64,7 @@ def test_the_working_copy_is_as_it_was() -> None:
 def test_a_landing_that_is_certain_stays_so() -> None:
     model, moves = two_movers("9")
     alone = replace(moves[0], landing=Landing(np.array([1], dtype=np.int32), np.ones(1)))
-    model.commit(moves[1].shift.reversed())
+    model.commit(moves[1].shift.shift_back())
     (reported,) = forecast(model, [alone], names=NAMES, seed=0)
     assert sum(shares(reported.landing).values()) == pytest.approx(1.0)
 

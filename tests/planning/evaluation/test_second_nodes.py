@@ -12,7 +12,7 @@ def pairs(
     good: IntArray = np.array(nodes, dtype=np.int32)
     more: IntArray = np.array(spare, dtype=np.int32)
     found = pairs_with_second(np.array(points), good, more, aims=aims)
-    return [each.tolist() for each in found]
+    return [array.tolist() for array in found]
 
 
 def test_each_of_the_two_best_nodes_goes_with_the_least_liked_of_all_others() -> None:

@@ -46,7 +46,7 @@ def planned(
 def found_before(snapshot: Snapshot, *policies: Policy, ago: timedelta) -> FindingHistory:
     """What one cycle with the same findings so long before has left."""
     _, observations = planned(snapshot, *policies)
-    return FindingHistory().after(observations, snapshot.taken - ago)
+    return FindingHistory().remember(observations, snapshot.taken - ago)
 
 
 def test_a_new_finding_is_shown_and_moves_nothing() -> None:
@@ -131,7 +131,7 @@ def test_a_finding_that_went_away_in_one_cycle_starts_anew() -> None:
     cluster, policy = skewed(), zones()
     finding_history = found_before(cluster, policy, ago=30 * MINUTE)
     _, calm = planned(skewed(moved=2), policy)
-    finding_history = finding_history.after(calm, cluster.taken - 5 * MINUTE)
+    finding_history = finding_history.remember(calm, cluster.taken - 5 * MINUTE)
     plan, _ = planned(cluster, policy, finding_history=finding_history)
     assert plan.moves == []
 
@@ -145,7 +145,10 @@ def test_each_pod_of_a_rule_waits_for_itself() -> None:
     before = found_before(replace(tainted, pods=tainted.pods[:2]), policy, ago=20 * MINUTE)
     plan, observations = planned(tainted, policy, finding_history=before)
     assert len(observations[0].findings) == 4
-    assert {each.pod.name for each in plan.refused if each.code == "STB001"} == {"web-2", "web-3"}
+    assert {refusal.pod.name for refusal in plan.refused if refusal.code == "STB001"} == {
+        "web-2",
+        "web-3",
+    }
 
 
 def tainting(node: Node) -> Node:

@@ -19,7 +19,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
-from rescheduler.reporting.explain.words import TITLES
+from rescheduler.reporting.explain.explanation_words import TITLES
 from tests.cluster import NOW, node, pod, snapshot
 from tests.planning.full_cluster import full_cluster, index, working_copy
 from tests.planning.gang_worlds import FREE, in_one_rack
@@ -100,7 +100,7 @@ def test_the_best_nodes_are_shown_and_the_pods_own() -> None:
 
 def test_filters_count_alone_and_first_with_an_example_and_the_schedulers_words() -> None:
     reported = explained(full_cluster(), "big-0")
-    by_name = {each.plugin: each for each in reported.filters}
+    by_name = {result.plugin: result for result in reported.filters}
     fit = by_name["NodeResourcesFit"]
     assert (fit.rejects, fit.first, fit.example) == (4, 4, "n0")
     assert fit.reasons == {"Insufficient cpu": 4}
@@ -139,7 +139,7 @@ def test_checks_agree_with_the_verdict_on_eligibility() -> None:
         copy = working_copy(made)
         for number in range(len(made.pods)):
             refusal = copy.eligibility.refusal(number) or copy.budgets.permanent(number)
-            failed = [each.code for each in checks(copy, number) if each.result == "failed"]
+            failed = [check.code for check in checks(copy, number) if check.result == "failed"]
             assert (refusal is None) == (not [c for c in failed if c[:3] in ("ELG", "DAT")])
             if refusal is not None:
                 assert refusal.code in failed

@@ -26,7 +26,7 @@ def beaten(**more: object) -> World:
     pods, controllers = [], []
     for gpus in (1, 3):
         name = f"of-{gpus}"
-        places = [f"n{row}" for row, asked in enumerate(rows, 1) for each in asked if each == gpus]
+        places = [f"n{row}" for row, asked in enumerate(rows, 1) for size in asked if size == gpus]
         top, owner = deployment(name, replicas=len(places))
         controllers += [top, owner]
         pods += [

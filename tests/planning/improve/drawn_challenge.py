@@ -21,8 +21,8 @@ def write(folder: Path, seed: int) -> tuple[Path, Path]:
     for process, machine in enumerate(home):
         for kind in range(kinds):
             used[machine][kind] += demand[process][kind]
-    capacity = [[each + chance.randint(0, 15) for each in row] for row in used]
-    safety = [[chance.randint(0, each) for each in row] for row in capacity]
+    capacity = [[amount + chance.randint(0, 15) for amount in row] for row in used]
+    safety = [[chance.randint(0, amount) for amount in row] for row in capacity]
     places = [
         {neighborhoods[m] for s, m in zip(service_of, home, strict=True) if s == service}
         for service in range(services)
@@ -50,8 +50,8 @@ def write(folder: Path, seed: int) -> tuple[Path, Path]:
         words += [service, *demand[process], 0]
     balances = [(0, 1, chance.randint(1, 3), 10)] if kinds > 1 and chance.random() < 0.6 else []
     words.append(len(balances))
-    for each in balances:
-        words += each
+    for balance in balances:
+        words += balance
     words += [0, 0, 0]
     model, assignment = folder / f"model_{seed}.txt", folder / f"assignment_{seed}.txt"
     model.write_text(" ".join(map(str, words)) + "\n")

@@ -4,7 +4,7 @@ import random
 
 from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.compiled_placement import compile_placement
 from rescheduler.planning.improve.placement import Placement
 from tests.bench.bench_published import placed_at_random
 from tests.bench.published import Row, openb, openb_policy
@@ -38,6 +38,6 @@ def placement(seed: int, nodes: int = 6, types: int = 5) -> Placement:
     listed[0] |= {"num_gpu": "1", "gpu_milli": "1000"}
     drawn, placed = placed_at_random(machines, listed, 0.9, seed)
     cluster = openb(machines, drawn, placed, shares=True)
-    made = compiled(WorkingCopy(cluster, [openb_policy()], wide(9), History()))
+    made = compile_placement(WorkingCopy(cluster, [openb_policy()], wide(9), History()))
     assert isinstance(made, Placement), made
     return made

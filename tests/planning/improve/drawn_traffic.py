@@ -7,7 +7,7 @@ from typing import Any
 
 from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.compiled_placement import compile_placement
 from rescheduler.planning.improve.placement import Placement
 from tests.bench.published import m3_policy, rasa
 from tests.bench.running import wide
@@ -18,34 +18,36 @@ def write(folder: Path, seed: int, machines: int = 5, services: int = 8) -> Path
     chance = random.Random(seed)
     sizes = [chance.randint(1, 6) for _ in range(services)]
     asked = [chance.choice([1, 2, 3]) for _ in range(services)]
-    names = [[f"s{each}-{number}" for number in range(sizes[each])] for each in range(services)]
+    names = [
+        [f"s{service}-{number}" for number in range(sizes[service])] for service in range(services)
+    ]
     there: list[list[str]] = [[] for _ in range(machines)]
     used = [0] * machines
-    for each in range(services):
-        for name in names[each]:
+    for service in range(services):
+        for name in names[service]:
             machine = chance.randrange(machines)
             there[machine].append(name)
-            used[machine] += asked[each]
+            used[machine] += asked[service]
     pairs = {tuple(sorted(chance.sample(range(services), 2))) for _ in range(services)}
     data: dict[str, list[Any]] = {
         "MachineList": [
             {
-                "MachineIP": f"m{each}",
-                "TotalCPU": (used[each] + chance.randint(0, 4)) / 100,
+                "MachineIP": f"m{host}",
+                "TotalCPU": (used[host] + chance.randint(0, 4)) / 100,
                 "TotalMem": 1.0,
-                "InitialDeployingContainers": there[each],
+                "InitialDeployingContainers": there[host],
             }
-            for each in range(machines)
+            for host in range(machines)
         ],
         "ServiceList": [
             {
-                "Service": f"s{each}",
-                "RequestCPU": asked[each] / 100,
+                "Service": f"s{service}",
+                "RequestCPU": asked[service] / 100,
                 "RequestMem": 0.001,
                 "CompatibleMachines": "*",
-                "ContainerList": names[each],
+                "ContainerList": names[service],
             }
-            for each in range(services)
+            for service in range(services)
         ],
         "TrafficList": [
             {"Service1": f"s{one}", "Service2": f"s{other}", "Traffic": chance.randint(1, 9) / 100}
@@ -59,6 +61,6 @@ def write(folder: Path, seed: int, machines: int = 5, services: int = 8) -> Path
 
 def placement(path: Path) -> Placement:
     """Its placement, by traffic between machines."""
-    made = compiled(WorkingCopy(rasa(path), [m3_policy()], wide(9), History()))
+    made = compile_placement(WorkingCopy(rasa(path), [m3_policy()], wide(9), History()))
     assert isinstance(made, Placement), made
     return made

@@ -40,7 +40,7 @@ templates = st.builds(
     st.sampled_from(["default", "other"]),
     st.sampled_from(LABELS),
 )
-SPECS = [pod("", affinity=each).spec for each in AFFINITIES]
+SPECS = [pod("", affinity=affinity).spec for affinity in AFFINITIES]
 SPECS.append(pod("", affinity=AFFINITIES[1], hostNetwork=True).spec)
 NEVER = SPECS[5], SPECS[-1]
 
@@ -67,10 +67,10 @@ def test_what_is_shared_changes_nothing(
         )
         for number, (shape, spec, cpu) in enumerate(drawn)
     ]
-    alone = [msgspec.msgpack.decode(msgspec.msgpack.encode(each), type=Pod) for each in made]
+    alone = [msgspec.msgpack.decode(msgspec.msgpack.encode(pod), type=Pod) for pod in made]
     one, other = (affinities(snapshot([node("n1")], pods)) for pods in (made, alone))
     assert one.key == other.key
-    for name in ("group", "apart", "needs", "known"):
+    for name in ("group", "apart", "needs", "complete"):
         assert np.array_equal(getattr(one, name), getattr(other, name)), name
         assert getattr(one, name).dtype == getattr(other, name).dtype
-    assert not one.known[[number for number, each in enumerate(drawn) if each[1] in NEVER]].any()
+    assert not one.complete[[number for number, row in enumerate(drawn) if row[1] in NEVER]].any()

@@ -11,7 +11,7 @@ import pytest
 from rescheduler.model.cluster.readings import IntArray
 from rescheduler.model.moves.history import History
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.improve.compiled import compiled
+from rescheduler.planning.improve.compiled_placement import compile_placement
 from rescheduler.planning.improve.placement import Placement
 from tests.bench import roadef_files as files
 from tests.bench.checkers.roadef import Verdict, judge
@@ -28,7 +28,7 @@ class Drawn:
         instance = files.read(*self._files)
         policy, self.scale = files.policy(instance)
         copy = WorkingCopy(files.cluster(instance), [policy], wide(9), History())
-        made = compiled(copy)
+        made = compile_placement(copy)
         assert isinstance(made, Placement), made
         self.placement = made
 
@@ -65,8 +65,8 @@ def test_an_exchange_changes_what_it_promised_and_breaks_no_rule(tmp_path: Path,
     placement = drawn.placement
     start = placement.cost()
     pods, nodes, others = pairs(placement)
-    changes = placement.exchanging(pods, nodes, others)
-    more = placement.turning(pods, nodes, others)
+    changes = placement.exchange_deltas(pods, nodes, others)
+    more = placement.displacement(pods, nodes, others)
     admitted = placement.admits(pods, nodes, others)
     for place in range(len(pods)):
         triple = int(pods[place]), int(nodes[place]), int(others[place])
@@ -74,7 +74,7 @@ def test_an_exchange_changes_what_it_promised_and_breaks_no_rule(tmp_path: Path,
         assert (start + changes[place]) * drawn.scale == pytest.approx(verdict.cost, abs=1e-6)
         assert more[place] == verdict.moves
         one = slice(place, place + 1)
-        if admitted[place] and len(placement.together(pods[one], nodes[one], others[one])):
+        if admitted[place] and len(placement.compatible_moves(pods[one], nodes[one], others[one])):
             assert verdict.violations == (), triple
 
 
@@ -100,10 +100,10 @@ def test_what_is_moved_together_keeps_the_rules_and_the_cost(tmp_path: Path, see
         order = random.permutation(len(pods))
         pods, nodes, others = pods[order], nodes[order], others[order]
         some = np.flatnonzero(placement.admits(pods, nodes, others))
-        some = some[placement.together(pods[some], nodes[some], others[some])]
+        some = some[placement.compatible_moves(pods[some], nodes[some], others[some])]
         if not len(some):
             continue
-        cost += float(placement.exchanging(pods[some], nodes[some], others[some]).sum())
+        cost += float(placement.exchange_deltas(pods[some], nodes[some], others[some]).sum())
         placement.move_all(pods[some], nodes[some], others[some])
         verdict = drawn.judged(placement.where)
         assert verdict.violations == ()
@@ -118,7 +118,7 @@ def test_several_moves_are_made_at_once(tmp_path: Path) -> None:
         placement = Drawn(tmp_path, seed).placement
         pods, nodes, others = pairs(placement)
         some = np.flatnonzero(placement.admits(pods, nodes, others))
-        made = some[placement.together(pods[some], nodes[some], others[some])]
+        made = some[placement.compatible_moves(pods[some], nodes[some], others[some])]
         ends = [*placement.where[pods[made]].tolist(), *nodes[made].tolist()]
         assert len(set(ends)) == len(ends)
         most = max(most, len(made))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from rescheduler.model.cluster.readings import IntArray
-from rescheduler.planning.improve.annealed import annealed
 from rescheduler.planning.improve.annealing import Task
+from rescheduler.planning.improve.annealing_choice import choose_annealing
 from rescheduler.planning.improve.partners import Partners, Residents
 from rescheduler.planning.improve.placement import Placement
-from rescheduler.policies.shared.separable import Attracting, Exchanging, Kernel
+from rescheduler.policies.shared.separable_terms import Attracting, Exchanging, Kernel
 from tests.bench.checkers.rasa import judge
 from tests.planning.improve import drawn_traffic
 
@@ -26,7 +26,7 @@ def answered(path: Path, steps: int, seed: int = 1) -> tuple[Placement, float, f
     made = drawn_traffic.placement(path)
     before, random = made.cost(), np.random.default_rng(seed)
     task = Task(made, len(made.movable), [0.1 * before], random, lambda done: done / steps)
-    found = annealed(task)
+    found = choose_annealing(task)
     assert isinstance(found, Partners) or not len(made.attracted)
     found.run()
     return made, before, found.best
@@ -34,7 +34,7 @@ def answered(path: Path, steps: int, seed: int = 1) -> tuple[Placement, float, f
 
 def containers(path: Path) -> list[str]:
     services = json.loads(path.read_text())["ServiceList"]
-    return [name for each in services for name in each["ContainerList"]]
+    return [name for service in services for name in service["ContainerList"]]
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -81,8 +81,8 @@ def test_what_two_change_is_what_the_cost_changes(tmp_path: Path, seed: int) -> 
         both = [one] if other < 0 else [one, other]
         ends = [node, source][: len(both)]
         before = told.cost()
-        [change] = told.exchanging(
-            *(np.array([each], dtype=np.int32) for each in (one, node, other))
+        [change] = told.exchange_deltas(
+            *(np.array([index], dtype=np.int32) for index in (one, node, other))
         )
         told.commit_all(np.array(both, dtype=np.int32), np.array(ends, dtype=np.int32))
         made.where[both] = ends
@@ -96,14 +96,14 @@ def test_pods_are_drawn_to_those_they_exchange_traffic_with(tmp_path: Path) -> N
     assert isinstance(told, Attracting)
     service = [name.split("-")[0] for name in containers(path)]
     pairs = {
-        frozenset((each["Service1"], each["Service2"]))
-        for each in json.loads(path.read_text())["TrafficList"]
+        frozenset((pair["Service1"], pair["Service2"]))
+        for pair in json.loads(path.read_text())["TrafficList"]
     }
     assert set(made.attracted.tolist()) == {
         pod for pod, own in enumerate(service) if any(own in pair for pair in pairs)
     }
     for pod in made.attracted.tolist():
-        nodes = set(told.attracting(np.full(200, pod, dtype=np.int32), random).tolist())
+        nodes = set(told.attracting_nodes(np.full(200, pod, dtype=np.int32), random).tolist())
         partners = {
             int(made.where[other])
             for other, its in enumerate(service)
@@ -133,7 +133,7 @@ def test_residents_are_who_is_there() -> None:
         where[pods] = nodes
         where[others[others >= 0]] = sources[others >= 0]
         for _ in range(3):
-            drawn = residents.drawn(np.arange(6, dtype=np.int32), random)
-            for each, pod in enumerate(drawn.tolist()):
-                assert where[pod] == each if pod >= 0 else not (where == each).any()
+            drawn = residents.draw_pods(np.arange(6, dtype=np.int32), random)
+            for node_index, pod in enumerate(drawn.tolist()):
+                assert where[pod] == node_index if pod >= 0 else not (where == node_index).any()
     assert several > 100

@@ -48,9 +48,9 @@ def spent(made: Snapshot, limits: dict[str, Any], *pods: int, past: int = 0) -> 
         for i in range(past)
     ]  # fmt: skip
     budgets = Budgets(made, Limits.model_validate(WIDE | limits), History(moves))
-    for each in pods:
-        assert budgets.refusal(each) is None
-        budgets.spend(each)
+    for pod_object in pods:
+        assert budgets.refusal(pod_object) is None
+        budgets.spend(pod_object)
     return budgets
 
 

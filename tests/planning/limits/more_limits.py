@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from rescheduler.documents.amounts import Amount
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import CYCLE, HOUR, MoveLimit
+from rescheduler.policies.move_limit_fields import CYCLE, HOUR, MoveLimit
 from rescheduler.policies.move_scopes import PerNodeLabel, PerPodLabel
 
 RACK, TEAM = "PAC901", "PAC902"

@@ -11,7 +11,7 @@ from rescheduler.kube.objects import Container, ContainerImage, Node, PodSpec, V
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.move import Landing
 from rescheduler.planning.limits.batches import number
-from rescheduler.planning.limits.pulls import Pulls
+from rescheduler.planning.limits.image_pulls import ImagePulls
 from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
@@ -33,7 +33,7 @@ def test_a_batch_holds_few_and_no_two_that_could_race(
     assert set(batches) == set(range(1, max(batches, default=0) + 1))
     for batch in set(batches):
         held = [move for move, its in zip(moves, batches, strict=True) if its == batch]
-        budgets = [each for _, selected in held for each in selected]
+        budgets = [budget for _, selected in held for budget in selected]
         assert len(held) <= size
         assert len({workload for workload, _ in held}) == len(held)
         assert len(set(budgets)) == len(budgets)
@@ -62,7 +62,7 @@ def test_a_group_has_a_batch_of_its_own_whatever_its_size(
         assert held[0] or len(held) <= size
     for group in set(groups) - {""}:
         pairs = zip(groups, batches, strict=True)
-        assert len({batch for each, batch in pairs if each == group}) == 1
+        assert len({batch for move_group, batch in pairs if move_group == group}) == 1
 
 
 def test_moves_that_pull_one_image_do_not_go_together() -> None:
@@ -72,14 +72,16 @@ def test_moves_that_pull_one_image_do_not_go_together() -> None:
 def reporting(name: str, *images: str) -> Node:
     """A node whose kubelet reports these images."""
     made = node(name)
-    made.status.images = [ContainerImage(names=[each], sizeBytes=1) for each in images]
+    made.status.images = [ContainerImage(names=[image], sizeBytes=1) for image in images]
     return made
 
 
 def pulled(*images: str, here: Sequence[str], there: Sequence[str]) -> list[str]:
     """Of a pod's images those that its replacement pulls where it goes from here to there."""
-    spec = PodSpec(containers=[Container(image=each) for each in images])
-    return Pulls([reporting("n0", *here), reporting("n1", *there)]).of(spec, 0, landing({1: 1.0}))
+    spec = PodSpec(containers=[Container(image=image) for image in images])
+    return ImagePulls([reporting("n0", *here), reporting("n1", *there)]).images_to_pull(
+        spec, 0, landing({1: 1.0})
+    )
 
 
 def landing(shares: dict[int, float]) -> Landing:
@@ -135,12 +137,12 @@ def test_an_image_is_known_by_the_name_that_its_runtime_gives_it(
 def test_a_node_where_a_replacement_hardly_lands_does_not_count() -> None:
     nodes = [reporting("n0", "r.io/web:2"), *(reporting(f"n{n}", "r.io/db:1") for n in range(1, 4))]
     nodes.append(reporting("n4", "r.io/web:2"))
-    spec, pulls = PodSpec(containers=[Container(image="r.io/web:2")]), Pulls(nodes)
-    assert pulls.of(spec, 0, landing({4: 0.95, 1: 0.05})) == []
-    assert pulls.of(spec, 0, landing({4: 0.9, 1: 0.05, 2: 0.05})) == ["r.io/web:2"], (
+    spec, pulls = PodSpec(containers=[Container(image="r.io/web:2")]), ImagePulls(nodes)
+    assert pulls.images_to_pull(spec, 0, landing({4: 0.95, 1: 0.05})) == []
+    assert pulls.images_to_pull(spec, 0, landing({4: 0.9, 1: 0.05, 2: 0.05})) == ["r.io/web:2"], (
         "they count together"
     )
-    assert pulls.of(spec, 0, landing({})) == []
+    assert pulls.images_to_pull(spec, 0, landing({})) == []
 
 
 def test_images_of_init_containers_and_volumes_are_pulled_too() -> None:
@@ -151,7 +153,7 @@ def test_images_of_init_containers_and_volumes_are_pulled_too() -> None:
         containers=[Container()],
         volumes=[Volume(image={"reference": "r.io/model:7"}), Volume(image={}), Volume()],
     )
-    assert Pulls(nodes).of(spec, 0, landing({1: 1.0})) == images
+    assert ImagePulls(nodes).images_to_pull(spec, 0, landing({1: 1.0})) == images
 
 
 def test_plans_send_who_pulls_one_image_one_after_the_other() -> None:
@@ -163,16 +165,16 @@ def test_plans_send_who_pulls_one_image_one_after_the_other() -> None:
         """)
         for there in before.nodes:
             there.status.images = [ContainerImage(names=["pause:1"], sizeBytes=1)]
-        for each in before.pods:
-            name = image or (each.metadata.labels or {})["app"]
-            each.spec.containers[0].image = name
+        for pod in before.pods:
+            name = image or (pod.metadata.labels or {})["app"]
+            pod.spec.containers[0].image = name
             before.nodes[0].status.images = [
                 *(before.nodes[0].status.images or ()),
                 ContainerImage(names=[full_name(name)], sizeBytes=1),
             ]
         limits = Limits(batchSize=size, movesPerNode=4, movesPerNamespace=4, margin=0, gainShare=0)
         made = planned(before, policy_set([spread()], limits), History(), mode="Enforce")
-        return [each.batch for each in made.moves]
+        return [move.batch for move in made.moves]
 
     assert batches("", 2) == [1, 1]
     assert batches("base:1", 2) == [1, 2]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.documents.amounts import allowed
+from rescheduler.documents.amounts import pods_of_amount
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.problem import Problem
@@ -32,10 +32,10 @@ _NONE = Problem(code="", message="")
 )
 def test_own_limits(limits: dict[str, Any], refused: dict[int, str], allowed: Any) -> None:
     budgets = spent(cluster(), limits, 0)
-    assert {each: code(budgets, each) for each in refused} == refused
-    assert [code(budgets, each) for each in allowed] == [""] * len(allowed)
+    assert {pod: code(budgets, pod) for pod in refused} == refused
+    assert [code(budgets, pod) for pod in allowed] == [""] * len(allowed)
     budgets.release(0)
-    assert all(not code(budgets, each) for each in refused)
+    assert all(not code(budgets, pod) for pod in refused)
 
 
 def test_the_hour_counts_what_was_done_before() -> None:
@@ -73,7 +73,7 @@ def test_a_restart_does_not_begin_with_fresh_budgets(
     limits = Limits.model_validate(WIDE | {name: 2, "cyclePeriod": timedelta(minutes=5)})
     history = History([moved("x", ago=4 * MINUTE), moved("y", ago=5 * MINUTE)])
     budgets = Budgets(cluster(), limits, history)
-    assert {0: code_, **others} == {each: code(budgets, each) for each in {0: "", **others}}
+    assert {0: code_, **others} == {pod: code(budgets, pod) for pod in {0: "", **others}}
     refusal = budgets.refusal(0)
     assert refusal is not None
     assert f"2 moves since 2026-11-21 11:55:00 UTC reach the limit of 2 ({name} 2" in (
@@ -90,11 +90,11 @@ def test_the_past_and_the_plan_share_a_budget_and_nothing_counts_twice() -> None
     limits = Limits.model_validate(WIDE | {"movesPerNamespace": 3})
     history = History([moved("x", ago=MINUTE)])
     budgets = Budgets(cluster(), limits, history)
-    for each in (0, 4):
-        assert not code(budgets, each)
-        budgets.spend(each)
+    for pod_object in (0, 4):
+        assert not code(budgets, pod_object)
+        budgets.spend(pod_object)
         # What acting writes down meanwhile is in the plan, as far as this copy goes.
-        history.moves.append(moved(f"pod-{each}", ago=timedelta(0)))
+        history.moves.append(moved(f"pod-{pod_object}", ago=timedelta(0)))
     assert code(budgets, 5) == "PAC003"
     refusal = budgets.refusal(5)
     assert refusal is not None
@@ -139,8 +139,8 @@ def test_a_percentage_of_a_day_is_held_by_the_room_in_the_state() -> None:
     day = next(row for row in limits.move_limits if row.field == "movesPerDay")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allowances, "pods", lambda *_: 10**6)
-        assert allowances.of(day).most == room
-        assert f"of which the state has room for {room}" in str(allowances.of(day))
+        assert allowances.allowance_of(day).most == room
+        assert f"of which the state has room for {room}" in str(allowances.allowance_of(day))
     assert code(Budgets(cluster(), limits, many), 0) == "PAC006"
 
 
@@ -157,7 +157,7 @@ def test_a_move_in_the_future_was_made_just_now(ages: list[int]) -> None:
 def test_after_a_cold_start_each_of_three_cycles_moves_one_pod(
     ago: tuple[int, ...], left: int
 ) -> None:
-    past = [moved(f"u{i}", ago=each * MINUTE, workload="w") for i, each in enumerate(ago)]
+    past = [moved(f"u{i}", ago=minutes * MINUTE, workload="w") for i, minutes in enumerate(ago)]
     history = History(past, rampSince=NOW - 90 * MINUTE)
     assert history.ramp_left(NOW) == left
     budgets = Budgets(cluster(), Limits.model_validate(WIDE), history)
@@ -242,7 +242,7 @@ def test_an_old_move_does_not_count() -> None:
         at=NOW - timedelta(minutes=61),
     )  # fmt: skip
     budgets = Budgets(cluster(), Limits.model_validate({"movesPerHour": 1}), History([old]))
-    assert Counter(code(budgets, each) for each in range(6)) == {"": 6}
+    assert Counter(code(budgets, pod) for pod in range(6)) == {"": 6}
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_a_percentage_is_of_what_runs_rounded_down_and_zero_is_none(
     limits: dict[str, Any], moved: tuple[int, ...], refused: dict[int, str], allowed: Any
 ) -> None:
     budgets = spent(cluster(), limits, *moved)
-    assert {each: code(budgets, each) for each in refused} == refused
-    assert [code(budgets, each) for each in allowed] == [""] * len(allowed)
+    assert {pod: code(budgets, pod) for pod in refused} == refused
+    assert [code(budgets, pod) for pod in allowed] == [""] * len(allowed)
 
 
 def test_a_percentage_is_reported_with_what_it_is_of() -> None:
@@ -317,6 +317,6 @@ def test_a_percentage_allows_never_more_and_hardly_less_than_its_share(
     permille: int, pods: int
 ) -> None:
     text = f"{permille // 10}.{permille % 10}%"
-    most = allowed(text, pods)
+    most = pods_of_amount(text, pods)
     assert most * 1000 <= permille * pods < (most + 1) * 1000
-    assert allowed(permille, pods) == permille
+    assert pods_of_amount(permille, pods) == permille

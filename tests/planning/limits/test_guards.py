@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.controllers import Owner, ToldCondition
-from rescheduler.kube.gangs import GangObject
+from rescheduler.kube.controllers import ConditionWithMessage, Owner
+from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.cluster.snapshot import Undecodable
 from rescheduler.model.moves.past_move import PastMove
@@ -61,17 +61,17 @@ def nothing_left(world: World) -> None:
 def alone(world: World, gone: timedelta) -> None:
     """The only pod was seen to be gone so long ago; pods of others take as long as they like."""
     nothing_left(world)
-    for each in world.snapshot.pods:
-        each.spec.terminationGracePeriodSeconds = 86_400
+    for pod_object in world.snapshot.pods:
+        pod_object.spec.terminationGracePeriodSeconds = 86_400
     move = world.history.moves[-1]
     move.gone, move.controllerKind = NOW - gone, "StatefulSet"
 
 
 def scaled_to_none(world: World) -> None:
     nothing_left(world)
-    for each in world.snapshot.controllers:
-        if each.metadata.name.startswith("train-0"):
-            each.spec.replicas = 0
+    for owner_object in world.snapshot.controllers:
+        if owner_object.metadata.name.startswith("train-0"):
+            owner_object.spec.replicas = 0
 
 
 def one_stayed_one_lost(world: World) -> None:
@@ -87,7 +87,7 @@ def stopped(
     job = controller("Job", "batch", suspend=True, **spec)
     job.status.ready = ready
     if ended:
-        job.status.conditions = [ToldCondition(type="Failed", status="True")]
+        job.status.conditions = [ConditionWithMessage(type="Failed", status="True")]
     kept = [*world.snapshot.controllers, job]
     pods = [pod(f"batch-{n}", "n60", owner=job, labels={"app": "batch"}) for n in range(ready)]
     world.snapshot = replace(world.snapshot, controllers=kept, pods=[*world.snapshot.pods, *pods])
@@ -126,11 +126,11 @@ def made_anew(world: World, *jobs: str, ready: int = 1) -> None:
     jobset_stopped(world)
     above = OwnerReference(kind="JobSet", name="llm", uid="js-1", controller=True)
     made = [controller("Job", name, parallelism=1, completions=1) for name in jobs]
-    for each in made:
-        each.metadata.ownerReferences = [above]
+    for job in made:
+        job.metadata.ownerReferences = [above]
     pods = [
-        pod(f"{each.metadata.name}-x", "n60", owner=each, labels={"app": "llm"})
-        for each in made[:ready]
+        pod(f"{controller.metadata.name}-x", "n60", owner=controller, labels={"app": "llm"})
+        for controller in made[:ready]
     ]
     snapshot = world.snapshot
     world.snapshot = replace(
@@ -141,9 +141,9 @@ def made_anew(world: World, *jobs: str, ready: int = 1) -> None:
 
 def left(world: World, gone: timedelta, grace: int | None) -> None:
     """A pod of `train-0` was seen to be gone so long ago; grace: that of the others."""
-    for each in world.snapshot.pods:
-        if each.metadata.name.startswith("train-0"):
-            each.spec.terminationGracePeriodSeconds = grace
+    for pod_object in world.snapshot.pods:
+        if pod_object.metadata.name.startswith("train-0"):
+            pod_object.spec.terminationGracePeriodSeconds = grace
     lost(world, ready=4, gone=NOW - gone, controllerKind="StatefulSet")
 
 
@@ -157,7 +157,7 @@ def stayed(world: World, code: str) -> None:
 def leaving(world: World, since: timedelta, grace: int, kind: str = "StatefulSet") -> None:
     """The evicted pod is still there, as it may take so long to end."""
     index = next(
-        n for n, each in enumerate(world.snapshot.pods) if each.metadata.name.startswith("train-0")
+        n for n, pod in enumerate(world.snapshot.pods) if pod.metadata.name.startswith("train-0")
     )
     old = world.snapshot.pods[index]
     old.spec.terminationGracePeriodSeconds = grace
@@ -228,7 +228,7 @@ def test_a_guard_holds_everything_or_nothing(
     world = hot_gpus(limits=limits(maxHotShare=share))
     change(world)
     made = world.plan()
-    assert [each.code for each in made.guards] == [code] * bool(code)
+    assert [guard.code for guard in made.guards] == [code] * bool(code)
     assert bool(made.moves) != bool(code)
     if code:
         assert made.totals.refused[code] > 0
@@ -252,7 +252,7 @@ def test_a_pod_that_cannot_be_decoded_may_be_the_one_that_is_missing(
     """Only where the move was lost by it."""
     world = hot_gpus(limits=limits(maxHotShare=0.5))
     unread(world, kind, ready, code)
-    assert [each.code for each in world.plan().guards] == ["GRD003"] * holds
+    assert [guard.code for guard in world.plan().guards] == ["GRD003"] * holds
 
 
 @pytest.mark.parametrize("first", ["ACT023", "ACT011"])
@@ -261,14 +261,14 @@ def test_a_pod_that_cannot_be_decoded_hides_no_move_that_is_known_to_be_lost(fir
     unread(world, "Pod", code=first)
     other = "ACT011" if first == "ACT023" else "ACT023"
     lost(world, ready=4, state="lost", settled=NOW, code=other, podUid="other")
-    assert [each.code for each in world.plan().guards] == ["GRD003"]
+    assert [guard.code for guard in world.plan().guards] == ["GRD003"]
 
 
 def test_pods_that_cannot_be_decoded_hide_no_more_than_were_lost_by_it() -> None:
     world = hot_gpus(limits=limits(maxHotShare=0.5))
     unread(world, "Pod", ready=3)
     world.snapshot = replace(world.snapshot, undecodable=3 * list(world.snapshot.undecodable))
-    assert [each.code for each in world.plan().guards] == ["GRD003"]
+    assert [guard.code for guard in world.plan().guards] == ["GRD003"]
 
 
 def test_a_cluster_that_lists_no_node_is_not_one_in_which_all_is_well() -> None:
@@ -286,7 +286,7 @@ def test_nodes_of_which_none_is_ready_hold_however_few_they_are(count: int, show
     world.snapshot = replace(
         world.snapshot,
         nodes=world.snapshot.nodes[:count],
-        pods=[each for each in world.snapshot.pods if each.node in kept],
+        pods=[pod for pod in world.snapshot.pods if pod.node in kept],
     )
     world.measure()
     unready(world, count)
@@ -297,11 +297,11 @@ def test_nodes_of_which_none_is_ready_hold_however_few_they_are(count: int, show
 
 def test_one_hot_node_of_a_small_cluster_is_not_too_many() -> None:
     world = hot_gpus(limits=limits(maxHotShare=0.0))
-    for each in world.snapshot.pods:
-        if each.node in ("n2", "n3", "n4", "n5"):
-            world.use = {**world.use, (each.metadata.labels or {})["app"]: 0.95}
+    for pod_object in world.snapshot.pods:
+        if pod_object.node in ("n2", "n3", "n4", "n5"):
+            world.use = {**world.use, (pod_object.metadata.labels or {})["app"]: 0.95}
     keep = {"n1", *(f"n{i}" for i in range(6, 61))}
-    pods = [each for each in world.snapshot.pods if each.node in keep]
+    pods = [pod for pod in world.snapshot.pods if pod.node in keep]
     world.snapshot = replace(world.snapshot, pods=pods)
     world.measure()
     assert world.plan().guards == []

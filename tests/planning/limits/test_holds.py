@@ -10,7 +10,7 @@ import pytest
 
 from rescheduler.actions.resets import reset
 from rescheduler.kube import annotations
-from rescheduler.kube.controllers import Namespace, ToldCondition
+from rescheduler.kube.controllers import ConditionWithMessage, Namespace
 from rescheduler.kube.managed_fields import ControllerFields, NamespaceMeta, TemplateWrite
 from rescheduler.kube.objects import Named, ObjectMeta
 from rescheduler.model.moves.past_move import PastMove
@@ -27,11 +27,11 @@ ROOMY = SWIFT.model_copy(update={"movesPerCycle": 40})
 def tenants(names: int = 8) -> World:
     """Five hot nodes with pods of eight workloads, spread over so many namespaces `team-N`."""
     world = hot_gpus(limits=ROOMY)
-    found = [each.metadata for each in world.snapshot.pods]
-    for metadata in found + [each.metadata for each in world.snapshot.controllers]:
+    found = [pod.metadata for pod in world.snapshot.pods]
+    for metadata in found + [controller.metadata for controller in world.snapshot.controllers]:
         app = metadata.name.split("-")
         metadata.namespace = "serve" if app[0] == "serve" else f"team-{int(app[1]) % names}"
-    names_of = sorted({each.metadata.namespace for each in world.snapshot.pods})
+    names_of = sorted({pod.metadata.namespace for pod in world.snapshot.pods})
     spaces = [Namespace(metadata=NamespaceMeta(name=name)) for name in names_of]
     world.snapshot = replace(world.snapshot, namespaces=spaces)
     world.measure()
@@ -76,7 +76,7 @@ def test_a_hold_says_by_which_name_it_is_forgiven(state: str, code: str, name: s
     world = tenants(4)
     settled = NOW - timedelta(minutes=50) if state == "lost" else None
     lose(world, 1, state=state, code=code, settled=settled)
-    [said] = {each.message for each in world.plan().refused if each.code == HELD}
+    [said] = {refusal.message for refusal in world.plan().refused if refusal.code == HELD}
     assert f"or `rescheduler reset hold {name}` forgives it" in said
     assert "team-1" not in moved(world.plan())
     if "/" in name:
@@ -106,7 +106,7 @@ def test_everybody_is_held_from_three_namespaces_on(lost: tuple[int, ...], every
     for number in lost:
         lose(world, number)
     made = world.plan()
-    assert [each.code for each in made.guards] == ["GRD003"] * len(lost) * everybody
+    assert [guard.code for guard in made.guards] == ["GRD003"] * len(lost) * everybody
     assert bool(made.moves) != everybody
 
 
@@ -117,7 +117,7 @@ def test_where_fewer_namespaces_move_fewer_hold_everybody() -> None:
     lose(world, 0)
     assert world.plan().guards == []
     lose(world, 1)
-    assert [each.code for each in world.plan().guards] == ["GRD003"] * 2
+    assert [guard.code for guard in world.plan().guards] == ["GRD003"] * 2
 
 
 @pytest.mark.parametrize(("missing", "everybody"), [(6, False), (7, True)])
@@ -142,9 +142,9 @@ def test_who_opted_out_holds_nobody(where: str) -> None:
     assert world.plan().guards
     out = {annotations.OPT_OUT: "true"}
     if where == "namespace":
-        found: list[ObjectMeta] = [each.metadata for each in world.snapshot.namespaces]
+        found: list[ObjectMeta] = [namespace.metadata for namespace in world.snapshot.namespaces]
     else:
-        found = [each.metadata for each in world.snapshot.controllers]
+        found = [controller.metadata for controller in world.snapshot.controllers]
     for metadata in found:
         if metadata.name in ("team-0", "train-0"):
             metadata.annotations = out
@@ -175,16 +175,16 @@ def test_no_hold_is_silent_where_nothing_else_moves() -> None:
     lose(world, 0)
     made = world.plan()
     assert made.moves == []
-    assert [each.code for each in made.guards] == ["GRD003"]
+    assert [guard.code for guard in made.guards] == ["GRD003"]
     assert "pod team-0/train-0-9 was evicted" in made.guards[0].message
     assert exit_code(made) == 3
     world.history.moves.clear()
     world.history.slow = {"team-0": world.snapshot.taken - timedelta(minutes=59)}
-    for each in world.snapshot.controllers:
-        each.status.readyReplicas = each.wanted
+    for controller in world.snapshot.controllers:
+        controller.status.readyReplicas = controller.wanted
     world.measure()
     slow = world.plan()
-    assert [each.code for each in slow.guards] == ["ELG040"]
+    assert [guard.code for guard in slow.guards] == ["ELG040"]
     assert exit_code(slow) == 3
     world.history.slow = {"team-0": world.snapshot.taken - timedelta(minutes=61)}
     assert world.plan().guards == []
@@ -196,10 +196,12 @@ def test_a_hold_says_why_and_how_it_ends() -> None:
     (top,) = [c for c in world.snapshot.controllers if c.metadata.name == "train-0"]
     text = "pods 'train-0-' is forbidden: exceeded quota: gpus"
     top.status.conditions = [
-        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate", message=text)
+        ConditionWithMessage(
+            type="ReplicaFailure", status="True", reason="FailedCreate", message=text
+        )
     ]
     made = world.plan()
-    (refused,) = {each.message for each in made.refused if each.code == HELD}
+    (refused,) = {refusal.message for refusal in made.refused if refusal.code == HELD}
     assert "pod team-0/train-0-9 was evicted at 2026" in refused
     assert f"FailedCreate: {text}" in refused
     assert "until it has, at the latest until 2026" in refused
@@ -210,7 +212,9 @@ def say(world: World, number: int, message: str) -> None:
     """The Deployment `train-N` says why its ReplicaSet makes no pod."""
     (top,) = [c for c in world.snapshot.controllers if c.metadata.name == f"train-{number}"]
     top.status.conditions = [
-        ToldCondition(type="ReplicaFailure", status="True", reason="FailedCreate", message=message)
+        ConditionWithMessage(
+            type="ReplicaFailure", status="True", reason="FailedCreate", message=message
+        )
     ]
     world.measure()
 
@@ -253,10 +257,10 @@ def test_what_an_owner_brings_on_itself_is_no_evidence_against_others(
         lose(world, number)
         say(world, number, message)
     made = world.plan()
-    assert [each.code for each in made.guards] == ["GRD003"] * 3 * (not own)
+    assert [guard.code for guard in made.guards] == ["GRD003"] * 3 * (not own)
     assert moved(made) == ({"team-3"} if own else set())
-    for each in world.snapshot.controllers:
-        each.status.conditions = None
+    for controller in world.snapshot.controllers:
+        controller.status.conditions = None
     world.measure()
     assert world.plan().guards, "nothing says why"
 
@@ -306,7 +310,7 @@ def test_a_replacement_that_its_own_rules_keep_off_every_node_holds_nobody_else(
             top.metadata.managedFields = [TemplateWrite(time=at, fieldsV1=written)]
         lack(world, number, **spec)
     made = world.plan()
-    assert bool([each for each in made.guards if each.code == "GRD003"]) != own
+    assert bool([guard for guard in made.guards if guard.code == "GRD003"]) != own
     if own:
         assert {"team-0", "team-1", "team-2"}.isdisjoint(moved(made))
         lack(world, 2)  # one that nothing keeps, beside the one that is bound
@@ -345,9 +349,9 @@ def test_three_namespaces_of_one_tenant_hold_nobody_else() -> None:
     for number in (0, 1, 2):
         lose(world, number)
     assert world.plan().guards
-    for each in world.snapshot.namespaces:
-        mob = each.metadata.name in ("team-0", "team-1", "team-2")
-        each.metadata.labels = {"tenant": "mob"} if mob else {}
+    for namespace in world.snapshot.namespaces:
+        mob = namespace.metadata.name in ("team-0", "team-1", "team-2")
+        namespace.metadata.labels = {"tenant": "mob"} if mob else {}
     world.limits = ROOMY.model_copy(update={"tenantLabel": "tenant"})
     world.measure()
     made = world.plan()
@@ -381,14 +385,14 @@ def test_several_namespaces_of_a_tenant_hold_all_of_it(missing: int) -> None:
 @pytest.mark.parametrize("one", [True, False])
 def test_a_third_of_the_last_moves_counts_where_two_tenants_show_it(one: bool) -> None:
     world = tenants(4)
-    for each in world.snapshot.namespaces:
-        each.metadata.labels = {"tenant": "mob" if one else each.metadata.name}
+    for namespace in world.snapshot.namespaces:
+        namespace.metadata.labels = {"tenant": "mob" if one else namespace.metadata.name}
     world.limits = ROOMY.model_copy(update={"tenantLabel": "tenant"})
     for number in range(20):
         done: dict[str, Any] = {"state": "ready", "readySince": NOW, "podUid": f"done-{number}"}
         lose(world, number % 2, **({} if number >= 13 else done))
-    for each in world.snapshot.namespaces:
-        if each.metadata.name not in ("team-0", "team-1"):
-            each.metadata.labels = {}
+    for namespace in world.snapshot.namespaces:
+        if namespace.metadata.name not in ("team-0", "team-1"):
+            namespace.metadata.labels = {}
     world.measure()
     assert bool(world.plan().guards) != one

@@ -92,7 +92,7 @@ def test_landings_fade_with_time_and_the_hold_ends() -> None:
 def test_a_namespace_drives_no_other_one_out_of_the_record() -> None:
     made = land(land(record(0, 0), 10, 0), 0, 3 * MOST_WORKLOADS, "evil")
     assert len(made.workloads) == MOST_WORKLOADS
-    assert sum(each.namespace == "shop" for each in made.workloads.values()) == 10
+    assert sum(workload.namespace == "shop" for workload in made.workloads.values()) == 10
 
 
 def test_nothing_compared_is_no_reason_to_distrust() -> None:
@@ -121,8 +121,8 @@ def test_a_plan_leaves_the_pods_alone_whose_landings_are_not_trusted() -> None:
     minor = ".".join(version.lstrip("v").split(".")[:2]) or "unknown"
     missing = land(LandingRecord(kind="ReplicaSet", version=minor), 0, 10, "default")
     other = land(LandingRecord(kind="StatefulSet", version=minor), 0, 10, "default")
-    for each in (missing, other):
-        for landed in each.workloads.values():
+    for record in (missing, other):
+        for landed in record.workloads.values():
             landed.at = world.snapshot.taken
     world.history.landings = [other]
     assert world.plan().moves

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rescheduler.documents.amounts import allowed
+from rescheduler.documents.amounts import pods_of_amount
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
-from rescheduler.model.reasons import CATALOG, Reason, register
+from rescheduler.model.reasons import CATALOG, ReasonCode, register
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.planning.limits.move_limits import MoveLimits
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.move_limits import DAY, HOUR, WINDOWS, MoveLimit
+from rescheduler.policies.move_limit_fields import DAY, HOUR, WINDOWS, MoveLimit
 from rescheduler.policies.move_scopes import (
     Overall,
     PerNamespace,
@@ -102,14 +102,15 @@ def moved(number: int, limits: Limits, ago: timedelta, **more: Any) -> PastMove:
         "source": move.source,
         "at": NOW - ago,
         "state": "ready",
-        "counted": limits.counted(move, WORLD),
+        "counted": limits.groups_to_note(move, WORLD),
     }
     return PastMove(**fields | more)
 
 
 def code(allowed: MoveLimits, number: int, *earlier: int) -> str:
-    refusal = allowed.closed(len(earlier)) or allowed.refusal(
-        allowed.of_move(planned(number)), (allowed.of_move(planned(each)) for each in earlier)
+    refusal = allowed.overall_refusal(len(earlier)) or allowed.refusal(
+        allowed.of_move(planned(number)),
+        (allowed.of_move(planned(past_number)) for past_number in earlier),
     )
     return refusal.code if refusal else ""
 
@@ -141,7 +142,7 @@ def test_a_code_has_one_meaning() -> None:
     known = Limits.move_limits[0].reason
     register(known)
     with pytest.raises(ValueError, match="PAC001 has two meanings"):
-        register(Reason("PAC001", "Another.", ""))
+        register(ReasonCode("PAC001", "Another.", ""))
     assert CATALOG["PAC001"] == known
 
 
@@ -184,7 +185,7 @@ def test_limits_are_reached_as_a_plain_count_says(more: type[Limits], data: st.D
         count = sum(of_pods[n] == group and age * MINUTE <= since for n, age in ages)
         count += sum(of_pods[n] == group for n in plan)
         # All pods of the world but the last run.
-        most = allowed(limits.amount(row), int((of_pods[:-1] == group).sum()))
+        most = pods_of_amount(limits.amount(row), int((of_pods[:-1] == group).sum()))
         if count >= most:
             expected = row.code
             break

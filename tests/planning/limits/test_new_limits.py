@@ -123,10 +123,10 @@ def acted(stage: Stage, name: str, limits: Limits, *moves: PlannedMove) -> list[
     def observe() -> Snapshot:
         seen = actor.observe()
         nodes = [
-            node(each.metadata.name, labels={"rack": RACKS[each.metadata.name]})
-            if each.metadata.name in RACKS
-            else each
-            for each in seen.nodes
+            node(node_object.metadata.name, labels={"rack": RACKS[node_object.metadata.name]})
+            if node_object.metadata.name in RACKS
+            else node_object
+            for node_object in seen.nodes
         ]
         return replace(seen, nodes=nodes)
 

@@ -98,8 +98,8 @@ def test_a_quota_counts_the_pods_in_its_scopes_alone(spec: dict[str, Any], held:
 def test_a_pod_is_in_these_scopes(pod: dict[str, Any], scopes: set[str]) -> None:
     spec = msgspec.convert(pod, PodSpec)
     every = ("Terminating", "NotTerminating", "BestEffort", "NotBestEffort", "PriorityClass")
-    quotas = {each: ResourceQuota(spec=ResourceQuotaSpec(scopes=[each])) for each in every}
-    assert {name for name, each in quotas.items() if counts(each, spec)} == scopes
+    quotas = {scope: ResourceQuota(spec=ResourceQuotaSpec(scopes=[scope])) for scope in every}
+    assert {name for name, quota in quotas.items() if counts(quota, spec)} == scopes
 
 
 def test_a_quota_that_cannot_be_read_refuses() -> None:
@@ -125,9 +125,9 @@ def test_a_quota_counts_what_the_replacement_asks_for(
     for owner in before.controllers:
         owner.spec.template = PodTemplate(spec=before.pods[0].spec)
         owner.status.updateRevision = "r"
-    for number, each in enumerate(before.pods[:3]):
-        each.metadata.labels = {**(each.metadata.labels or {}), REVISION: "r"}
-        each.spec = like(each, "", "", {"cpu": "2" if number == 2 else "500m"}).spec
+    for number, pod in enumerate(before.pods[:3]):
+        pod.metadata.labels = {**(pod.metadata.labels or {}), REVISION: "r"}
+        pod.spec = like(pod, "", "", {"cpu": "2" if number == 2 else "500m"}).spec
     before.pods[2].metadata.creationTimestamp = NOW - timedelta(hours=1)
     refusal = Budgets(before, Limits(), History()).refusal(0)
     assert (refusal.code if refusal else "") == ("BUD004" if said else "")

@@ -11,7 +11,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.objects import Condition, ObjectMeta, Pod
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.restarting import RestartCost
+from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.restart import restart_cost
@@ -63,7 +63,7 @@ def moved(seconds: float | None, workload: str = "w", **changed: Any) -> PastMov
 
 
 def test_the_median_of_past_moves_is_what_is_usual() -> None:
-    times = [moved(each) for each in (10.0, 900.0, 20.0)]
+    times = [moved(seconds) for seconds in (10.0, 900.0, 20.0)]
     history = History([*times, moved(5.0, "other"), moved(7.0, state="lost"), moved(None)])
     known = ReadyTimes(history)
     assert known.usual("w") == Usual(20.0, 3)
@@ -77,7 +77,7 @@ def test_past_moves_tell_more_than_the_pods_own_start() -> None:
     assert restart_cost(made, NOW).readySeconds == 30
     learned = restart_cost(made, NOW, Usual(250.0, 3))
     assert (learned.readySeconds, learned.moves) == (250, 3)
-    own, more = (disruption_cost(made, 10, each) for each in (restart_cost(made, NOW), learned))
+    own, more = (disruption_cost(made, 10, cost) for cost in (restart_cost(made, NOW), learned))
     assert more - own == pytest.approx((250 - 30) / 600)
 
 
@@ -98,7 +98,7 @@ def test_work_counts_since_the_checkpoint_and_not_since_the_start() -> None:
     offset = noted(notes={"at": "2026-11-21T12:48:00+01:00"})
     assert offset == saved
     made = started(HOUR, owner=JOB)
-    costs = [disruption_cost(made, 10, each) for each in (noted(), saved)]
+    costs = [disruption_cost(made, 10, cost) for cost in (noted(), saved)]
     assert costs[0] - costs[1] == pytest.approx(0.8)
 
 
@@ -167,13 +167,14 @@ def test_no_annotation_makes_a_move_free_or_dearer_than_all_its_work(
 def test_the_plan_tells_what_each_move_starts_anew() -> None:
     world = hot_gpus()
     before = world.plan()
-    assert all(each.restart and each.restart.moves == 0 for each in before.moves)
+    assert all(move.restart and move.restart.moves == 0 for move in before.moves)
     owner = before.moves[0].owner.uid
     old = [
-        moved(250.0, owner, podUid=f"p{each}", at=NOW - timedelta(days=1.5)) for each in range(3)
+        moved(250.0, owner, podUid=f"p{number}", at=NOW - timedelta(days=1.5))
+        for number in range(3)
     ]
     world.history.moves += old
     first = before.moves[0]
-    learned = {each.pod.uid: each for each in world.plan().moves}[first.pod.uid]
+    learned = {move.pod.uid: move for move in world.plan().moves}[first.pod.uid]
     assert learned.restart == RestartCost(readySeconds=250.0, moves=3)
     assert learned.disruption > first.disruption

@@ -38,9 +38,9 @@ def world(*spaces: str, **limits: Any) -> World:
         f"train-{number}": "evil" if number < 4 else others[number % len(others)]
         for number in range(8)
     }
-    pods = [each.metadata for each in made.snapshot.pods]
-    controllers = [each.metadata for each in made.snapshot.controllers]
-    budgets = [each.metadata for each in made.snapshot.budgets]
+    pods = [pod.metadata for pod in made.snapshot.pods]
+    controllers = [controller.metadata for controller in made.snapshot.controllers]
+    budgets = [budget.metadata for budget in made.snapshot.budgets]
     for metadata in pods + controllers + budgets:
         app = "-".join(metadata.name.split("-")[:2])
         metadata.namespace = where.get(app, "serve")
@@ -51,7 +51,7 @@ def world(*spaces: str, **limits: Any) -> World:
 
 def label(world: World, tenants: Mapping[str, str]) -> None:
     """These namespaces are those of these tenants."""
-    names = sorted({each.metadata.namespace for each in world.snapshot.pods})
+    names = sorted({pod.metadata.namespace for pod in world.snapshot.pods})
     found = [
         Namespace(metadata=NamespaceMeta(name=name, labels={"tenant": tenants.get(name, "")}))
         for name in names
@@ -83,14 +83,14 @@ def moved(made: Plan) -> Counter[str]:
 
 
 def refused(made: Plan) -> Counter[str]:
-    return Counter(each.pod.namespace for each in made.refused if each.code == "BUD005")
+    return Counter(refusal.pod.namespace for refusal in made.refused if refusal.code == "BUD005")
 
 
 def test_who_gains_most_takes_its_share_of_a_cycle_and_leaves_the_rest() -> None:
     made = world(**CYCLE).plan()
     assert moved(made) == {"evil": 2, "ads": 2, "shop": 2}
     assert refused(made)["evil"] > 0
-    assert any("evil" in each.message for each in made.refused if each.code == "BUD005")
+    assert any("evil" in refusal.message for refusal in made.refused if refusal.code == "BUD005")
 
 
 @pytest.mark.parametrize(("fields", "ago"), [(HOUR, 50), (DAY, 23 * 60)])
@@ -122,9 +122,9 @@ def test_what_others_cannot_use_is_shared_out_among_who_can(fields: dict[str, An
     """The others' pods would gain, but their budgets allow no disruption now."""
     tried = world(**fields)
     past(tried, 4, timedelta(minutes=50))
-    for each in tried.snapshot.budgets:
-        if each.metadata.namespace != "evil":
-            each.status.disruptionsAllowed = 0
+    for budget in tried.snapshot.budgets:
+        if budget.metadata.namespace != "evil":
+            budget.status.disruptionsAllowed = 0
     tried.measure()
     made = tried.plan()
     assert moved(made) == {"evil": 4}, "of each of its workloads one may move"
@@ -135,9 +135,9 @@ def test_a_second_who_wants_the_rest_gets_half_of_it() -> None:
     tried = world("ads", "shop", **DAY)
     past(tried, 3, timedelta(hours=5))
     past(tried, 3, timedelta(hours=5), "ads")
-    for each in tried.snapshot.budgets:
-        if each.metadata.namespace == "shop":
-            each.status.disruptionsAllowed = 0
+    for budget in tried.snapshot.budgets:
+        if budget.metadata.namespace == "shop":
+            budget.status.disruptionsAllowed = 0
     tried.measure()
     assert moved(tried.plan()) == {"evil": 2, "ads": 2}
 
@@ -148,7 +148,7 @@ def test_who_has_not_reached_its_share_is_not_asked_again() -> None:
     copy = WorkingCopy(tried.snapshot, tried.policies, tried.limits, tried.history)
     shares, pods = copy.budgets.shares, copy.snapshot.pods
     of = {
-        name: [i for i, each in enumerate(pods) if each.metadata.namespace == name]
+        name: [i for i, pod in enumerate(pods) if pod.metadata.namespace == name]
         for name in ("evil", "ads")
     }
     shares.begin([*of["evil"], *of["ads"]])
@@ -178,22 +178,26 @@ def test_namespaces_of_one_tenant_have_one_share() -> None:
     tried.limits = tried.limits.model_copy(update={"movesPerCycle": 4})
     made = tried.plan()
     assert moved(made)["shop"] == 2
-    said = {each.message for each in made.refused if each.code == "BUD005"}
-    assert any(each.startswith("tenant mob has its share of movesPerCycle 4") for each in said)
+    said = {refusal.message for refusal in made.refused if refusal.code == "BUD005"}
+    assert any(
+        message.startswith("tenant mob has its share of movesPerCycle 4") for message in said
+    )
 
 
 def test_plan_and_explain_say_whose_share_of_what_is_taken() -> None:
     tried = world(**DAY)
     past(tried, 6, timedelta(hours=20))
     made = tried.plan()
-    (said,) = {each.message for each in made.refused if each.pod.namespace == "evil"} - {""}
+    (said,) = {refusal.message for refusal in made.refused if refusal.pod.namespace == "evil"} - {
+        ""
+    }
     assert said == (
         "namespace evil has its share of movesPerDay 10: 6 moves in 24 hours; "
         "3 namespaces have moves that may be worth making"
     )
     copy = WorkingCopy(tried.snapshot, tried.policies, tried.limits, tried.history)
     index = tried.snapshot.pod_index
-    (pod,) = [index[each.pod.uid] for each in made.refused if each.pod.name == "train-0-0"]
+    (pod,) = [index[refusal.pod.uid] for refusal in made.refused if refusal.pod.name == "train-0-0"]
     explained = explain_pod(copy, pod, Header(cluster=ClusterRef(uid="c"), taken=NOW))
     assert (explained.verdict.code, explained.verdict.message) == ("BUD005", said)
     text = " ".join(render_explanation(explained, width=200, color=False).split())

@@ -13,7 +13,8 @@ def unready(world: World, count: int) -> None:
     for node in world.snapshot.nodes[-count:]:
         node.spec.taints = [Taint(key="node.kubernetes.io/unreachable", effect="NoSchedule")]
         node.status.conditions = [
-            msgspec.structs.replace(each, status="Unknown") for each in node.status.conditions or []
+            msgspec.structs.replace(condition, status="Unknown")
+            for condition in node.status.conditions or []
         ]
 
 

@@ -16,7 +16,7 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.planning.measure.baseline import baseline_of
-from rescheduler.planning.measure.measuring import Measured, measure
+from rescheduler.planning.measure.measuring import MeasureResult, measure
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
@@ -77,7 +77,7 @@ class Laboratory:
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.nodes = [node(f"n{number}", labels={"pool": "gpu"}) for number in range(NODES)]
-        self.base = {each.metadata.name: 1.2 for each in self.nodes}
+        self.base = {node.metadata.name: 1.2 for node in self.nodes}
         for number in range(NODES * self.web):
             self.nodes.append(node(f"web{number}", labels={"pool": "web"}))
             self.base[f"web{number}"] = 4.7
@@ -94,8 +94,8 @@ class Laboratory:
     def loads(self, pods: list[Pod] | None = None) -> dict[str, float]:
         """The cores that each node really uses, with the pods where they are or as given."""
         loads = dict(self.base)
-        for each in self.pods if pods is None else pods:
-            loads[each.node] += self.use[each.metadata.uid]
+        for pod_object in self.pods if pods is None else pods:
+            loads[pod_object.node] += self.use[pod_object.metadata.uid]
         return {name: load * self.scale for name, load in loads.items()}
 
     def snapshot(
@@ -104,8 +104,8 @@ class Laboratory:
         """What is seen of it, with as much noise; `loads`: other ones than it really has."""
         level = self.noise if noise is None else noise
         real = self.loads() if loads is None else loads
-        nodes = np.array([real[each.metadata.name] for each in self.nodes]) / CORES
-        pods = np.array([self.use[each.metadata.uid] * self.scale for each in self.pods])
+        nodes = np.array([real[node.metadata.name] for node in self.nodes]) / CORES
+        pods = np.array([self.use[pod.metadata.uid] * self.scale for pod in self.pods])
         seen = snapshot(self.nodes, self.pods, controllers=self.controllers)
         wanted = dict.fromkeys(r for policy in self.policies for r in policy.requests())
         entries = [self._reading(r, nodes if r.subject == "node" else pods, level) for r in wanted]
@@ -134,7 +134,7 @@ class Laboratory:
         samples = np.tile(values, (count, 1))
         for number in range(count - 1 if self.earlier else 0):
             loads = self.earlier[number * len(self.earlier) // (count - 1)]
-            samples[number] = [loads[each.metadata.name] / CORES for each in self.nodes]
+            samples[number] = [loads[node.metadata.name] / CORES for node in self.nodes]
         return samples
 
     def move(self, uid: str, to: str, *, expected: dict[str, float] | None = None) -> PastMove:
@@ -150,7 +150,7 @@ class Laboratory:
         planned = [self._planned(uid, to, expected or {to: 1.0}, seen) for uid, to in pairs]
         self.history.begin(baseline_of(seen, self.history, planned, "plan", self.policies))
         return [
-            self._carry_out(each, to, seen) for each, (_, to) in zip(planned, pairs, strict=True)
+            self._carry_out(move, to, seen) for move, (_, to) in zip(planned, pairs, strict=True)
         ]
 
     def _planned(
@@ -178,7 +178,7 @@ class Laboratory:
         )
 
     def _carry_out(self, move: PlannedMove, to: str, seen: Snapshot) -> PastMove:
-        index = next(n for n, each in enumerate(self.pods) if each.metadata.uid == move.pod.uid)
+        index = next(n for n, pod in enumerate(self.pods) if pod.metadata.uid == move.pod.uid)
         old = self.pods[index]
         metadata = structs.replace(
             old.metadata,
@@ -216,8 +216,7 @@ class Laboratory:
         """What these moves have really brought: the cost without them, less that with them."""
         sources = {move.replacement: move.source for move in moves}
         undone = [
-            structs.replace(each, node=sources.get(each.metadata.uid, each.node))
-            for each in self.pods
+            structs.replace(pod, node=sources.get(pod.metadata.uid, pod.node)) for pod in self.pods
         ]
         loads = self.loads(undone)
         if self.sticks:
@@ -231,11 +230,13 @@ class Laboratory:
         """Let time pass."""
         self.now += timedelta(minutes=minutes)
 
-    def measure(self) -> Measured:
+    def measure(self) -> MeasureResult:
         """What a cycle does now."""
         return measure(self.snapshot(), policy_set(self.policies, self.limits), self.history)
 
-    def rounds(self, count: int, then: Callable[[int], None] = lambda _: None) -> list[Measured]:
+    def rounds(
+        self, count: int, then: Callable[[int], None] = lambda _: None
+    ) -> list[MeasureResult]:
         """So many rounds: a pod of another hot node moves to a cold one, settles, is measured."""
         found = []
         for number in range(count):

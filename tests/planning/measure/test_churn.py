@@ -13,7 +13,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
-from rescheduler.planning.measure.churn import by_itself, ended, pods_then
+from rescheduler.planning.measure.churn import by_itself, ended_usage, pods_then
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
 from tests.cluster import NOW, deployment, node, pod, snapshot
@@ -29,7 +29,7 @@ def gain(move: PastMove) -> float:
 
 
 def end(lab: Laboratory, *uids: str) -> None:
-    lab.pods = [each for each in lab.pods if each.metadata.uid not in uids]
+    lab.pods = [pod for pod in lab.pods if pod.metadata.uid not in uids]
 
 
 def come(lab: Laboratory, name: str, to: str, use: float, workload: int = 7) -> None:
@@ -44,9 +44,9 @@ def small(lab: Laboratory, count: int) -> list[str]:
     """So many pods of 0.05 cores on n0, which were part of what it uses besides."""
     added = [pod(f"s{number}", "n0", owner=lab.controllers[9]) for number in range(count)]
     lab.pods += added
-    lab.use |= {each.metadata.uid: 0.05 for each in added}
+    lab.use |= {pod.metadata.uid: 0.05 for pod in added}
     lab.base["n0"] -= 0.05 * count
-    return [each.metadata.uid for each in added]
+    return [pod.metadata.uid for pod in added]
 
 
 @pytest.mark.parametrize("trimmed", [False, True])
@@ -208,7 +208,7 @@ def on_one_node(count: int) -> Snapshot:
 
 
 def without(seen: Snapshot, gone: set[int]) -> Snapshot:
-    pods: list[Pod] = [each for number, each in enumerate(seen.pods) if number not in gone]
+    pods: list[Pod] = [pod for number, pod in enumerate(seen.pods) if number not in gone]
     return snapshot(seen.nodes, pods, controllers=seen.controllers)
 
 
@@ -224,14 +224,14 @@ def test_what_has_ended_is_known(uses: list[float], data: st.DataObject) -> None
     moved = data.draw(st.sets(st.sampled_from(sorted(gone)))) if gone else set()
     known = np.nan_to_num(np.array(uses))
     ours = [(seen.pods[number].metadata.uid, float(known[number])) for number in moved]
-    found = ended(kept, 0, NOW, ours, without(seen, gone))
+    found = ended_usage(kept, 0, NOW, ours, without(seen, gone))
     truth = float(known[sorted(gone - moved)].sum())
     rest = [float(use) for use in np.sort(known)[: kept.count]]
     if not kept.count or len(set(rest)) == 1:
         assert found == pytest.approx(truth, rel=0.01)
     else:  # of the small ones only the mean is known
         assert abs(found - truth) <= sum(rest) + 0.01 * truth
-    assert ended(kept, 0, NOW, [], seen) == 0.0
+    assert ended_usage(kept, 0, NOW, [], seen) == 0.0
 
 
 def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
@@ -240,7 +240,7 @@ def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
     late = structs.replace(pod("late", "n0").status, startTime=LATER)
     new = structs.replace(pod("late", "n0"), status=late)
     after = snapshot(seen.nodes, [*seen.pods[:2], new], controllers=seen.controllers)
-    assert ended(kept, 0, NOW, [], after) == pytest.approx(0.01)
+    assert ended_usage(kept, 0, NOW, [], after) == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(
@@ -301,11 +301,11 @@ def test_nodes_that_are_removed_are_no_change_of_the_others(
     lab = Laboratory(sticks=sticks)
     move = lab.move("pod-default-p0-0", "n12")
     gone = {f"n{(HOT if hot else NODES) - 1 - number}" for number in range(count)}
-    lab.nodes = [each for each in lab.nodes if each.metadata.name not in gone]
-    there = [each for each in lab.pods if each.node in gone]
-    end(lab, *(each.metadata.uid for each in there))
-    for number, each in enumerate(() if hot else there):
-        come(lab, f"again-{number}", f"n{int(each.node[1:]) - 8}", 1.0)
+    lab.nodes = [node for node in lab.nodes if node.metadata.name not in gone]
+    there = [pod for pod in lab.pods if pod.node in gone]
+    end(lab, *(pod.metadata.uid for pod in there))
+    for number, pod_object in enumerate(() if hot else there):
+        come(lab, f"again-{number}", f"n{int(pod_object.node[1:]) - 8}", 1.0)
     truth = lab.truth([move])
     lab.wait()
     lab.measure()

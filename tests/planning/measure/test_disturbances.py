@@ -9,7 +9,7 @@ from msgspec import structs
 from rescheduler.kube.objects import Pod
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.measure.baseline import baseline_of
-from rescheduler.planning.measure.groups import PATIENCE
+from rescheduler.planning.measure.move_groups import PATIENCE
 from tests.cluster import controller, pod
 from tests.planning.measure.disturbances import POD, gain, unknown
 from tests.planning.measure.laboratory import Laboratory
@@ -33,9 +33,9 @@ def workload(of: Pod) -> str:
 def test_growth_of_the_moved_workload_is_seen_in_its_other_pods() -> None:
     lab = Laboratory()
     move = lab.move(POD, "n12")
-    for each in lab.pods:
-        if workload(each) == workload(lab.pods[0]):
-            lab.use[each.metadata.uid] = 1.5
+    for pod_object in lab.pods:
+        if workload(pod_object) == workload(lab.pods[0]):
+            lab.use[pod_object.metadata.uid] = 1.5
     truth = lab.truth([move])
     lab.wait()
     lab.measure()
@@ -73,9 +73,9 @@ def test_pods_that_came_since_would_have_come_in_any_case() -> None:
 def test_a_workload_that_is_scaled_shares_its_load_among_more_or_fewer(factor: float) -> None:
     lab = Laboratory()
     move = lab.move(POD, "n12")
-    theirs = [each for each in lab.pods if workload(each) == workload(lab.pods[0])]
-    for number, each in enumerate(theirs):
-        lab.use[each.metadata.uid] = factor
+    theirs = [pod for pod in lab.pods if workload(pod) == workload(lab.pods[0])]
+    for number, their in enumerate(theirs):
+        lab.use[their.metadata.uid] = factor
         if factor < 1:
             added = pod(f"scaled-{number}", "n23", owner=lab.controllers[0])
             metadata = structs.replace(added.metadata, creationTimestamp=lab.now)
@@ -132,7 +132,7 @@ def test_a_node_that_reports_nothing_any_more_holds_its_moves_up() -> None:
 def test_a_replacement_that_is_gone_or_elsewhere_cannot_be_measured() -> None:
     lab = Laboratory()
     gone, again = lab.move(POD, "n12"), lab.move("pod-default-p1-0", "n13")
-    at = {each.metadata.uid: number for number, each in enumerate(lab.pods)}
+    at = {pod.metadata.uid: number for number, pod in enumerate(lab.pods)}
     lab.pods[at[again.replacement]] = structs.replace(lab.pods[at[again.replacement]], node="n20")
     del lab.pods[at[gone.replacement]]
     lab.wait()
@@ -197,7 +197,7 @@ def test_a_policy_that_is_gone_is_not_measured() -> None:
 def test_where_no_other_node_shows_the_trend_nothing_is_claimed() -> None:
     lab = Laboratory()
     lab.nodes = lab.nodes[:1] + lab.nodes[12:13]
-    lab.pods = [each for each in lab.pods if each.node in ("n0", "n12")]
+    lab.pods = [pod for pod in lab.pods if pod.node in ("n0", "n12")]
     lab.base = {"n0": 1.2, "n12": 1.2}
     move = lab.move(POD, "n12")
     lab.wait()
@@ -276,7 +276,7 @@ def test_nodes_of_other_moves_are_no_control(size: int) -> None:
         lab.wait(6)  # its window has passed, but it is not measured yet
     lab.wait()
     lab.measure()
-    assert [gain(each) for each in moves] == pytest.approx([0.0] * 8, abs=0.02)
+    assert [gain(move) for move in moves] == pytest.approx([0.0] * 8, abs=0.02)
 
 
 def test_where_moves_touch_every_node_nothing_is_claimed() -> None:
@@ -285,8 +285,8 @@ def test_where_moves_touch_every_node_nothing_is_claimed() -> None:
     moves = lab.move_together(pairs)
     lab.wait()
     lab.measure()
-    for each in moves:
-        assert "too few other nodes" in unknown(each)
+    for move in moves:
+        assert "too few other nodes" in unknown(move)
 
 
 COLD, WARM = (22, 23), (10, 11)

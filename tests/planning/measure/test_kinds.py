@@ -16,9 +16,9 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.planning.measure.baseline import baseline_of
-from rescheduler.planning.measure.counterfactual import without
-from rescheduler.planning.measure.groups import groups
+from rescheduler.planning.measure.counterfactual import undo_moves
 from rescheduler.planning.measure.measuring import measure
+from rescheduler.planning.measure.move_groups import groups
 from rescheduler.planning.measure.selected_nodes import SelectedNodes
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
@@ -116,7 +116,7 @@ def test_a_node_that_is_not_empty_yet_is_nearer_to_it_by_one_pod() -> None:
 def test_a_freed_node_that_is_removed_is_what_was_promised() -> None:
     lab = Laboratory(policies=[PACK])
     move = emptied(lab)
-    lab.nodes = [each for each in lab.nodes if each.metadata.name != "n12"]
+    lab.nodes = [node for node in lab.nodes if node.metadata.name != "n12"]
     lab.wait(1)
     lab.measure()
     assert move.gain is not None
@@ -132,9 +132,9 @@ def test_a_hot_node_that_is_removed_tells_nothing(policy: Utilization) -> None:
     lab = Laboratory(policies=[policy])
     warm(lab)
     move = lab.move("pod-default-p0-0", "n13")
-    for each in lab.pods:
-        each.node = "n14" if each.node == "n0" else each.node
-    lab.nodes = [each for each in lab.nodes if each.metadata.name != "n0"]
+    for pod_object in lab.pods:
+        pod_object.node = "n14" if pod_object.node == "n0" else pod_object.node
+    lab.nodes = [node for node in lab.nodes if node.metadata.name != "n0"]
     lab.wait()
     lab.measure()
     assert move.gains["even"] > 0
@@ -259,8 +259,10 @@ def test_a_device_whose_pods_have_all_ended_is_as_it_is_now(ended: bool) -> None
     made = past("g2", source="g1", replacement="new", gains={"sick": 1.0})
     history = History(moves=[made], baselines=[baseline])
     found = groups(history, after, {"sick": SICK}, Limits())
-    (reading,) = without(after, found, history, SelectedNodes.of(SICK, after)).readings.entries
-    assert [(each.device, each.value) for each in reading.devices] == [
+    (reading,) = undo_moves(
+        after, found, history, SelectedNodes.of_policy(SICK, after)
+    ).readings.entries
+    assert [(device.device, device.value) for device in reading.devices] == [
         ("GPU-0", 1.0),
         ("GPU-1", 0.2 if ended else 0.7),
     ]
@@ -317,8 +319,10 @@ def shared(
     made = past("g2", source="g1", replacement="new", gains={"sick": 1.0})
     history = History(moves=[made], baselines=[baseline])
     found = groups(history, after, {"sick": SICK}, Limits())
-    (reading,) = without(after, found, history, SelectedNodes.of(SICK, after)).readings.entries
-    return next(each for each in reading.devices if each.device == "GPU-0")
+    (reading,) = undo_moves(
+        after, found, history, SelectedNodes.of_policy(SICK, after)
+    ).readings.entries
+    return next(device for device in reading.devices if device.device == "GPU-0")
 
 
 @pytest.mark.parametrize("now", [0.0, 1.0])

@@ -72,7 +72,7 @@ def test_a_policy_whose_moves_only_follow_peaks_is_demoted() -> None:
             lab.earlier.append(lab.loads())
         gusts()
         loads = lab.loads()
-        old = max(lab.pods, key=lambda each: loads[each.node])
+        old = max(lab.pods, key=lambda pod: loads[pod.node])
         move = lab.move(old.metadata.uid, f"n{12 + number % 12}")
         mean[old.node] += 1.0
         gusts()
@@ -89,7 +89,7 @@ def test_a_policy_whose_moves_only_follow_peaks_is_demoted() -> None:
 @pytest.mark.parametrize("sticks", [False, True])
 def test_a_peak_of_the_pods_themselves_is_no_gain(sticks: bool) -> None:
     lab = Laboratory(policies=[STABLE], sticks=sticks)
-    there = [each.metadata.uid for each in lab.pods if each.node == "n0"]
+    there = [pod.metadata.uid for pod in lab.pods if pod.node == "n0"]
     lab.earlier = [lab.loads()]
     lab.use |= dict.fromkeys(there, 1.3)
     move = lab.move(there[0], "n12")
@@ -159,8 +159,8 @@ def kept(lab: Laboratory, **fields: Any) -> Baseline:
     """The readings before a move off n0, with the past of node.cpu changed."""
     seen = lab.snapshot()
     entries = tuple(
-        replace(each, **fields) if each.range_samples is not None else each
-        for each in seen.readings.entries
+        replace(reading, **fields) if reading.range_samples is not None else reading
+        for reading in seen.readings.entries
     )
     seen = replace(seen, readings=Readings(entries))
     planned = lab._planned("pod-default-p0-0", "n12", {"n12": 1.0}, seen)
@@ -270,10 +270,10 @@ def test_the_shorter_past_of_two_policies_counts_and_none_beside_none() -> None:
         lab = Laboratory(policies=[*others, STABLE])
         seen = lab.snapshot()
         entries = [
-            replace(each, range_samples=rising(each.values))
-            if each.request == CPU
-            else each  # that of the longer one has no rise
-            for each in seen.readings.entries
+            replace(reading, range_samples=rising(reading.values))
+            if reading.request == CPU
+            else reading  # that of the longer one has no rise
+            for reading in seen.readings.entries
         ]
         seen = replace(seen, readings=Readings(tuple(entries)))
         planned = lab._planned("pod-default-p0-0", "n12", {"n12": 1.0}, seen)

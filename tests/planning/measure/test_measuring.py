@@ -36,7 +36,7 @@ def test_what_a_move_brings_is_what_it_promised_where_load_follows_the_pod() -> 
 def test_a_policy_that_helps_keeps_its_mode() -> None:
     lab = Laboratory()
     found = lab.rounds(HOT)
-    assert [each.demoted for each in found] == [{}] * HOT
+    assert [measurement.demoted for measurement in found] == [{}] * HOT
     assert record(lab).measured == pytest.approx(record(lab).promised, rel=0.1)
     assert len(record(lab).pairs) == HOT
 
@@ -44,7 +44,7 @@ def test_a_policy_that_helps_keeps_its_mode() -> None:
 def test_a_policy_whose_moves_change_nothing_is_demoted_after_the_sample() -> None:
     lab = Laboratory(sticks=True)
     found = lab.rounds(10)
-    assert [list(each.demoted) for each in found] == [[]] * 9 + [["even"]]
+    assert [list(measurement.demoted) for measurement in found] == [[]] * 9 + [["even"]]
     assert found[-1].demoted["even"].code == "MSR001"
     assert record(lab).demoted_at(lab.now)
 
@@ -105,7 +105,7 @@ def test_noise_demotes_no_policy_that_helps() -> None:
     demoted = 0
     for seed in SEEDS:
         lab = Laboratory(noise=0.2, seed=seed)
-        demoted += any(each.demoted for each in lab.rounds(4 * HOT))
+        demoted += any(measurement.demoted for measurement in lab.rounds(4 * HOT))
     assert demoted == 0
 
 
@@ -113,7 +113,7 @@ def test_a_policy_that_changes_nothing_is_found_out_in_spite_of_noise() -> None:
     found = 0
     for seed in SEEDS:
         lab = Laboratory(noise=0.2, seed=seed, sticks=True)
-        found += any(each.demoted for each in lab.rounds(4 * HOT))
+        found += any(measurement.demoted for measurement in lab.rounds(4 * HOT))
     assert found >= 0.8 * len(SEEDS)
 
 

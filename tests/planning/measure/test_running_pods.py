@@ -14,8 +14,8 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
 from rescheduler.planning.measure.baseline import baseline_of
-from rescheduler.planning.measure.groups import PATIENCE
 from rescheduler.planning.measure.measuring import measure
+from rescheduler.planning.measure.move_groups import PATIENCE
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policytest.topologies import topology
@@ -43,7 +43,7 @@ def cluster(
     """
     free = free | {f"c{number}": (4, 4) for number in range(8)}
     zones = {
-        name: [{GPU: (4.0, each), "memory": (64e9, 64e9)} for each in both]
+        name: [{GPU: (4.0, free_gpus), "memory": (64e9, 64e9)} for free_gpus in both]
         for name, both in free.items()
     }
     room = {GPU: "8", "cpu": "32", "memory": "128Gi"}
@@ -51,7 +51,7 @@ def cluster(
         [node(name, allocatable=room, labels={"pool": name[0]}) for name in zones],
         pods,
         controllers=deployment("train"),
-        topologies=[topology(name, *each, policy=policy) for name, each in zones.items()],
+        topologies=[topology(name, *zone, policy=policy) for name, zone in zones.items()],
     )
     (request,) = numa(crowded=0.9).requests()
     values = reading(
@@ -254,8 +254,8 @@ def test_devices_of_claims_count_as_they_lay(devices: tuple[str, str], share: fl
     slices = [*both("n1"), *both("n2")]
     after = test_numa_devices.cluster(slices, [there], [held("p0-r", "n2", *devices)])
     claim = after.resource_claims[0]
-    for each in claim.status.reservedFor or ():
-        each.uid = "uid"
+    for consumer in claim.status.reservedFor or ():
+        consumer.uid = "uid"
     move = brought(after, policy, past, baseline, timedelta(hours=1))
     assert move.gain is not None
     assert move.gain.problem == ""

@@ -48,8 +48,8 @@ def test_a_node_that_is_gone_may_have_been_of_the_policy() -> None:
     _, late = lab.history.baselines
     for values in late.nodes.values():
         del values["n5"], values["n17"]  # the one will be gone, the other is selected now
-    lab.nodes = [each for each in lab.nodes if each.metadata.name not in ("n5", "n4", "n6")]
-    lab.pods = [each for each in lab.pods if each.node not in ("n5", "n4", "n6")]
+    lab.nodes = [node for node in lab.nodes if node.metadata.name not in ("n5", "n4", "n6")]
+    lab.pods = [pod for pod in lab.pods if pod.node not in ("n5", "n4", "n6")]
     lab.wait()
     lab.measure()
     assert away.gain is not None
@@ -73,8 +73,10 @@ def test_moves_on_nodes_that_the_policy_does_not_select_do_not_matter(kept: bool
         for values in lab.history.baselines[-1].nodes.values():
             for name in {name for pair in pairs for name in pair}:
                 values.pop(name, None)
-    lab.history.moves = [each for each in lab.history.moves if each not in elsewhere]
-    lab.history.moves += [structs.replace(each, gain=Gain(at=lab.now)) for each in elsewhere]
+    lab.history.moves = [past_move for past_move in lab.history.moves if past_move not in elsewhere]
+    lab.history.moves += [
+        structs.replace(past_move, gain=Gain(at=lab.now)) for past_move in elsewhere
+    ]
     truth = lab.truth([move], GPU)
     lab.wait()
     lab.measure()
@@ -100,10 +102,12 @@ def test_a_batch_before_which_nothing_is_known_of_the_policys_nodes_is_passed_ov
     seen = lab.snapshot()
     on_gpu = np.array([node.metadata.name.startswith("n") for node in lab.nodes])
     entries = []
-    for each in seen.readings.entries:  # the exporters of the policy's nodes do not answer
-        away = on_gpu if each.request.subject == "node" else np.ones(len(seen.pods), dtype=np.bool_)
-        ages = np.where(away, np.nan, each.ages)
-        entries.append(replace(each, values=np.where(away, np.nan, each.values), ages=ages))
+    for reading in seen.readings.entries:  # the exporters of the policy's nodes do not answer
+        away = (
+            on_gpu if reading.request.subject == "node" else np.ones(len(seen.pods), dtype=np.bool_)
+        )
+        ages = np.where(away, np.nan, reading.ages)
+        entries.append(replace(reading, values=np.where(away, np.nan, reading.values), ages=ages))
     blind = replace(seen, readings=Readings(tuple(entries)))
     lab.history.begin(baseline_of(blind, lab.history, [batch], "other", lab.policies))
     assert all(not theirs.totals for theirs in lab.history.baselines[-1].selected.values())
@@ -124,9 +128,9 @@ def test_where_other_nodes_are_selected_than_before_nothing_is_claimed(
     if later:
         lab.wait(1)
         lab.move("pod-default-p1-0", "n13")
-    for each in lab.nodes:
-        if each.metadata.name in names:
-            each.metadata.labels = {"pool": pool}
+    for node_object in lab.nodes:
+        if node_object.metadata.name in names:
+            node_object.metadata.labels = {"pool": pool}
     lab.wait()
     lab.measure()
     assert unknown(move) == ("policy even: the policy selects other nodes than before the move")
@@ -135,8 +139,8 @@ def test_where_other_nodes_are_selected_than_before_nothing_is_claimed(
 def test_nodes_that_came_or_went_since_are_no_other_selection() -> None:
     lab = Laboratory(policies=[GPU], web=True)
     move = lab.move(POD, "n12")
-    lab.nodes = [each for each in lab.nodes if each.metadata.name not in ("n22", "web3")]
-    lab.pods = [each for each in lab.pods if each.node != "n22"]
+    lab.nodes = [node for node in lab.nodes if node.metadata.name not in ("n22", "web3")]
+    lab.pods = [pod for pod in lab.pods if pod.node != "n22"]
     for name in ("new0", "new1"):
         made = node(name, labels={"pool": "gpu"})
         made.metadata.creationTimestamp = lab.now + timedelta(minutes=1)

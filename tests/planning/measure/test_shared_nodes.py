@@ -31,7 +31,7 @@ def test_moves_that_share_nodes_are_one_trial() -> None:
     assert pair.moves == len(moves)
     assert pair.measured == pytest.approx(sum(map(gain, moves)))
     assert pair.promised == pytest.approx(
-        sum(each.gain.promised["even"] for each in moves if each.gain)
+        sum(move.gain.promised["even"] for move in moves if move.gain)
     )
 
 

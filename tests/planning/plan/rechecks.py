@@ -31,7 +31,7 @@ def nothing(world: World, move: PlannedMove) -> None:
 
 
 def gone(world: World, move: PlannedMove) -> None:
-    rest = [each for each in world.snapshot.pods if each.metadata.uid != move.pod.uid]
+    rest = [pod for pod in world.snapshot.pods if pod.metadata.uid != move.pod.uid]
     world.snapshot = replace(world.snapshot, pods=rest)
     world.measure()
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from rescheduler.kube.dra.cel import Subject, Unclear, evaluate, parse
+from rescheduler.kube.dra.cel import CelDevice, Unclear, evaluate, parse
 from rescheduler.kube.dra.devices import Device
 from rescheduler.kube.quantity import nanos, units
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -45,7 +45,7 @@ def test_requests_beyond_every_machine_end_no_cycle(
         before.nodes, [*before.pods, odd], controllers=[*before.controllers, top, middle]
     )
     made = planned(with_it, spread(), fragmentation(room=room))
-    assert [each.problem for each in made.policies] == [None, None]
+    assert [policy.problem for policy in made.policies] == [None, None]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_duration_that_is_unreadable_or_endless_protects_its_pod(value: str) -
     )
     made = planned(replace(before, pods=[marked, *before.pods[1:]]), spread())
     assert made.moves
-    assert first.metadata.uid not in {each.pod.uid for each in made.moves}
+    assert first.metadata.uid not in {move.pod.uid for move in made.moves}
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_a_duration_that_is_unreadable_or_endless_protects_its_pod(value: str) -
 )
 def test_an_expression_beyond_all_measure_is_not_clear(text: str) -> None:
     with pytest.raises(Unclear):
-        evaluate(parse(text), Subject("gpu.example.com", Device()))
+        evaluate(parse(text), CelDevice("gpu.example.com", Device()))
 
 
 @pytest.mark.parametrize("text", ["1e400", "1e999999"])
@@ -87,4 +87,4 @@ def test_an_audit_policy_of_no_weight_makes_no_further_moves() -> None:
     limits = Limits.model_validate({"movesPerCycle": 1})
     idle = spread().model_copy(update={"name": "idle", "mode": "Audit", "weight": 0.0})
     made = plan(skewed(), policy_set([spread(), idle], limits), History(), mode="Enforce")
-    assert [each.mode for each in made.moves] == ["Enforce"]
+    assert [move.mode for move in made.moves] == ["Enforce"]

@@ -27,7 +27,7 @@ def moved(pinned: dict[str, str], reported: ObservedScheduler | None = None, **s
     """The code of the re-check of a plan's first move, under another word about the scheduler."""
     world = hot_gpus()
     made = world.plan()
-    assert [each.name for each in made.schedulers] == [USUAL]
+    assert [scheduler.name for scheduler in made.schedulers] == [USUAL]
     fresh = WorkingCopy(
         replace(world.snapshot, scheduler=reported),
         world.policies,
@@ -35,7 +35,7 @@ def moved(pinned: dict[str, str], reported: ObservedScheduler | None = None, **s
         world.history,
         plan=made.id,
         schedulers=[declared(**spec)] if spec else [],
-        pinned=pinned or {each.name: each.digest for each in made.schedulers},
+        pinned=pinned or {scheduler.name: scheduler.digest for scheduler in made.schedulers},
     )
     answer = Recheck(fresh).check(made.moves[0])
     return "" if isinstance(answer, PlannedMove) else f"{answer.code} {answer.message}"
@@ -56,14 +56,15 @@ def test_the_profile_changes_the_digest_and_the_guard_leaves_no_move() -> None:
     policies = policy_set(world.policies, world.limits)
     heavier = policy_set(world.policies, world.limits, (declared(weights={"ImageLocality": 9}),))
     one, other = (
-        plan(world.snapshot, each, world.history, mode="Audit") for each in (policies, heavier)
+        plan(world.snapshot, policy_set, world.history, mode="Audit")
+        for policy_set in (policies, heavier)
     )
     assert one.moves
     assert one.digest != other.digest
     assert scheduler_from_document(other.schedulers[0].document) == heavier.schedulers[0]
     gone = ObservedScheduler("https://x", problem=Problem("GRD010", "no route"))
     held = plan(replace(world.snapshot, scheduler=gone), policies, world.history, mode="Audit")
-    assert [each.code for each in held.guards] == ["GRD010"]
+    assert [guard.code for guard in held.guards] == ["GRD010"]
     assert not held.moves
 
 
@@ -73,7 +74,7 @@ def test_apply_makes_the_same_schedulers_again_from_the_plan() -> None:
     second = scheduler_from_document(document("second", schedulerName="c", version="1.35"))
     policies = policy_set(world.policies, world.limits, (whole, second))
     made = plan(world.snapshot, policies, world.history, mode="Audit")
-    assert [each.name for each in made.schedulers] == ["a", "b", "c", USUAL]
+    assert [scheduler.name for scheduler in made.schedulers] == ["a", "b", "c", USUAL]
     read = msgspec.json.decode(msgspec.json.encode(made), type=Plan)
     again = policies_in(read).schedulers
     assert schedulers_of(world.snapshot, again).profiles == (

@@ -34,7 +34,7 @@ def planned(world: World, mode: Mode = "Audit", **more: Any) -> Plan:
 
 def audited(world: World, *policies: Policy) -> World:
     """The world with further policies, in mode Audit."""
-    world.policies += [each.model_copy(update={"mode": "Audit"}) for each in policies]
+    world.policies += [policy.model_copy(update={"mode": "Audit"}) for policy in policies]
     world.measure()
     return world
 
@@ -52,15 +52,15 @@ def test_the_plan_carries_what_its_readers_need() -> None:
     assert made.score.before is not None
     assert made.score.after is not None
     assert made.score.before < made.score.after <= 100
-    assert [each.code for each in made.notes] == ["DAT001", "DAT002"]
-    assert [(each.name, each.coverage) for each in made.readings] == [
+    assert [note.code for note in made.notes] == ["DAT001", "DAT002"]
+    assert [(reading.name, reading.coverage) for reading in made.readings] == [
         ("node.gpu", 1.0),
         ("pod.gpu", 1.0),
     ]
     (policy,) = made.policies
     assert policy_from_document(policy.document) == world.policies[0]
     assert policy.scope == 60
-    assert sum(each.cost for each in policy.findings) == pytest.approx(policy.cost.before)
+    assert sum(finding.cost for finding in policy.findings) == pytest.approx(policy.cost.before)
     assert made.limits["movesPerCycle"] == 8
 
 
@@ -68,12 +68,12 @@ def test_every_move_and_every_candidate_is_reported() -> None:
     made = planned(hot_gpus())
     assert made.totals.candidates == 40
     assert sum(made.totals.refused.values()) == 40 - len(made.moves)
-    reported = [each.pod.uid for each in made.refused] + [each.pod.uid for each in made.moves]
+    reported = [refusal.pod.uid for refusal in made.refused] + [move.pod.uid for move in made.moves]
     assert len(set(reported)) == len(reported) == 40
-    assert {each.code for each in made.refused} <= CATALOG.keys()
-    assert made.totals.disruption == pytest.approx(sum(each.disruption for each in made.moves))
+    assert {refusal.code for refusal in made.refused} <= CATALOG.keys()
+    assert made.totals.disruption == pytest.approx(sum(move.disruption for move in made.moves))
     for move in made.moves:
-        assert sum(each.probability for each in move.landing) == pytest.approx(1.0)
+        assert sum(share.probability for share in move.landing) == pytest.approx(1.0)
         assert move.gain == pytest.approx(move.gains["hot-gpu"])
         assert move.usage == {"pod.gpu": 0.95}
         assert move.owner.kind == "Deployment"
@@ -99,7 +99,7 @@ def test_the_listing_of_refusals_is_capped_and_the_count_is_not() -> None:
 def test_nodes_are_shown_before_and_after() -> None:
     made = planned(hot_gpus())
     sources = Counter(move.source for move in made.moves)
-    views = {each.name: each for each in made.nodes}
+    views = {node.name: node for node in made.nodes}
     assert len(views) == 60
     for name in ("n1", "n2", "n3", "n4", "n5"):
         view = views[name]
@@ -108,7 +108,7 @@ def test_nodes_are_shown_before_and_after() -> None:
         load = view.load["node.gpu"]
         assert load.before == pytest.approx(0.95)
         assert load.after == pytest.approx(0.95 - sources[name] * 0.95 / 8)
-    assert sum(each.pods.after or 0 for each in made.nodes) == 95
+    assert sum(node.pods.after or 0 for node in made.nodes) == 95
 
 
 def test_mode_and_tool_change_nothing_but_themselves() -> None:
@@ -143,22 +143,22 @@ def test_the_seed_breaks_ties_and_nothing_else() -> None:
 
 def test_an_audit_policy_shows_moves_that_are_marked() -> None:
     world = audited(hot_gpus())
-    world.policies = [each.model_copy(update={"mode": "Audit"}) for each in world.policies]
+    world.policies = [policy.model_copy(update={"mode": "Audit"}) for policy in world.policies]
     made = planned(world)
     assert len(made.moves) == 8
-    assert {each.mode for each in made.moves} == {"Audit"}
+    assert {move.mode for move in made.moves} == {"Audit"}
     assert made.policies[0].cost.after < made.policies[0].cost.before
 
 
 def test_audit_policies_do_not_change_what_is_enforced() -> None:
     zones = Spread.model_validate({"name": "zones", "match": {"all": True}})
     alone, beside = planned(hot_gpus()), planned(audited(hot_gpus(), zones))
-    enforced = [each for each in beside.moves if each.mode == "Enforce"]
-    assert [each.pod for each in enforced] == [each.pod for each in alone.moves]
-    assert [each.gain for each in enforced] == [each.gain for each in alone.moves]
-    further = [each for each in beside.moves if each.mode == "Audit"]
-    assert all(each.gains["zones"] > 0 for each in further)
-    assert [each.batch for each in beside.moves] == sorted(each.batch for each in beside.moves)
+    enforced = [move for move in beside.moves if move.mode == "Enforce"]
+    assert [move.pod for move in enforced] == [move.pod for move in alone.moves]
+    assert [move.gain for move in enforced] == [move.gain for move in alone.moves]
+    further = [move for move in beside.moves if move.mode == "Audit"]
+    assert all(move.gains["zones"] > 0 for move in further)
+    assert [move.batch for move in beside.moves] == sorted(move.batch for move in beside.moves)
 
 
 def test_a_policy_without_its_readings_has_no_say_and_says_so() -> None:
@@ -193,14 +193,14 @@ def test_a_reading_that_was_not_recorded_is_reported() -> None:
     world.policies = [gpu_below(window="10m")]
     made = planned(world)
     assert made.moves == []
-    assert {each.problem.code for each in made.readings if each.problem} == {"RDG007"}
+    assert {reading.problem.code for reading in made.readings if reading.problem} == {"RDG007"}
 
 
 def test_recent_moves_are_not_acted_on_twice() -> None:
     """The windowed reading still shows the load of pods that left a minute ago."""
     world = hot_gpus()
     stale = world.snapshot.readings
-    names = {each.metadata.name: each for each in world.snapshot.controllers}
+    names = {controller.metadata.name: controller for controller in world.snapshot.controllers}
     for number in range(4):
         pod = next(p for p in world.snapshot.pods if p.metadata.name == f"train-{number}-0")
         pod.node = "n10"
@@ -221,8 +221,8 @@ def test_recent_moves_are_not_acted_on_twice() -> None:
         )
     world.snapshot = replace(world.snapshot, pods=list(world.snapshot.pods), readings=stale)
     made = planned(world)
-    assert "n1" not in {each.source for each in made.moves}
-    load = next(each for each in made.nodes if each.name == "n1").load["node.gpu"]
+    assert "n1" not in {move.source for move in made.moves}
+    load = next(node for node in made.nodes if node.name == "n1").load["node.gpu"]
     assert load.before == pytest.approx(0.475, abs=0.01)
 
 
@@ -243,7 +243,7 @@ def test_no_move_undoes_one_of_the_last_day() -> None:
     world = hot_gpus()
     world.limits = world.limits.model_copy(update={"movesPerDay": 500})
     first = planned(world).moves[0]
-    tops = {each.metadata.uid for each in world.snapshot.controllers}
+    tops = {controller.metadata.uid for controller in world.snapshot.controllers}
     for workload in tops:
         for share in first.landing:
             world.history.moves.append(
@@ -254,7 +254,7 @@ def test_no_move_undoes_one_of_the_last_day() -> None:
                 )
             )  # fmt: skip
     made = planned(world)
-    assert first.source not in {each.source for each in made.moves if each.batch == 1}
+    assert first.source not in {move.source for move in made.moves if move.batch == 1}
     copy = WorkingCopy(world.snapshot, world.policies, world.limits, world.history)
     refusal = Evaluator(copy).evaluate((world.snapshot.pod_index[first.pod.uid],)).refusal
     assert refusal is not None
@@ -269,8 +269,8 @@ def test_a_come_back_costs_nothing() -> None:
 
 def test_a_policy_moves_no_pod_above_its_own_priority() -> None:
     world = hot_gpus()
-    for each in world.snapshot.pods:
-        each.spec.priority = 10
+    for pod in world.snapshot.pods:
+        pod.spec.priority = 10
     (policy,) = world.policies
     world.policies = [policy.model_copy(update={"maxPriority": 9})]
     assert world.plan().totals.candidates == 0
@@ -281,8 +281,8 @@ def test_a_policy_moves_no_pod_above_its_own_priority() -> None:
 def test_no_move_is_justified_by_a_policy_that_may_not_move_the_pod() -> None:
     world = hot_gpus()
     hot = world.plan().moves[0].pod.uid
-    for each in world.snapshot.pods:
-        each.spec.priority = 10
+    for pod in world.snapshot.pods:
+        pod.spec.priority = 10
     (policy,) = world.policies
     barred = policy.model_copy(update={"maxPriority": 9})
     copy = WorkingCopy(world.snapshot, [barred], world.limits, world.history)

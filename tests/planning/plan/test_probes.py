@@ -7,7 +7,7 @@ import pytest
 
 from rescheduler.kube.controllers import Controller, Service
 from rescheduler.kube.objects import Container
-from rescheduler.planning.plan.probes import unprobed
+from rescheduler.planning.plan.probes import missing_probes
 from tests.cluster import controller, node, pod, snapshot
 
 PROBED = {"readinessProbe": {"httpGet": {"path": "/"}}}
@@ -31,8 +31,8 @@ def told(services: list[Service], *containers: dict[str, Any], kind: str = "", *
     web.spec.containers = msgspec.convert(list(containers), list[Container])
     other.spec.containers = msgspec.convert([PROXY], list[Container])
     before = snapshot([node("n1")], [web, other], controllers=[owner], services=services)
-    found = unprobed(before, [0])
-    assert [each.message for each in found] == [
+    found = missing_probes(before, [0])
+    assert [problem.message for problem in found] == [
         "without a readiness probe: StatefulSet default/web"
     ] * bool(found)
     return bool(found)

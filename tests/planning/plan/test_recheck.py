@@ -40,8 +40,8 @@ def annotate(world: World, move: PlannedMove) -> None:
 
 
 def spend_budget(world: World, move: PlannedMove) -> None:
-    for each in world.snapshot.budgets:
-        each.status.disruptionsAllowed = 0
+    for budget in world.snapshot.budgets:
+        budget.status.disruptionsAllowed = 0
 
 
 def fill_up(world: World, move: PlannedMove) -> None:

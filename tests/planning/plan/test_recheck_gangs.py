@@ -35,7 +35,7 @@ def checked(change: Callable[[Snapshot], Any]) -> list[PlannedMove | Problem]:
 
 def test_all_moves_of_a_gang_pass_together() -> None:
     answers = checked(lambda _: None)
-    assert [isinstance(each, PlannedMove) for each in answers] == [True] * 3
+    assert [isinstance(answer, PlannedMove) for answer in answers] == [True] * 3
 
 
 def not_ready(fresh: Snapshot) -> None:
@@ -77,8 +77,8 @@ def test_what_holds_for_one_member_holds_for_all(
     change: Callable[[Snapshot], Any], code: str
 ) -> None:
     answers = checked(change)
-    assert {each.code for each in answers if isinstance(each, Problem)} == {code}
-    assert all(isinstance(each, Problem) for each in answers)
+    assert {answer.code for answer in answers if isinstance(answer, Problem)} == {code}
+    assert all(isinstance(answer, Problem) for answer in answers)
 
 
 def test_a_move_of_a_group_whose_others_are_not_known_is_not_made() -> None:
@@ -103,7 +103,7 @@ def restarted(change: Callable[[dict[str, Any]], Any]) -> list[PlannedMove | Pro
 
 
 def test_a_gang_that_kueue_still_runs_passes() -> None:
-    assert all(isinstance(each, PlannedMove) for each in restarted(lambda _: None))
+    assert all(isinstance(move, PlannedMove) for move in restarted(lambda _: None))
 
 
 @pytest.mark.parametrize(
@@ -119,8 +119,8 @@ def test_a_gang_whose_workload_is_another_or_none_now_is_left_alone(
     change: Callable[[dict[str, Any]], Any], code: str
 ) -> None:
     answers = restarted(change)
-    assert {each.code for each in answers if isinstance(each, Problem)} == {code}
-    assert all(isinstance(each, Problem) for each in answers)
+    assert {answer.code for answer in answers if isinstance(answer, Problem)} == {code}
+    assert all(isinstance(answer, Problem) for answer in answers)
 
 
 def test_a_gang_that_kueue_has_come_to_run_is_not_evicted() -> None:
@@ -132,5 +132,5 @@ def test_a_gang_that_kueue_has_come_to_run_is_not_evicted() -> None:
     copy = WorkingCopy(queued(state()), [in_one_rack()], limits, History(), plan=made.id)
     check = Recheck(copy, made.moves).check
     found = [check(move) for move in made.moves]
-    assert {each.code for each in found if isinstance(each, Problem)} == {"DRF006"}
-    assert all(isinstance(each, Problem) for each in found)
+    assert {move.code for move in found if isinstance(move, Problem)} == {"DRF006"}
+    assert all(isinstance(move, Problem) for move in found)

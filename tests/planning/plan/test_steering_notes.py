@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from rescheduler.model.cluster.snapshot import Cluster
-from rescheduler.model.moves.steering import Strength
+from rescheduler.model.moves.steering_entry import Strength
 from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.policies.limits import Limits
-from rescheduler.policies.steering import Steering
+from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.scheduler.config.scheduler import Scheduler
 from tests.cluster import node, snapshot
 from tests.runtime.skewed import spread
@@ -34,11 +34,11 @@ from tests.runtime.skewed import spread
 def test_what_cannot_act_is_noted(
     by: str, strength: str, version: str, nodes: int, said: str, by_policy: bool
 ) -> None:
-    steering = Steering.model_validate({"by": by, "strength": strength})
+    steering = SteeringFields.model_validate({"by": by, "strength": strength})
     policy = spread().model_copy(update={"steering": steering if by_policy else None})
     limits = Limits() if by_policy else Limits(steering=steering)
     made = replace(
-        snapshot([node(f"n{each}") for each in range(nodes)], []),
+        snapshot([node(f"n{number}") for number in range(nodes)], []),
         cluster=Cluster(uid="u", version=version),
     )
     notes = list(steering_notes([policy], limits, made))
@@ -50,9 +50,9 @@ def test_what_cannot_act_is_noted(
 def test_a_scheduler_that_looks_at_all_nodes_is_asked_about_all(
     percentage: int, noted: bool
 ) -> None:
-    limits = Limits(steering=Steering(by="Extender", strength="Require"))
+    limits = Limits(steering=SteeringFields(by="Extender", strength="Require"))
     made = replace(
-        snapshot([node(f"n{each}") for each in range(150)], []),
+        snapshot([node(f"n{number}") for number in range(150)], []),
         cluster=Cluster(uid="u", version="v1.36.0"),
     )
     declared = Scheduler(name="default", percentageOfNodesToScore=percentage)
@@ -84,7 +84,7 @@ def test_an_extender_that_no_scheduler_asks_is_noted(
             },
         }
     )
-    limits = Limits(steering=Steering(by="Extender", strength=strength))
+    limits = Limits(steering=SteeringFields(by="Extender", strength=strength))
     made = replace(snapshot([node("n1")], []), cluster=Cluster(uid="u", version="v1.36.0"))
     notes = list(steering_notes([spread()], limits, made, [declared]))
     assert [note.code for note in notes] == ["STR001"] * bool(said)

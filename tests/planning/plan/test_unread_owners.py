@@ -28,15 +28,15 @@ def cluster(*owners: tuple[str, str, int], namespace: str = "default") -> Snapsh
             kind="ReplicaSet", name=f"app{number}", uid=made.metadata.uid, controller=True
         )
         for n in range(count):
-            each = pod(f"app{number}-{n}", "n1", namespace=namespace)
-            each.metadata.ownerReferences = [owner]
-            pods.append(each)
+            pod_object = pod(f"app{number}-{n}", "n1", namespace=namespace)
+            pod_object.metadata.ownerReferences = [owner]
+            pods.append(pod_object)
     return snapshot([node("n1")], pods, controllers=controllers)
 
 
 def told(before: Snapshot, **limits: Any) -> list[str]:
     made = plan(before, policy_set([], Limits.model_validate(limits)), History(), mode="Enforce")
-    return [each.message for each in made.notes if each.code == "ELG036"]
+    return [note.message for note in made.notes if note.code == "ELG036"]
 
 
 ROLLOUT, NOTEBOOK = ("argoproj.io", "Rollout"), ("kubeflow.org", "Notebook")

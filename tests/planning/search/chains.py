@@ -41,7 +41,7 @@ def full(*, room: str = "0", third: bool = False, allowed: int = 2) -> Snapshot:
     return snapshot(
         nodes,
         pods,
-        controllers=[each for pair in made.values() for each in pair],
+        controllers=[controller for pair in made.values() for controller in pair],
         budgets=[budget(name, name, allowed=allowed, healthy=2) for name in made],
     )
 

@@ -13,7 +13,7 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.limits.guards import holding
+from rescheduler.planning.limits.guards import active_guards
 from rescheduler.planning.search.search import search
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
@@ -78,11 +78,11 @@ class LoadedCluster:
         nodes = [
             node(
                 f"n{number}",
-                allocatable={"cpu": str(each.cores)},
-                labels={POOL: each.pool},
-                taints=[{"key": "kept", "effect": "NoSchedule"}] if each.tainted else (),
+                allocatable={"cpu": str(machine.cores)},
+                labels={POOL: machine.pool},
+                taints=[{"key": "kept", "effect": "NoSchedule"}] if machine.tainted else (),
             )
-            for number, each in enumerate(self.machines)
+            for number, machine in enumerate(self.machines)
         ]
         pods, controllers, budgets = [], [], []
         where = iter(self.places)
@@ -91,12 +91,12 @@ class LoadedCluster:
             top, owner = deployment(name, replicas=size)
             controllers += [top, owner]
             more: dict[str, Any] = {"nodeSelector": {POOL: app.bound_to}} if app.bound_to else {}
-            for each in range(size):
+            for replica in range(size):
                 place = f"n{next(where)}"
                 labels, requests = {"app": name}, {"cpu": f"{app.asked * 1000:.0f}m"}
                 pods.append(
                     pod(
-                        f"{name}-{each}",
+                        f"{name}-{replica}",
                         place,
                         owner=owner,
                         labels=labels,
@@ -106,7 +106,7 @@ class LoadedCluster:
                 )
             if app.disruptions is not None:
                 budgets.append(budget(name, name, allowed=app.disruptions, healthy=size))
-        cores = [float(each.cores) for each in self.machines]
+        cores = [float(machine.cores) for machine in self.machines]
         readings = [
             reading("node.cpu", self.loads(), capacity=cores, min_coverage=0.0),
             reading("pod.cpu", self._used(), min_coverage=0.0),
@@ -119,8 +119,8 @@ class LoadedCluster:
     def loads(self) -> np.ndarray:
         """(nodes,) the load of each node, as a share of it."""
         sums = np.bincount(self.places, weights=self._used(), minlength=len(self.machines))
-        cores = np.array([each.cores for each in self.machines])
-        return np.asarray((sums + [each.idle for each in self.machines]) / cores)
+        cores = np.array([machine.cores for machine in self.machines])
+        return np.asarray((sums + [machine.idle for machine in self.machines]) / cores)
 
     def full(self, place: int) -> float:
         """The share up to which the policy may fill the node with pods."""
@@ -147,7 +147,7 @@ class LoadedCluster:
             self.history,
             schedulers=[full_first] if self.full_first else [],
         )
-        assert not holding(
+        assert not active_guards(
             copy.snapshot,
             copy.bindings,
             copy.limits,
@@ -157,30 +157,34 @@ class LoadedCluster:
         [binding] = copy.bindings
         assert binding.term is not None, binding.problem
         before = binding.term.cost()
-        kept = {each.subject: each.cost for each in binding.findings if each.code == "UTL002"}
+        kept = {
+            finding.subject: finding.cost
+            for finding in binding.findings
+            if finding.code == "UTL002"
+        }
         moves = search(Evaluator(copy)).moves
-        for each in moves:
-            self.places[each.pod] = each.destination
+        for move in moves:
+            self.places[move.pod] = move.destination
             if self.remembers:
-                self.history.moves.append(_moved(before_moves, each))
+                self.history.moves.append(_moved(before_moves, move))
         return Cycle(before, binding.term.cost(), kept, tuple(moves), self.loads())
 
 
 def _moved(before: Snapshot, move: Evaluation) -> PastMove:
     """The move as the ledger has it two hours later; the replacement has the pod's name and UID."""
-    each, then = before.pods[move.pod], before.taken - timedelta(hours=2)
+    pod, then = before.pods[move.pod], before.taken - timedelta(hours=2)
     workload = before.workloads[int(before.pod_workload[move.pod])]
     return PastMove(
         plan="earlier",
-        podUid=f"{each.metadata.uid}-before",
-        namespace=each.metadata.namespace,
-        pod=each.metadata.name,
+        podUid=f"{pod.metadata.uid}-before",
+        namespace=pod.metadata.namespace,
+        pod=pod.metadata.name,
         workload=workload.uid,
-        source=each.node,
+        source=pod.node,
         at=then,
         settled=then,
         state="ready",
-        replacement=each.metadata.uid,
+        replacement=pod.metadata.uid,
         landedOn=before.nodes[move.destination].metadata.name,
     )
 

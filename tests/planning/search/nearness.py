@@ -5,7 +5,7 @@ from rescheduler.policies.locality.policy import Locality
 
 def near(name: str, weight: float, one: str, other: str) -> Locality:
     """Pods of one on the hosts of the other."""
-    match = [{"labels": {"matchLabels": {"app": each}}} for each in (one, other)]
+    match = [{"labels": {"matchLabels": {"app": app}}} for app in (one, other)]
     return Locality.model_validate(
         {
             "name": name,

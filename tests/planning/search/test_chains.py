@@ -26,8 +26,11 @@ def starting(made: Snapshot, **seconds: float) -> History:
     """Yesterday a pod of each of these Deployments was moved, and took so long to be Ready."""
     history = History()
     for name, took in seconds.items():
-        uid = next(each.metadata.uid for each in made.controllers if each.metadata.name == name
-                   and each.kind == "Deployment")  # fmt: skip
+        uid = next(
+            controller.metadata.uid
+            for controller in made.controllers
+            if controller.metadata.name == name and controller.kind == "Deployment"
+        )
         past = PastMove(
             plan="p", podUid=f"{name}-before", namespace="default", pod=f"{name}-before",
             workload=uid, source="gone", at=made.taken - timedelta(days=2), state="ready",
@@ -68,12 +71,12 @@ def test_no_room_is_made_for_nothing_however_much_others_gain(
 ) -> None:
     """`ssd` could go to `fast` by itself; `web` gains nothing and makes no room for it."""
     made = full(third=True)
-    made = replace(made, pods=[each for each in made.pods if each.metadata.name != "hdd-0"])
+    made = replace(made, pods=[pod for pod in made.pods if pod.metadata.name != "hdd-0"])
     if pods[0] == "web-0":  # which would take the room of `ssd` otherwise
         made.pods[-1].spec.nodeSelector = {"kubernetes.io/hostname": "far"}
     limits = Limits.model_validate(FREE | STEERED)
     evaluator = Evaluator(WorkingCopy(made, [RULES], limits, History()))
-    at = {each.metadata.name: number for number, each in enumerate(made.pods)}
+    at = {pod.metadata.name: number for number, pod in enumerate(made.pods)}
     found = evaluator.weigh((at[pods[0]], at[pods[1]]))
     assert found.gain > 2 * limits.margin
     assert found.refusal is not None
@@ -85,7 +88,7 @@ def test_no_room_is_made_for_nothing_however_much_others_gain(
 def test_nothing_is_planned_where_nobody_can_make_room() -> None:
     made = planned(full(room="2"))
     assert made.moves == []
-    assert [(each.pod.name, each.code) for each in made.refused] == [("ssd-0", "FEA001")]
+    assert [(refusal.pod.name, refusal.code) for refusal in made.refused] == [("ssd-0", "FEA001")]
 
 
 def test_a_chain_is_not_begun_whose_budgets_do_not_last() -> None:
@@ -98,17 +101,17 @@ def test_a_chain_is_worth_it_whoever_of_its_pods_starts_faster(hdd: float, ssd: 
     """The usual `gainShare`: one pod is stuck, and two that cost about as much are moved for it."""
     made = full(room="3")
     found = planned(made, starting(made, hdd=hdd, ssd=ssd), gainShare=0.5)
-    assert [each[0] for each in route(found)] == ["hdd-0", "ssd-0"]
+    assert [move[0] for move in route(found)] == ["hdd-0", "ssd-0"]
 
 
 def test_a_long_chain_is_worth_it_at_the_usual_gain_share() -> None:
     found = planned(full(third=True), gainShare=0.5)
-    assert [each[0] for each in route(found)] == ["web-0", "hdd-0", "ssd-0"]
+    assert [move[0] for move in route(found)] == ["web-0", "hdd-0", "ssd-0"]
 
 
 def test_who_makes_room_must_not_cost_far_more_than_who_gains_and_the_plan_says_so() -> None:
     made = full(room="3")
-    hdd = next(each for each in made.pods if each.metadata.name == "hdd-0")
+    hdd = next(pod for pod in made.pods if pod.metadata.name == "hdd-0")
     hdd.metadata.annotations = {"controller.kubernetes.io/pod-deletion-cost": str(2**31 - 1)}
     found = planned(made, gainShare=0.5)
     assert found.moves == []
@@ -129,11 +132,11 @@ def applied(made: Snapshot, moves: list[PlannedMove]) -> tuple[Snapshot, History
     """The cluster after these moves, each landing as the scheduler says; and what is remembered."""
     history = History()
     for move in moves:
-        names = [each.metadata.name for each in made.nodes]
+        names = [node.metadata.name for node in made.nodes]
         steer = None
         if move.steered is not None:
             told, require = map(names.index, move.steered.nodes), move.steered.strength == "Require"
-            steer = Steer.to(told, len(names), require=require)
+            steer = Steer.to_nodes(told, len(names), require=require)
         index = made.pod_index[move.pod.uid]
         landing = SchedulerModel(made).landing(index, steer)
         assert landing.unschedulable == 0.0, "no replacement stays Pending because of us"
@@ -158,7 +161,7 @@ def test_whatever_is_made_of_a_chain_the_cluster_is_whole_and_the_next_plan_ends
     assert made.moves
     for count in range(len(made.moves) + 1):
         after, history = applied(before, made.moves[:count])
-        assert all(each.node for each in after.pods)
+        assert all(pod.node for pod in after.pods)
         again = plan(
             after,
             policy_set([RULES], Limits.model_validate(FREE | STEERED)),
@@ -166,7 +169,7 @@ def test_whatever_is_made_of_a_chain_the_cluster_is_whole_and_the_next_plan_ends
             mode="Enforce",
         )
         end, _ = applied(after, again.moves)
-        ssd = next(each for each in end.pods if each.metadata.name.startswith("ssd"))
+        ssd = next(pod for pod in end.pods if pod.metadata.name.startswith("ssd"))
         assert ssd.node == "fast", (count, route(again))
 
 
@@ -181,7 +184,7 @@ def test_a_move_that_makes_room_is_judged_together_with_the_one_it_is_for() -> N
     made = planned(before)
     answer = recheck(before, made, 0, History())
     assert isinstance(answer, PlannedMove), answer
-    pods = [each for each in before.pods if not each.metadata.name.startswith("ssd")]
+    pods = [pod for pod in before.pods if not pod.metadata.name.startswith("ssd")]
     gone = recheck(replace(before, pods=pods), made, 0, History())
     assert isinstance(gone, Problem), "what it would make room for is gone"
     assert gone.code == "ACT002"

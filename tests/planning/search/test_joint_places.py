@@ -42,11 +42,11 @@ def test_a_pod_may_go_where_the_one_that_leaves_before_it_makes_room() -> None:
     copy = WorkingCopy(before, [POLICY], FREE, History())
     [binding] = copy.bindings
     there = np.array([1], dtype=np.int32)
-    big, small = (before.pod_index[each] for each in _uids(before, "big", "small"))
+    big, small = (before.pod_index[uid] for uid in _uids(before, "big", "small"))
     assert binding.overfills(big, there)[0]
     found = Evaluator(copy).evaluate((small, big))
     assert found.refusal is None
-    assert [each.destination for each in found.moves] == [2, 1]
+    assert [move.destination for move in found.moves] == [2, 1]
     assert found.gain == pytest.approx(0.38, abs=0.01)
     assert binding.overfills(big, there)[0], "evaluating leaves the working copy as it was"
 
@@ -54,6 +54,6 @@ def test_a_pod_may_go_where_the_one_that_leaves_before_it_makes_room() -> None:
 def _uids(before: Snapshot, *apps: str) -> list[str]:
     pods = before.pods
     return [
-        next(each.metadata.uid for each in pods if (each.metadata.labels or {})["app"] == app)
+        next(pod.metadata.uid for pod in pods if (pod.metadata.labels or {})["app"] == app)
         for app in apps
     ]

@@ -18,13 +18,13 @@ quick = settings(
 def check(cluster: LoadedCluster) -> list[Cycle]:
     """Ten cycles, each of which must do good."""
     done = [cluster.cycle() for _ in range(CYCLES)]
-    moved = [move.pod for each in done for move in each.moves]
+    moved = [move.pod for cycle in done for move in cycle.moves]
     event(f"moves: {min(len(moved), 4)}")
     assert len(moved) == len(set(moved)), moved
-    for each in done:
-        assert each.after <= each.before + 1e-9
-        for destination in {move.destination for move in each.moves}:
-            assert each.loads[destination] <= cluster.full(destination) + 1e-9
+    for cycle in done:
+        assert cycle.after <= cycle.before + 1e-9
+        for destination in {move.destination for move in cycle.moves}:
+            assert cycle.loads[destination] <= cluster.full(destination) + 1e-9
     return done
 
 

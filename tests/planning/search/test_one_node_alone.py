@@ -39,7 +39,7 @@ def gathering(strength: str, planned: Sequence[int] | None = None) -> Evaluation
     )
     limits = steered(strength=strength, minReplicas=1, gainShare=0)
     copy = WorkingCopy(made, [policy], limits, History())
-    (web,) = (n for n, each in enumerate(made.pods) if each.metadata.name.startswith("web"))
+    (web,) = (n for n, pod in enumerate(made.pods) if pod.metadata.name.startswith("web"))
     evaluator = Evaluator(copy)
     if planned is not None:
         evaluator.chooser.planned[web] = planned

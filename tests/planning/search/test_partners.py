@@ -6,7 +6,7 @@ import pytest
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.steering import Strength
+from rescheduler.model.moves.steering_entry import Strength
 from rescheduler.planning.evaluation.evaluator import Evaluator
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.search.search import SearchResult, search
@@ -57,7 +57,7 @@ def test_pods_follow_the_one_that_they_want_to_be_with(strength: Strength) -> No
     moved = [made.pods[move.pod].metadata.name for move in result.moves]
     assert moved[0] == "a-0"
     assert [name[0] for name in moved] == ["a", "b", "b"]
-    (strong,) = (each for each in copy.active if each.policy.name == "strong")
+    (strong,) = (binding for binding in copy.active if binding.policy.name == "strong")
     assert strong.term is not None
     assert strong.term.cost() == pytest.approx(0.0)
     assert not {move.pod for move in result.moves} & result.refusals.keys()
@@ -67,7 +67,7 @@ def test_who_may_gain_more_is_told_by_the_policies_that_decide() -> None:
     made = scattered()
     _, copy = found(made, 0, "Prefer")
     evaluator = Evaluator(copy)
-    index = {each.metadata.name: number for number, each in enumerate(made.pods)}
+    index = {pod.metadata.name: number for number, pod in enumerate(made.pods)}
     partners = evaluator.partners((index["a-0"],))
     assert partners.keys() == {index[name] for name in ("a-0", "b-0", "b-1", "b-2")}
     for pod_number, bound in partners.items():

@@ -26,7 +26,7 @@ def test_the_best_comes_first(
     singles: list[tuple[float, float]], steps: list[tuple[str, float, float]]
 ) -> None:
     queue = Queue(tie)
-    values, disruptions = (np.array([each[side] for each in singles]) for side in (0, 1))
+    values, disruptions = (np.array([single[side] for single in singles]) for side in (0, 1))
     queue.add_singles(np.arange(len(singles), dtype=np.int32), values, disruptions)
     known: list[tuple[float, float, bytes, Pods, int]] = [
         (-round(value, 9), round(disruption, 9), tie((pod,)), (pod,), NEVER)
@@ -35,7 +35,7 @@ def test_the_best_comes_first(
     heapq.heapify(known)
     for number, (step, value, disruption) in enumerate(steps, 100):
         assert len(queue) == len(known)
-        assert sorted(queue.pods()) == sorted(each[3] for each in known)
+        assert sorted(queue.pods()) == sorted(candidate[3] for candidate in known)
         pods, key = (number, number + 1), (-round(value, 9), round(disruption, 9))
         entry = (*key, tie(pods), pods, number)
         if step == "push":
@@ -49,8 +49,10 @@ def test_the_best_comes_first(
         elif known:
             found, expected = queue.pop(), heapq.heappop(known)
             assert (found.pods, found.version) == expected[3:]
-    among = [each.pods for each in queue.among({(100, 101), (101, 102)})]
-    assert among == [each[3] for each in sorted(known) if each[3] in {(100, 101), (101, 102)}]
+    among = [candidate.pods for candidate in queue.select_waiting({(100, 101), (101, 102)})]
+    assert among == [
+        candidate[3] for candidate in sorted(known) if candidate[3] in {(100, 101), (101, 102)}
+    ]
 
 
 def test_ties_are_broken_only_among_nodes_that_may_be_first() -> None:

@@ -51,8 +51,8 @@ def watched(snapshot: Snapshot, cap: int) -> Watched:
 def test_no_move_is_made_that_gains_nothing_where_it_most_likely_lands(cluster: Snapshot) -> None:
     found = search(watched(cluster, 40))
     assert found.moves
-    reported = [each.message for each in found.refusals.values() if each.code == "FEA003"]
-    assert any("where it most likely lands" in each for each in reported)
+    reported = [refusal.message for refusal in found.refusals.values() if refusal.code == "FEA003"]
+    assert any("where it most likely lands" in message for message in reported)
 
 
 @pytest.mark.parametrize("cap", [10, 33, 40])
@@ -66,7 +66,7 @@ def test_nothing_is_worked_out_twice_and_the_refusals_are_true_of_the_plan(
     assert set(evaluator.worked_out.values()) == {1}
     assert len(evaluator.worked_out) <= 3 * candidates
     full = len(found.moves) == cap
-    assert full or not any(each.code == "PAC001" for each in found.refusals.values())
+    assert full or not any(refusal.code == "PAC001" for refusal in found.refusals.values())
     now = set(evaluator.copy.candidates())
     for pod, refusal in found.refusals.items():
         again = evaluator.refuse_pods((pod,), closed=False) or evaluator.weigh((pod,)).refusal
@@ -87,12 +87,12 @@ def test_a_search_that_must_end_takes_the_best_that_it_evaluated(
     assert found.summary is not None
     assert found.summary.stopped == "steps"
     evaluated = {pods for pods, _ in list(evaluator.worked_out)[:steps]}
-    passed = {each.pods for each in found.accepted}
+    passed = {evaluation.pods for evaluation in found.accepted}
     assert passed <= evaluated
     assert found.moves
     again = watched(cluster, 40)
-    for each in found.accepted:
-        fresh = again.evaluate(each.pods)
+    for evaluation in found.accepted:
+        fresh = again.evaluate(evaluation.pods)
         assert fresh.refusal is None
         again.copy.commit(fresh)
     worth = [pods for pods in evaluated - passed if again.evaluate(pods).refusal is None]

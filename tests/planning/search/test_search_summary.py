@@ -29,10 +29,10 @@ def test_a_search_that_may_evaluate_little_says_so_and_keeps_what_it_found() -> 
     assert short.summary is not None
     assert short.summary.stopped == "steps"
     assert 3 <= short.summary.steps <= 3 + len(short.moves)
-    assert {each.code for each in short.refusals.values()} >= {"FEA013"}
+    assert {refusal.code for refusal in short.refusals.values()} >= {"FEA013"}
     assert 0 < len(short.moves) < len(whole.moves)
-    assert [each.pod for each in short.moves] == [
-        each.pod for each in found(effort=Effort(steps=3)).moves
+    assert [move.pod for move in short.moves] == [
+        move.pod for move in found(effort=Effort(steps=3)).moves
     ]
 
 

@@ -23,7 +23,7 @@ from rescheduler.policies.limits import Limits
 from tests.cluster import node, snapshot
 from tests.planning import gang_worlds as ganged
 from tests.planning.search import chains as chained
-from tests.planning.search import rooms as roomy
+from tests.planning.search import gang_placements as roomy
 from tests.planning.search.stuck_clusters import CHAINS, stuck
 
 LATE = 1
@@ -100,7 +100,10 @@ def test_a_search_that_begins_with_a_plan_ends_soon_after_its_time_is_up() -> No
     )
     many = {"movesPerCycle": 60, "movesPerNamespace": 60, "movesPerHour": 60}
     limits = Limits.model_validate(chained.FREE | chained.STEERED | many)
-    policies = [each.model_copy(update={"mode": "Enforce"}) for each in (chained.RULES, roomy.ROOM)]
+    policies = [
+        conformity.model_copy(update={"mode": "Enforce"})
+        for conformity in (chained.RULES, roomy.ROOM)
+    ]
 
     def resumed(seconds: float, planned: tuple[tuple[int, ...], ...]) -> tuple[SearchResult, int]:
         copy = Ticking(world, policies, limits, History())
@@ -109,7 +112,7 @@ def test_a_search_that_begins_with_a_plan_ends_soon_after_its_time_is_up() -> No
         return found, copy.now
 
     whole, _ = resumed(np.inf, ())
-    planned = tuple(each.pods for each in whole.accepted)
+    planned = tuple(evaluation.pods for evaluation in whole.accepted)
     assert len(planned) > 3
     for seconds in range(1, 15):
         found, took = resumed(seconds, planned)
@@ -145,5 +148,5 @@ def test_a_search_without_any_time_says_so_of_every_candidate() -> None:
     found, took = searched(stuck(2), chained.RULES, CHAINS, 0)
     assert found.summary is not None
     assert (took, found.moves, found.summary.stopped) == (0, [], "time")
-    assert {each.code for each in found.refusals.values()} == {"FEA013"}
+    assert {refusal.code for refusal in found.refusals.values()} == {"FEA013"}
     assert len(found.refusals) == 2

@@ -33,7 +33,7 @@ class Swaps:
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
         copy = evaluator.copy
         nodes = copy.snapshot.pod_node
-        free = [each for each in range(len(nodes)) if each not in copy.moved]
+        free = [node for node in range(len(nodes)) if node not in copy.moved]
         for pods in permutations(free, 2):
             if nodes[pods[0]] != nodes[pods[1]]:
                 yield Candidate(pods, bound=copy.cost())
@@ -63,7 +63,7 @@ def crossed(allowed: int = 2) -> Snapshot:
     return snapshot(
         nodes,
         pods,
-        controllers=[each for pair in made.values() for each in pair],
+        controllers=[controller for pair in made.values() for controller in pair],
         budgets=[budget(name, name, allowed=allowed, healthy=2) for name in made],
     )
 
@@ -74,16 +74,16 @@ def evaluator(made: Snapshot, **limits: object) -> Evaluator:
 
 
 def index(made: Snapshot, name: str) -> int:
-    return next(n for n, each in enumerate(made.pods) if each.metadata.name == name)
+    return next(n for n, pod in enumerate(made.pods) if pod.metadata.name == name)
 
 
-def state(each: Evaluator) -> tuple[object, ...]:
+def state(tested_evaluator: Evaluator) -> tuple[object, ...]:
     """All of the working copy that a move changes."""
-    copy, everyone = each.copy, range(len(each.copy.snapshot.pods))
+    copy, everyone = tested_evaluator.copy, range(len(tested_evaluator.copy.snapshot.pods))
     return (
         copy.version,
         copy.cost(),
-        [each.refuse_pods((pod,)) for pod in everyone],
+        [tested_evaluator.refuse_pods((pod,)) for pod in everyone],
         [copy.scheduler.feasible(pod).tolist() for pod in everyone],
         [copy.budgets.use(pod) for pod in everyone],
         set(copy.moved),
@@ -101,32 +101,34 @@ def test_no_single_move_helps_where_a_swap_does() -> None:
     assert names[:2] == [("hdd-0", "hub"), ("ssd-0", "fast")]
     (first, *_) = found.accepted
     assert first.gain == pytest.approx(1.0)
-    assert first.disruption == sum(each.disruption for each in first.moves)
+    assert first.disruption == sum(move.disruption for move in first.moves)
 
 
 def test_evaluating_a_swap_leaves_the_working_copy_as_it_was() -> None:
     made = crossed()
-    each = evaluator(made)
-    before = state(each)
+    tested_evaluator = evaluator(made)
+    before = state(tested_evaluator)
     pods = (index(made, "hdd-0"), index(made, "ssd-0"))
-    assert each.evaluate(pods).refusal is None
-    assert state(each) == before
-    assert each.evaluate(pods[::-1]).refusal is not None, "there is no room before the other left"
-    assert state(each) == before
+    assert tested_evaluator.evaluate(pods).refusal is None
+    assert state(tested_evaluator) == before
+    assert tested_evaluator.evaluate(pods[::-1]).refusal is not None, (
+        "there is no room before the other left"
+    )
+    assert state(tested_evaluator) == before
 
 
 def test_a_swap_that_is_taken_back_gives_everything_back() -> None:
     made = crossed()
-    each = evaluator(made)
-    cost = each.copy.cost()
-    version, *before = state(each)
-    found = each.evaluate((index(made, "hdd-0"), index(made, "ssd-0")))
-    committed = each.copy.commit(found)
+    tested_evaluator = evaluator(made)
+    cost = tested_evaluator.copy.cost()
+    version, *before = state(tested_evaluator)
+    found = tested_evaluator.evaluate((index(made, "hdd-0"), index(made, "ssd-0")))
+    committed = tested_evaluator.copy.commit(found)
     assert all(move.budget is not None for move in committed.moves)
-    assert each.copy.cost() == pytest.approx(cost - 1.0)
-    assert not each.needless(committed, committed.moves)
-    each.copy.take_back(committed)
-    now, *after = state(each)
+    assert tested_evaluator.copy.cost() == pytest.approx(cost - 1.0)
+    assert not tested_evaluator.needless(committed, committed.moves)
+    tested_evaluator.copy.take_back(committed)
+    now, *after = state(tested_evaluator)
     assert after == before
     assert now != version, "it is another state all the same"
 
@@ -141,25 +143,25 @@ def test_a_swap_that_is_taken_back_gives_everything_back() -> None:
 )
 def test_a_swap_needs_budget_for_both(limits: dict[str, int], code: str) -> None:
     made = crossed()
-    each = evaluator(made, **limits)
-    before = state(each)
-    found = each.evaluate((index(made, "hdd-0"), index(made, "ssd-0")))
+    tested_evaluator = evaluator(made, **limits)
+    before = state(tested_evaluator)
+    found = tested_evaluator.evaluate((index(made, "hdd-0"), index(made, "ssd-0")))
     assert found.refusal is not None
     assert found.refusal.code == code
     assert "of 2 moves together, that of default/ssd-0" in found.refusal.message
-    assert state(each) == before
-    result = search(each, Swaps())
+    assert state(tested_evaluator) == before
+    result = search(tested_evaluator, Swaps())
     assert result.accepted == []
     assert all(refusal.code != "PAC001" or code == "PAC001" for refusal in result.refused.values())
 
 
 def test_a_swap_spends_the_disruption_budgets_of_both() -> None:
     made = crossed(allowed=1)
-    each = evaluator(made)
-    result = search(each, Swaps())
+    tested_evaluator = evaluator(made)
+    result = search(tested_evaluator, Swaps())
     spent = Counter((made.pods[move.pod].metadata.labels or {})["app"] for move in result.moves)
     assert spent == {"ssd": 1, "hdd": 1}
-    refusal = each.refuse_pods((index(made, "ssd-1"),), closed=False)
+    refusal = tested_evaluator.refuse_pods((index(made, "ssd-1"),), closed=False)
     assert refusal is not None
     assert refusal.code == "BUD002"
     none = search(evaluator(crossed(allowed=0)), Swaps())
@@ -214,16 +216,16 @@ def test_a_pair_that_others_make_needless_is_taken_back_as_a_whole(
     """web-0 leaves its twin; then the twin goes for its own sake, and web-0 could have stayed."""
     monkeypatch.setattr(Evaluator, "_refuse_room", lambda *_: None)  # neither makes room
     made = twins()
-    each = apart(made, movesPerCycle=3)
+    evaluator = apart(made, movesPerCycle=3)
     pair, later = (index(made, "web-0"), index(made, "api-0")), index(made, "web-1")
     strategy = InTurn(pair, (later,))
-    found = search(each, strategy)
+    found = search(evaluator, strategy)
     assert strategy.turns == []
     assert [move.pod for move in found.moves] == [later]
-    assert each.copy.moved == {later}
-    assert each.copy.cost() == 0.0
+    assert evaluator.copy.moved == {later}
+    assert evaluator.copy.cost() == 0.0
     # Of the cycle's three moves two are there again.
-    assert each.refuse_pods(pair) is None
+    assert evaluator.refuse_pods(pair) is None
 
 
 def test_a_needless_move_is_not_taken_back_where_another_took_its_room() -> None:
@@ -234,12 +236,12 @@ def test_a_needless_move_is_not_taken_back_where_another_took_its_room() -> None
         pod("big-1", "n3", requests={"cpu": "100m"}, labels={"app": "big"}, owner=big_set),
     )
     made = replace(made, controllers=[*made.controllers, big, big_set])
-    each = apart(made)
+    evaluator = apart(made)
     turns = [(index(made, name),) for name in ("web-0", "big-0", "web-1")]
-    found = search(each, InTurn(*turns))
+    found = search(evaluator, InTurn(*turns))
     assert [(move.pod,) for move in found.moves] == turns
     assert made.nodes[found.moves[1].destination].metadata.name == "n1"
-    assert each.copy.cost() == 0.0
+    assert evaluator.copy.cost() == 0.0
 
 
 def test_a_candidate_has_different_pods() -> None:

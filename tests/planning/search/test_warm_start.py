@@ -76,7 +76,7 @@ def test_searches_that_end_early_get_as_far_together_as_one_that_does_not() -> N
 
 
 def test_a_search_that_came_to_its_end_is_not_begun_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rescheduler.planning.improve.better._ROUNDS", 0)
+    monkeypatch.setattr("rescheduler.planning.improve.better_plan._ROUNDS", 0)
     world = crowded()
     first = planned(world)
     assert search_of(first).stopped in ("complete", "full")
@@ -98,7 +98,7 @@ def test_pods_that_are_gone_are_not_looked_for() -> None:
     last = planned(world, 12)
     moved = {move.pod.uid for move in last.moves}
     assert moved
-    pods = [each for each in world.snapshot.pods if each.metadata.uid not in moved]
+    pods = [pod for pod in world.snapshot.pods if pod.metadata.uid not in moved]
     left = World(replace(world.snapshot, pods=pods), world.policies, world.limits, {})
     assert last_moves(last, left.snapshot, "Enforce") is None
     assert planned(left, last=last).digest == planned(left).digest
@@ -108,9 +108,9 @@ def test_moves_that_may_not_be_made_any_more_take_no_effort_from_the_search() ->
     world = crowded(nodes=60)
     last = planned(world, 60)
     moved = {move.pod.uid for move in last.moves}
-    for each in world.snapshot.pods:
-        if each.metadata.uid in moved:
-            each.metadata.annotations = {OPT_OUT: "true"}
+    for pod in world.snapshot.pods:
+        if pod.metadata.uid in moved:
+            pod.metadata.annotations = {OPT_OUT: "true"}
     alone, made = planned(world, 60), planned(world, 60, last)
     assert alone.moves
     assert made.digest == alone.digest
@@ -125,7 +125,7 @@ def test_one_move_that_is_left_costs_the_search_nothing() -> None:
 
 
 def test_of_equals_the_plan_from_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rescheduler.planning.improve.better._ROUNDS", 0)
+    monkeypatch.setattr("rescheduler.planning.improve.better_plan._ROUNDS", 0)
     world = crowded()
     whole = planned(world)
     last = structs.replace(whole, search=structs.replace(search_of(whole), stopped="time"))
@@ -178,7 +178,7 @@ def test_what_was_proposed_together_is_not_left_to_chance(monkeypatch: pytest.Mo
     world = beaten()
     last = planned(world)
     assert search_of(last).singly is not None
-    monkeypatch.setattr("rescheduler.planning.improve.better._proposal", lambda *_: None)
+    monkeypatch.setattr("rescheduler.planning.improve.better_plan._proposal", lambda *_: None)
     alone, made = planned(world), planned(world, last=last)
     assert search_of(alone).gain < search_of(made).gain - 0.1
     assert search_of(made).gain == pytest.approx(search_of(last).gain)

@@ -24,8 +24,8 @@ def three_ages() -> Snapshot:
     top, owner = deployment("web")
     pods = [pod(f"web-{n}", f"n{n // 2}", owner=owner, requests={"cpu": n + 1}) for n in range(3)]
     owner.spec.template = PodTemplate(spec=pods[0].spec)
-    for number, each in enumerate(pods):
-        each.metadata.creationTimestamp = NOW - timedelta(days=9 - number)
+    for number, pod_object in enumerate(pods):
+        pod_object.metadata.creationTimestamp = NOW - timedelta(days=9 - number)
     nodes = [node(f"n{n}", allocatable={"cpu": "10"}) for n in range(3)]
     return snapshot(nodes, pods, controllers=[top, owner])
 

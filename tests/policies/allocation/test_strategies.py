@@ -26,7 +26,7 @@ def allocation(**more: Any) -> Allocation:
 
 
 def nodes(drawn: str, **cpu: str) -> Snapshot:
-    return picture(drawn, requests={app: {"cpu": each} for app, each in cpu.items()})
+    return picture(drawn, requests={app: {"cpu": amount} for app, amount in cpu.items()})
 
 
 def planned(before: Snapshot, policy: Allocation) -> Plan:
@@ -89,11 +89,11 @@ def cold() -> Snapshot:
 
 def test_packing_frees_the_node_of_which_little_is_requested() -> None:
     made = planned(cold(), allocation(strategy="Pack"))
-    assert sorted((each.owner.name, each.source) for each in made.moves) == [
+    assert sorted((move.owner.name, move.source) for move in made.moves) == [
         ("api", "n2"),
         ("dns", "n2"),
     ]
-    assert {reason.code for each in made.moves for reason in each.reasons} == {"ALC004"}
+    assert {reason.code for move in made.moves for reason in move.reasons} == {"ALC004"}
     [result] = made.policies
     assert (result.cost.before, result.cost.after) == (2.0, 0.0)
     assert result.findings[0].message.startswith("little of it is requested, and the other nodes")
@@ -120,13 +120,13 @@ def test_packing_obeys_a_node_s_own_target_and_leaves_out_what_cannot_be_read() 
     before.nodes[0].metadata.annotations = {NOTE: "7"}
     made = planned(before, allocation(strategy="Pack"))
     assert made.moves == []
-    assert "ALC003" in {each.code for each in made.notes}
+    assert "ALC003" in {note.code for note in made.notes}
 
 
 def test_packing_by_requests_waits_as_long_as_a_finding_must_have_held() -> None:
     made = planned(cold(), allocation(strategy="Pack", stableFor="10m"))
     assert made.moves == []
-    assert {each.code for each in made.refused} <= {"STB001", "STB002"}
+    assert {refusal.code for refusal in made.refused} <= {"STB001", "STB002"}
     assert made.refused
 
 
@@ -156,7 +156,7 @@ def test_what_packing_cannot_do_is_refused(more: Any, said: str) -> None:
     ],
 )
 def test_what_has_no_effect_is_told(more: Any, said: str) -> None:
-    assert any(each.startswith(said) for each in allocation(**more).without_effect())
+    assert any(message.startswith(said) for message in allocation(**more).without_effect())
 
 
 def test_one_that_packs_what_another_kind_balances_is_told() -> None:

@@ -45,7 +45,7 @@ def wanting(kind: str, *terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def codes(term: ConformityTerm) -> dict[str, float]:
-    return {each.code: each.cost for each in term.findings()}
+    return {finding.code: finding.cost for finding in term.findings()}
 
 
 def test_a_fresh_cluster_breaks_no_rule() -> None:
@@ -232,7 +232,9 @@ def test_the_first_of_its_kind_needs_no_other() -> None:
 def worn(restarts: int = 0, days: float = 1, waiting: str = "") -> Snapshot:
     """Two equal pods on n1, the first of which was restarted so often or is so old."""
     owners = deployment("web")
-    pods = [pod(f"web-{each}", "n1", owner=owners[1], labels={"app": "web"}) for each in range(3)]
+    pods = [
+        pod(f"web-{number}", "n1", owner=owners[1], labels={"app": "web"}) for number in range(3)
+    ]
     state = ContainerState(waiting=ContainerStateWaiting(reason=waiting)) if waiting else None
     pods[0].status.containerStatuses = [
         ContainerStatus(name="main", restartCount=restarts, state=state)
@@ -275,7 +277,7 @@ def test_only_pods_in_the_given_states_are_worn(states: list[str], cost: int) ->
 
 def test_an_old_pod_that_could_only_come_back_stays() -> None:
     owners = deployment("web", replicas=2)
-    pods = [pod(f"web-{each}", "n1", owner=owners[1]) for each in range(2)]
+    pods = [pod(f"web-{number}", "n1", owner=owners[1]) for number in range(2)]
     pods[0].metadata.creationTimestamp = NOW - timedelta(days=8)
     before = snapshot([node("n1")], pods, controllers=owners)
     assert proposed(before, conformity(lifetime={"above": "7d"})) == []
@@ -291,13 +293,13 @@ def test_a_pod_that_breaks_two_rules_costs_one() -> None:
 def test_pods_of_daemon_sets_and_pods_being_deleted_are_not_judged() -> None:
     before = picture("zone a | n1 tainted | (web) web")
     assert bound(before, nodeTaints={}).cost() == 1
-    for each in before.controllers:
-        if each.kind == "Deployment":
-            each.kind = "DaemonSet"
+    for controller in before.controllers:
+        if controller.kind == "Deployment":
+            controller.kind = "DaemonSet"
     daemons = picture("zone a | n1 tainted | web")
-    for each in daemons.controllers:
-        if each.kind == "Deployment":
-            each.kind = "DaemonSet"
+    for controller in daemons.controllers:
+        if controller.kind == "Deployment":
+            controller.kind = "DaemonSet"
     assert bound(daemons, nodeTaints={}).scope() == 0
 
 
@@ -313,7 +315,7 @@ def test_a_rule_broken_on_hosts_and_in_zones_has_two_findings() -> None:
         picture("zone a | n1 | web web\nzone a | n2 | web", specs={"web": both}),
         podAntiAffinity=True,
     )
-    found = [(each.code, each.subject, each.aspect) for each in term.findings()]
+    found = [(finding.code, finding.subject, finding.aspect) for finding in term.findings()]
     assert len(found) == len(set(found)) == 2
 
 

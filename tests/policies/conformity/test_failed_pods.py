@@ -41,7 +41,7 @@ def reporting(match: dict[str, Any], **rule: Any) -> Conformity:
 
 
 def subjects(*pods: Pod, **rule: Any) -> list[str]:
-    return [each.subject for each in bound(*pods, **rule).findings()]
+    return [finding.subject for finding in bound(*pods, **rule).findings()]
 
 
 def test_failed_pods_are_reported_by_workload_and_cost_nothing() -> None:
@@ -111,7 +111,7 @@ def test_where_they_were_not_read_there_is_a_warning() -> None:
     )
     term = policy.compile(made)
     assert list(term.findings()) == []
-    assert [each.code for each in term.warnings()] == ["DAT002"]
+    assert [warning.code for warning in term.warnings()] == ["DAT002"]
     silent = Conformity(name="c", match=Match(all=True), podAffinity=True).compile(made)
     assert silent.warnings() == ()
 
@@ -121,6 +121,6 @@ def test_a_plan_reports_them_and_moves_nothing() -> None:
     before = snapshot([node("n1"), node("n2")], [pod("web", "n1")], failed=[failed("lone")])
     made = plan(before, policy_set([policy], Limits()), History(), mode="Enforce")
     (result,) = made.policies
-    assert [each.code for each in result.findings] == ["CNF008"]
+    assert [finding.code for finding in result.findings] == ["CNF008"]
     assert result.cost.before == result.cost.after == 0
     assert (made.moves, made.totals.candidates, made.totals.pods) == ([], 0, 1)

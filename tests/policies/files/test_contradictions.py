@@ -22,7 +22,7 @@ def report_of(folder: Path, kind: str, spec: str) -> str:
 
 
 def expressions(*given: str) -> str:
-    return f"matchExpressions: [{', '.join(f'{{key: a, {each}}}' for each in given)}]"
+    return f"matchExpressions: [{', '.join(f'{{key: a, {expression}}}' for expression in given)}]"
 
 
 @pytest.mark.parametrize(

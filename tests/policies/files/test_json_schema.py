@@ -10,7 +10,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from rescheduler.documents.envelope import to_document
-from rescheduler.documents.strict_yaml import grown
+from rescheduler.documents.strict_yaml import tree_of_value
 from rescheduler.documents.validation import validate
 from rescheduler.policies.base import NodeMatch, Policy
 from rescheduler.policies.conformity.policy import Conformity
@@ -101,7 +101,7 @@ VALID: list[dict[str, Any]] = [
         name="u",
         nodes=NodeMatch(all=True),
         match=Match(all=True),
-        targets={each: {"high": 0.5, "low": 0.4} for each in ("gpu", "cpu", "network")},
+        targets={resource: {"high": 0.5, "low": 0.4} for resource in ("gpu", "cpu", "network")},
     ),
     document(
         Utilization,
@@ -172,10 +172,10 @@ def paths(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """Every place in a document but its root."""
     items = value.items() if isinstance(value, dict) else enumerate(value)
     found = []
-    for key, each in items:
+    for key, child in items:
         found.append((*above, key))
-        if isinstance(each, dict | list):
-            found += paths(each, (*above, key))
+        if isinstance(child, dict | list):
+            found += paths(child, (*above, key))
     return found
 
 
@@ -189,8 +189,8 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
             break
         *above, key = draw(st.sampled_from(places))
         holder: Any = document
-        for each in above:
-            holder = holder[each]
+        for step in above:
+            holder = holder[step]
         how = draw(st.sampled_from(["change", "change", "drop", "add", "misspell"]))
         if how == "drop":
             del holder[key]
@@ -207,13 +207,14 @@ def mutated(draw: st.DrawFn) -> dict[str, Any]:
 @settings(max_examples=tries(1000))
 @given(document=mutated())
 def test_the_schema_accepts_exactly_what_the_models_accept(document: dict[str, Any]) -> None:
-    made, file_problems = validate(grown(document), DOCUMENTS)
+    made, file_problems = validate(tree_of_value(document), DOCUMENTS)
     only_compared = bool(file_problems) and all(
-        any(each in file_problem.message for each in COMPARISONS) for file_problem in file_problems
+        any(comparison in file_problem.message for comparison in COMPARISONS)
+        for file_problem in file_problems
     )
     accepted = made is not None or only_compared
     event("accepted" if accepted else "refused")
-    errors = [each.message for each in validator().iter_errors(document)]
+    errors = [error.message for error in validator().iter_errors(document)]
     assert accepted == (not errors), (file_problems, errors)
 
 
@@ -230,11 +231,11 @@ def test_every_default_is_what_may_be_written() -> None:
         if isinstance(value, dict):
             if "default" in value and "properties" not in value:
                 yield value
-            for each in value.values():
-                yield from fields(each)
+            for child in value.values():
+                yield from fields(child)
         elif isinstance(value, list):
-            for each in value:
-                yield from fields(each)
+            for element in value:
+                yield from fields(element)
 
     found = list(fields(schema["definitions"]))
     assert len(found) > 100

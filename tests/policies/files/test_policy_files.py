@@ -52,20 +52,20 @@ def test_the_page_of_the_gallery_tells_how_bold_each_set_is() -> None:
 def test_every_kind_has_its_file_and_its_test() -> None:
     for kind in KINDS:
         file = FOLDER / f"{kind.lower()}.yaml"
-        assert {each.kind for each in load_policies(file).policies} == {kind}
+        assert {policy.kind for policy in load_policies(file).policies} == {kind}
         assert file.with_name(f"{file.stem}_test.yaml") in TESTS
 
 
 def test_the_folder_loads_as_one_set() -> None:
     loaded = load_policies(FOLDER)
-    assert {each.kind for each in loaded.policies} == set(KINDS)
+    assert {policy.kind for policy in loaded.policies} == set(KINDS)
     assert (
         set(loaded.files)
         == set(loaded.digests)
         == {
-            *(each.name for each in loaded.policies),
+            *(policy.name for policy in loaded.policies),
             loaded.limits.name,
-            *(each.name for each in (*loaded.schedulers, *loaded.readings)),
+            *(scheduler.name for scheduler in (*loaded.schedulers, *loaded.readings)),
         }
     )
 

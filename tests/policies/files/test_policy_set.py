@@ -45,7 +45,7 @@ def test_a_folder_is_one_set(tmp_path: Path) -> None:
     written(tmp_path, a=SPREAD, b=LIMITS, a_test="not: a policy")
     (tmp_path / "notes.txt").write_text("no policy")
     loaded = load_policies(tmp_path)
-    assert [(each.kind, each.name) for each in loaded.policies] == [("Spread", "s")]
+    assert [(policy.kind, policy.name) for policy in loaded.policies] == [("Spread", "s")]
     assert loaded.limits.name == "l"
     assert loaded.files == {"s": str(tmp_path / "a.yaml"), "l": str(tmp_path / "b.yaml")}
 

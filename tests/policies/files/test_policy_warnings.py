@@ -24,7 +24,7 @@ def reported(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str
         documents.append(HEAD.format(kind="Limits", name="limits") + f"  {limits}\n")
     (folder / "a.yaml").write_text("---\n".join(documents))
     found = load_policies(folder / "a.yaml")
-    return [each.report().split("a.yaml:", 1)[1] for each in warnings(found)]
+    return [warning.report().split("a.yaml:", 1)[1] for warning in warnings(found)]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def reported(folder: Path, kind: str, spec: str, limits: str = "{}") -> list[str
 def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -> None:
     answer = reported(tmp_path, "Utilization", f"{{{LOAD}, {more}}}")
     assert len(answer) == bool(expected)
-    assert all(each.startswith(expected) for each in answer)
+    assert all(message.startswith(expected) for message in answer)
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_node_that_is_cold_and_hot(tmp_path: Path, more: str, expected: str) -
 def test_a_cycle_of_which_an_hour_has_no_room(tmp_path: Path, limits: str, expected: str) -> None:
     answer = reported(tmp_path, "Limits", limits)
     assert len(answer) == bool(expected)
-    assert all(each.startswith(expected) for each in answer)
+    assert all(message.startswith(expected) for message in answer)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_cycle_of_which_an_hour_has_no_room(tmp_path: Path, limits: str, expec
 def test_namespaces_of_which_nothing_moves(tmp_path: Path, match: str, expected: str) -> None:
     answer = reported(tmp_path, "Spread", f"{{match: {match}}}")
     assert len(answer) == bool(expected)
-    assert all(each.startswith(expected) for each in answer)
+    assert all(message.startswith(expected) for message in answer)
 
 
 def test_the_namespaces_that_limits_protect_are_those_of_the_set(tmp_path: Path) -> None:
@@ -188,6 +188,6 @@ def test_a_match_of_pods_that_are_never_moved_and_one_that_leaves_nothing(
     )
     never = "6:17: warning: spec.match.ownerKinds: pods of kind DaemonSet are never moved"
     nothing = "7:27: warning: spec.match.exclude.ownerKinds: all that is matched is excluded"
-    assert [each.split(":")[0] for each in said] == ["6", "7"]
+    assert [message.split(":")[0] for message in said] == ["6", "7"]
     assert said[0].startswith(never)
     assert said[1].startswith(nothing)

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
-from rescheduler.documents.file_problems import FileProblem, Mark
+from rescheduler.documents.file_problems import FileProblem, TextSpan
 from rescheduler.model.errors import PolicyError
 from rescheduler.sources.policy_files import load_policies
 
@@ -59,13 +59,13 @@ def test_what_a_file_holds_cannot_steer_the_terminal(tmp_path: Path) -> None:
     text = refusal(tmp_path, SPREAD + '  match: {labels: {"\\e[2J": "\\a"}}\n')
     assert "\x1b" not in text
     assert "  Maybe `matchLabels: {\\x1b[2J: \\x07}`" in text
-    raw = FileProblem(Mark(1, 4), "odd").report("f", "ab\x1bcd\x07")
+    raw = FileProblem(TextSpan(1, 4), "odd").report("f", "ab\x1bcd\x07")
     assert raw.splitlines()[1] == "     1 | ab?cd?"
 
 
 def test_the_lines_are_those_of_yaml() -> None:
     # A form feed and a vertical tab end no line in YAML.
-    text = FileProblem(Mark(2, 1), "odd").report("f", "a\x0cb\x0bc\r\nd: 1\n")
+    text = FileProblem(TextSpan(2, 1), "odd").report("f", "a\x0cb\x0bc\r\nd: 1\n")
     assert text.splitlines()[1] == "     2 | d: 1"
 
 

@@ -58,7 +58,7 @@ def test_two_halves_become_a_whole_and_an_empty_node() -> None:
         controllers=before.controllers,
     )
     made = term(whole, asked)
-    assert made.stranded() == {"gpu": 8.0}
+    assert made.stranded_amounts() == {"gpu": 8.0}
     assert made.cost() == 1.0
     assert made.candidates().tolist() == [0, 1]
     assert made.deltas(0, np.array([0, 1], dtype=np.int32)).tolist() == [0, -1]
@@ -74,7 +74,7 @@ def test_shares_of_a_gpu_strand_what_is_left_of_it() -> None:
     before = snapshot([node("n1", allocatable=room)], pods, controllers=owner)
     made = term(fragmentation(sharedGpus={"resource": SHARE}), before)
     # Idle are 1.3; the types are one pod each, and ask for 2/3 of a GPU on average.
-    assert made.stranded()["gpu"] == pytest.approx((0.3 + 0 + 0.3) / 3)
+    assert made.stranded_amounts()["gpu"] == pytest.approx((0.3 + 0 + 0.3) / 3)
     assert made.cost() == pytest.approx(0.2 / (2 / 3))
 
 
@@ -90,7 +90,7 @@ def test_a_share_stays_on_the_device_that_its_annotation_names() -> None:
     before = snapshot(nodes, pods, controllers=owner)
     made = term(fragmentation(sharedGpus={"resource": SHARE}), before)
     # Both GPUs of n1 are half full, so that the whole one is good for nothing there.
-    assert made.stranded()["gpu"] == pytest.approx(1 / 3)
+    assert made.stranded_amounts()["gpu"] == pytest.approx(1 / 3)
     to_n2 = made.deltas(0, np.array([0, 1], dtype=np.int32))
     assert to_n2[0] == 0
 
@@ -104,7 +104,7 @@ def test_cpu_is_stranded_where_memory_is_short() -> None:
         requests={"eater": {"cpu": "1", "memory": "8Gi"}},
     )
     made = term(fragmentation(resources=["cpu"]), before)
-    assert made.stranded() == {"cpu": 7000.0}
+    assert made.stranded_amounts() == {"cpu": 7000.0}
     assert made.cost() == 7.0
 
 
@@ -143,8 +143,8 @@ def test_the_places_that_are_nearly_free_are_freed_first() -> None:
 
 
 def with_priorities(before: Snapshot, running: int, waiting: int) -> Snapshot:
-    for each in before.pods:
-        each.spec.priority = running if each.node else waiting
+    for pod_object in before.pods:
+        pod_object.spec.priority = running if pod_object.node else waiting
     return before
 
 
@@ -171,14 +171,18 @@ def test_no_pod_makes_room_for_a_gang_of_a_lower_priority(
     before = with_priorities(gang(), running, waiting)
     owner = deployment("gang")[1]
     whole = [
-        each if each.node else structs.replace(each, metadata=_of_gang(each.metadata))
-        for each in before.pods
+        pod if pod.node else structs.replace(pod, metadata=_of_gang(pod.metadata))
+        for pod in before.pods
     ]
     made = term(
         fragmentation(resources=[], room=ROOM),
         snapshot(before.nodes, whole, controllers=[*before.controllers, owner]),
     )
-    relief = [made.relief(*place)[0] for name in made.lacking() for place in made.open_for(name)]
+    relief = [
+        made.relief(*place)[0]
+        for name in made.gangs_without_room()
+        for place in made.open_for(name)
+    ]
     assert sum(map(len, relief)) >= moves
     assert bool(sum(map(len, relief))) == bool(moves)
 
@@ -271,9 +275,9 @@ def test_what_a_pod_asks_for_is_what_kube_scheduler_counts() -> None:
     ("part", "check", "wrong"),
     [
         (
-            "free_capacity.FreeCapacity.without",
+            "free_capacity.FreeCapacity.rows_without",
             kit.check_deltas,
-            lambda self, _p, nodes: self.left().take(nodes),
+            lambda self, _p, nodes: self.free_rows().take(nodes),
         ),
         ("term.FragmentationTerm._arrivals", kit.check_deltas, lambda self, _number: -self._now),
         (

@@ -95,7 +95,7 @@ def test_two_gangs_do_not_count_on_one_free_node_and_the_urgent_one_goes_first()
 
 
 def subjects(before: Snapshot) -> list[str]:
-    return [each.subject for each in term(before).findings()]
+    return [finding.subject for finding in term(before).findings()]
 
 
 @st.composite
@@ -108,44 +108,44 @@ def waiting(draw: st.DrawFn) -> Snapshot:
     before = picture("\n".join(rows))
     pods = []
     owner = deployment("small")
-    for each in before.nodes:
-        gpus = int((each.status.allocatable or {})[GPU])
+    for node in before.nodes:
+        gpus = int((node.status.allocatable or {})[GPU])
         for number in range(draw(st.integers(0, gpus))):
-            name = f"small-{each.metadata.name}-{number}"
+            name = f"small-{node.metadata.name}-{number}"
             requests = {"cpu": "1", GPU: "1"}
-            pods.append(pod(name, each.metadata.name, owner=owner[1], requests=requests))
+            pods.append(pod(name, node.metadata.name, owner=owner[1], requests=requests))
     shapes = st.tuples(st.integers(1, 2), st.integers(1, 4), st.sampled_from(["", "x", "y"]))
     gangs = draw(st.lists(st.lists(shapes, min_size=1, max_size=3), min_size=1, max_size=2))
     made = snapshot(before.nodes, pods, controllers=[*before.controllers, *owner])
-    return asking(made, {f"g{number}": each for number, each in enumerate(gangs)})
+    return asking(made, {f"g{number}": gang for number, gang in enumerate(gangs)})
 
 
 def fits(before: Snapshot, at: list[int]) -> bool:
     """Whether all pending pods fit at once, by trying everything; at: where the others are."""
-    left = [int((each.status.allocatable or {})[GPU]) for each in before.nodes]
+    left = [int((node.status.allocatable or {})[GPU]) for node in before.nodes]
     for node in at:
         if node >= 0:
             left[node] -= 1
     asked = []
-    for each in before.pods:
-        if each.metadata.namespace == "gangs":
-            pool = (each.spec.nodeSelector or {}).get("pool")
+    for pod_object in before.pods:
+        if pod_object.metadata.namespace == "gangs":
+            pool = (pod_object.spec.nodeSelector or {}).get("pool")
             nodes = [
                 number
                 for number, one in enumerate(before.nodes)
                 if pool in (None, (one.metadata.labels or {})["pool"])
             ]
-            asked.append((demand(each.spec, Devices(GPU)).gpus, nodes))
+            asked.append((demand(pod_object.spec, Devices(GPU)).gpus, nodes))
 
     def place(number: int) -> bool:
         if number == len(asked):
             return True
         gpus, nodes = asked[number]
-        for each in nodes:
-            if left[each] >= gpus:
-                left[each] -= gpus
+        for node in nodes:
+            if left[node] >= gpus:
+                left[node] -= gpus
                 found = place(number + 1)
-                left[each] += gpus
+                left[node] += gpus
                 if found:
                     return True
         return False

@@ -30,7 +30,7 @@ def test_those_with_room_fit_together_and_no_other_fits_beside_them(
     gangs: list[dict[int, int]], places: tuple[int, int, int]
 ) -> None:
     made = of(gangs)
-    lacking = made.lacking(places)
+    lacking = made.gangs_without_room(places)
     left = list(places)
     for number, gang in enumerate(gangs):
         if number not in lacking:
@@ -48,13 +48,13 @@ def test_with_the_places_that_it_needs_a_gang_has_room_or_one_before_it_has(
     gangs: list[dict[int, int]], places: tuple[int, int, int]
 ) -> None:
     made = of(gangs)
-    for gang in made.lacking(places):
+    for gang in made.gangs_without_room(places):
         more = list(places)
-        for shape, count in made.needed(gang, places):
+        for shape, count in made.needed_places(gang, places):
             more[shape] = max(more[shape], count)
-        then = made.lacking(tuple(more))
-        before = [each for each in made.lacking(places) if each < gang]
-        assert gang not in then or any(each not in then for each in before)
+        then = made.gangs_without_room(tuple(more))
+        before = [other_gang for other_gang in made.gangs_without_room(places) if other_gang < gang]
+        assert gang not in then or any(other_gang not in then for other_gang in before)
 
 
 @settings(max_examples=100)
@@ -64,12 +64,12 @@ def test_many_at_once_cost_what_each_costs(
 ) -> None:
     made = of(gangs)
     costs = made.costs(np.array(columns, dtype=np.int64).T)
-    assert costs.tolist() == [made.cost(each) for each in columns]
+    assert costs.tolist() == [made.cost(column) for column in columns]
 
 
 def test_a_large_gang_leaves_what_is_too_little_for_it_to_a_small_one() -> None:
     made = of([{0: 4}, {0: 1}])
-    assert [made.lacking((each, 0, 0)) for each in range(6)] == [
+    assert [made.gangs_without_room((count, 0, 0)) for count in range(6)] == [
         (0, 1), (0,), (0,), (0,), (1,), (),
     ]  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_one_move_gains_nothing_where_two_are_needed_and_the_second_gains_it_all
     made = term(asking(before, {"train": [(2, 8, "")]}))
     n3 = np.array([2], dtype=np.int32)
     assert made.cost() == 2
-    assert made.lacking() == ("gangs/train",)
+    assert made.gangs_without_room() == ("gangs/train",)
     assert made.short("gangs/train") == 2
     assert made.deltas(0, n3).tolist() == [0]
     for pod, change in ((0, 0.0), (1, -2.0)):
@@ -94,6 +94,6 @@ def test_one_move_gains_nothing_where_two_are_needed_and_the_second_gains_it_all
         made.commit(Shift(pod, pod, 2))
     assert made.cost() == 0
     assert made.short("gangs/train") == 0
-    [room] = made.rooms()
+    [room] = made.gang_placements()
     assert (room.gang, room.pods, room.gpus) == ("gangs/train", 2, 16)
     assert (room.before, room.after) == (False, True)

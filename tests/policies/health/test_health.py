@@ -96,7 +96,7 @@ def test_a_node_without_a_value_is_neither_broken_nor_counted_on() -> None:
     policy = health(minCoverage="70%")
     before = four(policy, {**ONE_BROKEN, "n3": None})
     term = bound(before, policy)
-    assert term.unknown().tolist() == [False, False, True, False]
+    assert term.unknown_nodes().tolist() == [False, False, True, False]
     [warning] = term.warnings()
     assert warning.message.startswith("node.gpu.xid is not known of n3")
     assert all(move.destination != "n3" for move in proposed(before, policy))

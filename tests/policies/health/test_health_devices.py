@@ -12,7 +12,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
-from rescheduler.policytest.measured import with_devices
+from rescheduler.policytest.series_readings import with_devices
 from tests.cluster import node, pod, snapshot
 from tests.picture import measured, picture, proposed, workloads
 
@@ -80,7 +80,7 @@ def test_what_lands_beside_a_broken_gpu_may_get_it() -> None:
     assert term.deltas(0, nodes).tolist() == [0, 0, 0, 0]
     term.commit(Shift(train_on_n2, 1, 0))
     assert term.cost() == 2
-    codes = {each.code: each.subject for each in term.findings()}
+    codes = {finding.code: finding.subject for finding in term.findings()}
     assert codes == {"HLT001": "node n1", "HLT002": "GPU 1 (GPU-b) of node n1"}
 
 
@@ -99,7 +99,10 @@ def test_partitions_of_one_gpu_share_its_fate() -> None:
     before = measured(room, {"node.gpu.xid": {f"n{n}": 0 for n in range(1, 5)}}, [policy])
     before = with_devices(before, {"node.gpu.xid": {"n1": parts}})
     term = bound(before, policy)
-    assert [before.pods[each].metadata.name for each in term.candidates()] == ["train-0", "serve-0"]
+    assert [before.pods[candidate].metadata.name for candidate in term.candidates()] == [
+        "train-0",
+        "serve-0",
+    ]
 
 
 @pytest.mark.parametrize(("unattributed", "moved"), [("Report", []), ("Drain", ["serve", "train"])])
@@ -116,7 +119,7 @@ def test_pods_whose_device_is_not_known_are_treated_as_the_policy_has_it(
     assert finding.code == "HLT003"
     assert "which pod has it is not reported: 2 pods may have it" in finding.message
     assert ("(unattributed: Report)" in finding.message) == (not moved)
-    assert {each.workload for each in proposed(before, policy)} <= set(moved)
+    assert {move.workload for move in proposed(before, policy)} <= set(moved)
 
 
 def test_a_broken_gpu_that_nobody_has_is_reported_and_moves_nobody() -> None:
@@ -196,7 +199,7 @@ def test_an_allocated_claim_shows_who_has_a_gpu() -> None:
     before = claiming(policy, "gpu.nvidia.com", {"d0": "GPU-a", "d1": "GPU-b"}, "node.gpu.xid")
     values: dict[str, Any] = {"node.gpu.xid": {"n1": {"GPU-a": [0], "GPU-b": [79]}}}
     term = bound(with_devices(before, values), policy)
-    assert [before.pods[each].metadata.name for each in term.candidates()] == ["p1"]
+    assert [before.pods[candidate].metadata.name for candidate in term.candidates()] == ["p1"]
 
 
 @pytest.mark.parametrize("name", ["GPU-b", ""])
@@ -212,14 +215,14 @@ def test_a_claim_of_which_too_little_is_known_may_be_for_the_broken_gpu(name: st
     term = bound(with_devices(before, values), policy)
     assert term.cost() == 1
     assert term.candidates().tolist() == []
-    assert [each.code for each in term.findings()] == ["HLT003"]
+    assert [finding.code for finding in term.findings()] == ["HLT003"]
 
 
 def test_a_pod_that_would_come_back_to_the_broken_gpu_stays() -> None:
     policy = health()
     before = four(policy, VALUES)
-    for each in before.nodes[1:]:
-        each.spec.unschedulable = True
+    for node_object in before.nodes[1:]:
+        node_object.spec.unschedulable = True
     assert proposed(before, policy) == []
 
 
@@ -229,4 +232,4 @@ def test_an_interface_belongs_to_its_claim_or_else_to_all() -> None:
     for name, names in (("eth2", ["p1"]), ("eth0", ["p0", "p1", "p2"])):
         values: dict[str, Any] = {"node.network.drops": {"n1": {name: [0.03], "eth1": [0.0]}}}
         term = bound(with_devices(before, values), policy)
-        assert [before.pods[each].metadata.name for each in term.candidates()] == names
+        assert [before.pods[candidate].metadata.name for candidate in term.candidates()] == names

@@ -39,7 +39,7 @@ def held(devices: list[str]) -> float:
     pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     spec = {"driver": DRIVER, "nodeName": "n1", "pool": pool, "devices": offered}
     pod = cluster.pod("p", "n1")
-    results = [{"driver": DRIVER, "pool": "n1", "device": each} for each in devices]
+    results = [{"driver": DRIVER, "pool": "n1", "device": device} for device in devices]
     owner = {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
     claim = {
         "metadata": {"name": "c", "namespace": "default"},

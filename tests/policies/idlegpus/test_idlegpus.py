@@ -10,7 +10,7 @@ import pytest
 
 from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.model.problem import Problem
@@ -40,8 +40,8 @@ def long(use: float | str | None) -> Any:
 def fleet(notebook: float | None = 0.04, train: float | None = 0.95) -> Snapshot:
     readings: Any = {"pod.gpu": {"notebook": long(notebook), "train": long(train)}}
     before = picture(DRAWN, requests=ASKED, readings=readings, policies=[POLICY])
-    for each in before.pods:
-        each.status.startTime = before.taken - timedelta(days=1)
+    for pod in before.pods:
+        pod.status.startTime = before.taken - timedelta(days=1)
     return before
 
 
@@ -108,8 +108,8 @@ def test_what_no_move_repairs_is_not_left_to_gain() -> None:
 
 def test_a_young_pod_is_not_judged() -> None:
     before = fleet()
-    for each in before.pods:
-        each.status.startTime = before.taken - timedelta(hours=9)
+    for pod in before.pods:
+        pod.status.startTime = before.taken - timedelta(hours=9)
     assert term(before).scope() == 0
 
 
@@ -139,13 +139,13 @@ def holders(
     drawn: str, asked: Any, labels: dict[str, str] | None = None, **use: Any
 ) -> dict[str, IdleHolder]:
     """Who is told, by the name of the owner, where the nodes have these labels."""
-    readings: Any = {"pod.gpu": {name: long(each) for name, each in use.items()}}
+    readings: Any = {"pod.gpu": {name: long(load) for name, load in use.items()}}
     before = picture(drawn, requests=asked, readings=readings, policies=[POLICY])
     for node in before.nodes:
         node.metadata.labels = {**(node.metadata.labels or {}), **(labels or {})}
-    for each in before.pods:
-        each.status.startTime = before.taken - timedelta(days=1)
-    return {each.owner.partition(" ")[2]: each for each in term(before).idle()}
+    for pod in before.pods:
+        pod.status.startTime = before.taken - timedelta(days=1)
+    return {holder.owner.partition(" ")[2]: holder for holder in term(before).idle()}
 
 
 def test_a_partition_is_as_much_of_a_gpu_as_it_has_slices() -> None:

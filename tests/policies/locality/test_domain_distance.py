@@ -43,7 +43,11 @@ def measured(
     *rows: tuple[str, str, float],
     problem: Problem | None = None,
 ) -> Snapshot:
-    [request] = [each for each in wanted.requests() if each.name == "pair.distance"]
+    [request] = [
+        reading_request
+        for reading_request in wanted.requests()
+        if reading_request.name == "pair.distance"
+    ]
     reading = Reading(
         request=request,
         unit="",
@@ -106,7 +110,7 @@ def test_the_near_zone_will_do_where_the_right_one_has_no_room() -> None:
     known = measured(before, wanted, *NEAR_AND_FAR)
     made = term(wanted, known)
     assert made.cost() == pytest.approx(2)
-    [web, _] = [i for i, each in enumerate(before.pods) if each.metadata.labels == {"app": "web"}]
+    [web, _] = [i for i, pod in enumerate(before.pods) if pod.metadata.labels == {"app": "web"}]
     # Both directions between a and b have a mean of 3, of the 10 of the farthest two.
     assert made.deltas(web, nodes(0, 1, 2)).tolist() == pytest.approx([-1, -0.7, 0])
     [finding] = made.findings()
@@ -130,7 +134,7 @@ def test_levels_within_and_around_count_as_before() -> None:
     )
     made = term(wanted, measured(before, wanted, *NEAR_AND_FAR))
     assert made.cost() == pytest.approx(0.75 + 0.25 * 0.3)
-    [web] = [i for i, each in enumerate(before.pods) if each.metadata.labels == {"app": "web"}]
+    [web] = [i for i, pod in enumerate(before.pods) if pod.metadata.labels == {"app": "web"}]
     assert (made.cost() + made.deltas(web, nodes(0, 1, 3))).tolist() == pytest.approx([0, 0.75, 1])
 
 
@@ -210,7 +214,7 @@ def test_with_one_zone_nothing_is_far() -> None:
 shares = (
     st.lists(st.integers(0, 3), min_size=4, max_size=4)
     .filter(any)
-    .map(lambda each: np.array([each]) / sum(each))
+    .map(lambda weights: np.array([weights]) / sum(weights))
 )
 
 

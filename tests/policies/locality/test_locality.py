@@ -54,7 +54,7 @@ def test_a_pair_counts_what_its_smaller_side_has() -> None:
     """)
     made = term(locality(pairs=[{"pods": WEB, "near": DB, "weight": 0.5}], levels=ZONE), before)
     assert made.cost() == 0.5
-    [db] = [i for i, each in enumerate(before.pods) if each.metadata.labels == {"app": "db"}]
+    [db] = [i for i, pod in enumerate(before.pods) if pod.metadata.labels == {"app": "db"}]
     assert made.deltas(db, np.array([1], dtype=np.int32)).tolist() == [-0.5]
 
 
@@ -113,7 +113,7 @@ def test_a_job_group_wants_one_rack_and_many_hosts() -> None:
     made = term(locality(groups=[group]), snapshot(nodes, pods, controllers=owner))
     # One is in another rack, one shares its host: half a pod each.
     assert made.cost() == 1.0
-    assert sorted(each.message for each in made.findings()) == [
+    assert sorted(finding.message for finding in made.findings()) == [
         "1 of 3 pods shares a host with another",
         "no rack has more than 2 of the 3 pods",
     ]
@@ -152,13 +152,13 @@ def test_what_pods_ask_for_themselves_is_evaluated_again(weight: int | None) -> 
 def test_one_partner_that_moves_makes_many_pods_glad() -> None:
     before = affine(100)
     made = term(locality(podAffinity=True), before)
-    [db, *_] = [i for i, each in enumerate(before.pods) if each.metadata.labels == {"app": "db"}]
+    [db, *_] = [i for i, pod in enumerate(before.pods) if pod.metadata.labels == {"app": "db"}]
     assert made.deltas(db, np.array([0, 1], dtype=np.int32)).tolist() == [0, -2]
 
 
 def test_a_term_without_any_partner_is_reported_and_not_counted() -> None:
     before = affine(100)
-    before.pods[:] = [each for each in before.pods if each.metadata.labels != {"app": "db"}]
+    before.pods[:] = [pod for pod in before.pods if pod.metadata.labels != {"app": "db"}]
     made = term(locality(podAffinity=True), snapshot(before.nodes, before.pods))
     assert made.cost() == 0
     assert "1 podAffinity terms" in made.warnings()[0].message
@@ -197,7 +197,7 @@ def test_measured_talk_is_weighed_by_its_amount() -> None:
     )
     # The average traffic of three pods is 2 * 10 / 3.
     assert made.cost() == pytest.approx(1.5)
-    assert sorted(each.cost for each in made.findings()) == pytest.approx([0.15, 1.35])
+    assert sorted(finding.cost for finding in made.findings()) == pytest.approx([0.15, 1.35])
 
 
 def test_talk_to_a_zone_pulls_there() -> None:
@@ -219,7 +219,7 @@ def test_zones_that_nobody_is_in_are_reported_once_each() -> None:
     policy = locality(traffic={"series": "x", "source": END, "destinationDomain": "zone"})
     rows = [(f"default/{app}", zone, 9.0) for app in ("web", "db") for zone in ("a", "far")]
     made = term(policy, traffic(before, policy, *rows))
-    assert [each.message for each in made.warnings()] == [
+    assert [warning.message for warning in made.warnings()] == [
         "traffic of 2 workloads is to far, which no node is in"
     ]
     [anchoring] = made.parts
@@ -281,15 +281,15 @@ def test_without_labels_it_is_not_evaluated() -> None:
 @pytest.mark.parametrize(
     ("part", "method", "wrong"),
     [
-        ("traffic_term.TrafficTerm", "_less", lambda *_: 0.0),
-        ("traffic_term.TrafficTerm", "bound", lambda *_: 0.0),
+        ("traffic_term.TrafficTerm", "_removed_share", lambda *_: 0.0),
+        ("traffic_term.TrafficTerm", "gain_bound", lambda *_: 0.0),
         (
             "placement_group.PlacementGroupTerm",
-            "_gathered",
+            "_together_deltas",
             lambda _s, _n, _h, nodes: np.ones(len(nodes)),
         ),
         (
-            "preferred_pod_affinity.Affinities",
+            "preferred_pod_affinity.PreferredAffinities",
             "deltas",
             lambda _s, _p, _h, nodes: np.ones(len(nodes)),
         ),
@@ -350,11 +350,11 @@ def test_the_groups_may_be_gangs_whoever_owns_their_pods() -> None:
             ]
         )
     ]
-    made = snapshot(nodes, pods, controllers=[each for pair in owners for each in pair])
+    made = snapshot(nodes, pods, controllers=[controller for pair in owners for controller in pair])
     group = {"pods": {"all": True}, "by": "Gang", "together": "rack"}
     levels = [{"name": "rack", "labels": ["rack"]}]
     found = list(term(locality(groups=[group], levels=levels), made).findings())
-    assert [(each.subject, each.pods) for each in found] == [
+    assert [(finding.subject, finding.pods) for finding in found] == [
         ("gang default/train", (0, 1, 2)),
         ("Deployment default/web", (3, 4)),
     ]

@@ -55,13 +55,13 @@ def test_it_costs_what_the_formula_says_wherever_pods_are_and_go() -> None:
 
 def test_a_side_of_several_pairs_is_counted_once() -> None:
     found, sides, members = by_sides(PAIRS)
-    assert [each.amount for each in found] == [3.0, 2.0, 5.0, 1.0]
+    assert [end.amount for end in found] == [3.0, 2.0, 5.0, 1.0]
     assert sides.tolist() == [[0, 1], [2, 0], [2, 3], [4, 5]]
-    assert [each.tolist() for each in members[:4]] == [each.tolist() for each in (A, B, C, D)]
+    assert [member.tolist() for member in members[:4]] == [array.tolist() for array in (A, B, C, D)]
     assert len(members) == 6
 
 
 def test_no_pairs_cost_nothing() -> None:
     kernel = TrafficKernel([], pods(0, 1), 2, np.ones(2, dtype=np.bool_))
     assert kernel.cost() == 0.0
-    assert kernel.leaving(pods(0, 1)).tolist() == [0.0, 0.0]
+    assert kernel.departure_deltas(pods(0, 1)).tolist() == [0.0, 0.0]

@@ -43,7 +43,10 @@ def cluster(
     templates: tuple[ResourceClaimTemplate, ...] = (PAIR,),
     **more: Any,
 ) -> Snapshot:
-    names = sorted({str(each.spec.nodeName) for each in slices} | set(more.pop("beside", ())))
+    names = sorted(
+        {str(resource_slice.spec.nodeName) for resource_slice in slices}
+        | set(more.pop("beside", ()))
+    )
     return snapshot(
         [node(name) for name in names],
         pods,
@@ -58,7 +61,7 @@ def cluster(
 
 def split(*slices: ResourceSlice, more: tuple[Any, ...] = ()) -> Snapshot:
     """p0 on n1 has a GPU of NUMA node 0 and a NIC of 1; `more`: pods with their claims."""
-    pods = [user("p0", "n1"), user("p9", "n1"), *(each for each, _ in more)]
+    pods = [user("p0", "n1"), user("p9", "n1"), *(pod for pod, _ in more)]
     claims = [
         held("p0", "n1", "gpu-0", "nic-2"),
         held("p9", "n1", "gpu-1", "nic-1"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rescheduler.kube.dra.device_inventory import DeviceInventory
 from rescheduler.kube.dra.device_needs import Need, Needs
-from rescheduler.policies.numa.device_choice import Places, narrowed, wanted_of
+from rescheduler.policies.numa.device_choice import DeviceChoice, narrow_to_node, wanted_of
 from rescheduler.policies.numa.device_zones import NUMA_ATTRIBUTES, DeviceZones
 from tests.draws import tries
 from tests.policies.device_drawing import GPU, NIC, offered, on_zones
@@ -23,7 +23,7 @@ def allocations(needs: Sequence[Need], taken: frozenset[int]) -> Iterator[list[i
         yield []
         return
     devices, number = needs[0]
-    open_ = [each for each in devices.tolist() if each not in taken]
+    open_ = [device for device in devices.tolist() if device not in taken]
     for chosen in combinations(open_, number):
         for rest in allocations(needs[1:], taken | set(chosen)):
             yield [*chosen, *rest]
@@ -48,7 +48,8 @@ def test_first_widest_and_narrowest_are_those_of_all_allocations(
     zones = DeviceZones(inventory, NUMA_ATTRIBUTES, 2)
     of_driver = {
         driver: np.array(
-            [n for n, each in enumerate(inventory.subjects) if each.driver == driver], np.int32
+            [n for n, subject in enumerate(inventory.subjects) if subject.driver == driver],
+            np.int32,
         )
         for driver in (GPU, NIC)
     }
@@ -59,21 +60,21 @@ def test_first_widest_and_narrowest_are_those_of_all_allocations(
     if wanted is None:
         assert sum(counts) < 2
         return
-    here = [Need(each.devices[inventory.node[each.devices] == 1], each.number) for each in needs]
-    taken = frozenset(each + 1 for each in busy)
+    here = [Need(need.devices[inventory.node[need.devices] == 1], need.number) for need in needs]
+    taken = frozenset(device + 1 for device in busy)
     free = np.array([n not in taken for n in range(len(inventory))], dtype=np.bool_)
 
     def spread(devices: list[int]) -> int:
-        return len({int(zones.zone[each]) for each in devices})
+        return len({int(zones.zone[device]) for device in devices})
 
-    empty = [spread(each) for each in allocations(here, frozenset())]
-    now = [spread(each) for each in allocations(here, taken)]
+    empty = [spread(allocation) for allocation in allocations(here, frozenset())]
+    now = [spread(allocation) for allocation in allocations(here, taken)]
     nodes = np.arange(2, dtype=np.int32)
     for places, row in (
-        (Places(zones, wanted, nodes, 2), 1),
-        (Places(zones, narrowed(wanted, zones, 1), nodes[1:], 2), 0),
+        (DeviceChoice(zones, wanted, nodes, 2), 1),
+        (DeviceChoice(zones, narrow_to_node(wanted, zones, 1), nodes[1:], 2), 0),
     ):
         if empty:
-            assert places.fewest()[row] == min(empty)
+            assert places.fewest_zones()[row] == min(empty)
         assert places.spread(free, alone=True)[row] == (now[0] if now else 0)
         assert places.spread(free, alone=False)[row] == max(now, default=0)

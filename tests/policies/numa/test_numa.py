@@ -93,8 +93,8 @@ def test_nothing_is_gained_where_zones_are_not_known_or_not_aligned() -> None:
     )
     term = bound(before)
     np.testing.assert_allclose(term.deltas(0, np.array([1, 3], np.int32)), [0, 0])
-    assert term.unknown().tolist() == [False, True, False, True]
-    assert any("n9" in each.message for each in term.warnings())
+    assert term.unknown_nodes().tolist() == [False, True, False, True]
+    assert any("n9" in warning.message for warning in term.warnings())
 
 
 def test_a_landing_that_a_kubelet_would_refuse_is_refused_whatever_the_policy() -> None:
@@ -108,7 +108,7 @@ def test_a_landing_that_a_kubelet_would_refuse_is_refused_whatever_the_policy() 
     apart = Spread(name="s", match=Match(all=True), topologyKey="kubernetes.io/hostname")
     refused = [r for r in planned(before, apart).refused if r.pod.name.startswith("p")]
     assert len(refused) == 3
-    assert {each.code for each in refused} == {"FEA007"}
+    assert {refusal.code for refusal in refused} == {"FEA007"}
     assert "kubelet would refuse it" in refused[0].message
 
 
@@ -134,7 +134,7 @@ def test_a_crowded_zone_is_charged_by_the_memory_of_the_pod() -> None:
 def test_an_annotation_that_cannot_be_read_is_reported() -> None:
     pods = [guaranteed("p0", "n1", {GPU: 2}, lies=[("node-7", {GPU: "2"})])]
     before = cluster(two_zones("n1", 2, 4), pods=pods)
-    assert any("cannot be read" in each.message for each in bound(before).warnings())
+    assert any("cannot be read" in warning.message for warning in bound(before).warnings())
 
 
 def test_an_annotation_that_nests_too_deeply_is_reported() -> None:
@@ -142,4 +142,4 @@ def test_an_annotation_that_nests_too_deeply_is_reported() -> None:
     deep = '[{"zone": "node-0", "other": ' + '{"a":' * 5000 + "1" + "}" * 5000 + "}]"
     pod.metadata.annotations = {NUMA_OBSERVED: deep}
     before = cluster(two_zones("n1", 2, 4), pods=[pod])
-    assert any("cannot be read" in each.message for each in bound(before).warnings())
+    assert any("cannot be read" in warning.message for warning in bound(before).warnings())

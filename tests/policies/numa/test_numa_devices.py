@@ -41,7 +41,7 @@ def bound(before: Snapshot, policy: Numa | None = None) -> NumaTerm:
 
 def deltas(before: Snapshot, pod: int = 0, policy: Numa | None = None) -> list[float]:
     nodes = np.arange(len(before.nodes), dtype=np.int32)
-    return [float(each) for each in bound(before, policy).deltas(pod, nodes)]
+    return [float(delta) for delta in bound(before, policy).deltas(pod, nodes)]
 
 
 def test_a_gpu_and_a_nic_apart_move_to_where_the_first_free_are_together() -> None:
@@ -63,8 +63,8 @@ def test_a_number_that_is_no_numa_node_is_not_used(number: int | str) -> None:
     before = split(*both("n2"))
     kind = "int" if isinstance(number, int) else "string"
     odd = msgspec.convert({kind: number}, DeviceAttribute)
-    for each in before.resource_slices[0].spec.devices or []:
-        each.attributes = {NUMA: odd}
+    for device in before.resource_slices[0].spec.devices or []:
+        device.attributes = {NUMA: odd}
     assert bound(before).cost() == 0
 
 
@@ -78,7 +78,7 @@ def test_devices_of_another_node_than_the_pods_show_nothing() -> None:
     assert term.cost() == 0
     assert term.candidates().tolist() == []
     assert "NUMA node of some devices of 2 of 2 pods" in " ".join(
-        each.message for each in term.warnings()
+        warning.message for warning in term.warnings()
     )
 
 
@@ -150,7 +150,9 @@ def test_what_is_not_known_gains_nothing_and_is_named() -> None:
     slices = both("n1", nics=(None, 1, 1, 1))
     before = cluster(slices, [user("p0", "n1")], [held("p0", "n1", "gpu-0", "nic-0")])
     assert bound(before).cost() == 0
-    assert any("of some devices of 1 of 1 pod" in each.message for each in bound(before).warnings())
+    assert any(
+        "of some devices of 1 of 1 pod" in warning.message for warning in bound(before).warnings()
+    )
 
 
 def test_devices_that_lie_nowhere_do_not_count() -> None:
@@ -166,7 +168,9 @@ def test_what_is_not_modeled_is_found_and_left() -> None:
     assert term.cost() == 1
     assert "lie on NUMA nodes 0, 1" in next(iter(term.findings())).message
     assert deltas(before) == [0, 0]
-    [warning] = [each for each in term.warnings() if "could lie is not known" in each.message]
+    [warning] = [
+        problem for problem in term.warnings() if "could lie is not known" in problem.message
+    ]
     assert "default/p0: its resource claim pair has no template" in warning.message
     made = plan(before, policy_set([numa()], Limits()), History(), mode="Enforce")
     assert [*made.moves] == []
@@ -185,7 +189,9 @@ def test_devices_of_extended_resources_are_named_and_take_part() -> None:
     before = cluster([*both("n1"), *both("n2")], pods, claims)
     before.device_classes[:] = served
     term = bound(before)
-    assert any("a claim serves its extended resources" in each.message for each in term.warnings())
+    assert any(
+        "a claim serves its extended resources" in warning.message for warning in term.warnings()
+    )
     n2 = np.array([1], np.int32)
     assert term.deltas(0, n2) == [-1]
     term.commit(Shift(1, 0, 1))
@@ -237,18 +243,18 @@ def test_cpus_beside_other_devices_are_named() -> None:
         guaranteed(name, "n1", {"cpu": "1"}, lies=[(zone, {"cpu": "1"})])
         for name, zone in (("p0", "node-1"), ("p1", "node-0"))
     )
-    for each in (apart, near):
-        each.spec.resourceClaims = user("x").spec.resourceClaims
+    for pod_object in (apart, near):
+        pod_object.spec.resourceClaims = user("x").spec.resourceClaims
     claims = [held("p0", "n1", "gpu-0", "nic-0"), held("p1", "n1", "gpu-1", "nic-1")]
     zones = topology("n1", {"cpu": (16.0, 14.0)}, {"cpu": (16.0, 14.0)}, policy="best-effort")
     term = bound(cluster(both("n1"), [apart, near], claims, topologies=[zones]))
     assert term.cost() == 0
-    [warning] = [each for each in term.warnings() if "gave to" in each.message]
+    [warning] = [problem for problem in term.warnings() if "gave to" in problem.message]
     assert warning.message.endswith("so they stay: default/p0")
 
 
 def test_nodes_with_devices_need_no_topology_object() -> None:
     before = cluster([*both("n1"), *both("n2")], [], [], beside=["n3"])
     term = bound(before)
-    assert term.unknown().tolist() == [False, False, True]
-    assert any("n3" in each.message for each in term.warnings())
+    assert term.unknown_nodes().tolist() == [False, False, True]
+    assert any("n3" in warning.message for warning in term.warnings())

@@ -21,7 +21,7 @@ def numa(**spec: Any) -> Numa:
 def cluster(*topologies: NodeResourceTopology, pods: list[Pod], **more: Any) -> Snapshot:
     """Nodes of 8 GPUs for every topology, and n9 without one."""
     room = {GPU: "8", "cpu": "32", "memory": "128Gi"}
-    names = [*(each.metadata.name for each in topologies), *more.pop("beside", [])]
+    names = [*(topology.metadata.name for topology in topologies), *more.pop("beside", [])]
     return snapshot(
         [node(name, allocatable=room) for name in names],
         pods,
@@ -38,5 +38,7 @@ def bound(before: Snapshot, policy: Numa | None = None) -> NumaTerm:
 
 
 def two_zones(name: str, *free: float, policy: str = "best-effort") -> NodeResourceTopology:
-    zones = [{GPU: (4.0, each), "cpu": (16.0, 16.0), "memory": (64e9, 64e9)} for each in free]
+    zones = [
+        {GPU: (4.0, free_gpus), "cpu": (16.0, 16.0), "memory": (64e9, 64e9)} for free_gpus in free
+    ]
     return topology(name, *zones, policy=policy)

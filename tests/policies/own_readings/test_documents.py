@@ -11,8 +11,8 @@ from rescheduler.documents.promql import selectors
 from rescheduler.kube.nodes.accelerators import maker
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.own_readings.definition import NODE_LABELS, OwnReading
-from rescheduler.policies.own_readings.document import preset_of
-from rescheduler.policies.own_readings.shipped import PRESETS
+from rescheduler.policies.own_readings.readings_document import preset_of
+from rescheduler.policies.own_readings.shipped_documents import PRESETS
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.catalog import CATALOG
 from tests.policies.own_readings.queue_length import QUEUE
@@ -30,7 +30,7 @@ def test_policies_ask_for_what_is_defined(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(QUEUE, encoding="utf-8")
     found = load_policies(file)
-    asked = {each.name: each for each in found.requests()}
+    asked = {request.name: request for request in found.requests()}
     assert list(asked) == ["node.queue", "pod.queue", "node.gpu.temperature", "node.disk.space"]
     [own] = asked["node.queue"].own
     assert own.unit == "count"
@@ -38,7 +38,10 @@ def test_policies_ask_for_what_is_defined(tmp_path: Path) -> None:
     assert asked["node.disk.space"].own is None
     [utilization, health] = found.policies
     assert asked["node.queue"] == utilization.requests()[0]  # policies ask by the name alone
-    assert [each.name for each in health.requests()] == ["node.gpu.temperature", "node.disk.space"]
+    assert [request.name for request in health.requests()] == [
+        "node.gpu.temperature",
+        "node.disk.space",
+    ]
     assert found.requests()[0].key != utilization.requests()[0].key
 
 
@@ -97,7 +100,7 @@ def test_a_reading_is_defined_once(tmp_path: Path) -> None:
     file = tmp_path / "b.yaml"
     file.write_text(QUEUE + amd % ("a", "amd, intel"), encoding="utf-8")
     own = load_policies(file).definitions
-    makers = [each.resources[0] for each in own["node.gpu.temperature"]]
+    makers = [reading.resources[0] for reading in own["node.gpu.temperature"]]
     assert makers == ["amd.com/gpu", "gpu.intel.com/i915"]
 
 
@@ -107,7 +110,7 @@ def test_an_own_definition_replaces_that_of_the_preset(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(text, encoding="utf-8")
     own = load_policies(file).definitions
-    assert [each.unit for each in own["node.conntrack"]] == ["count"]
+    assert [reading.unit for reading in own["node.conntrack"]] == ["count"]
     assert "node.disk.space" in own
 
 
@@ -137,8 +140,8 @@ def test_presets_can_be_written_as_a_document(preset: str) -> None:
 @pytest.mark.parametrize("preset", ["amd", "intel"])
 def test_presets_do_not_replace_what_is_built_in_for_the_same_devices(preset: str) -> None:
     for name, own in preset_of(preset).readings.items():
-        built_in = {each.devices for each in CATALOG[name]} if name in CATALOG else set()
-        assert not built_in & {maker(each) for each in own.resources}, name
+        built_in = {reading.devices for reading in CATALOG[name]} if name in CATALOG else set()
+        assert not built_in & {maker(resource) for resource in own.resources}, name
 
 
 TRAFFIC = """\
@@ -195,7 +198,7 @@ def test_what_is_wrong_with_traffic_has_its_line(
 
 def test_the_page_about_metrics_is_true(tmp_path: Path) -> None:
     text = (Path(__file__).parents[3] / "policies/METRICS.md").read_text()
-    assert ", ".join(f"`{each}`" for each in NODE_LABELS) in text
+    assert ", ".join(f"`{label}`" for label in NODE_LABELS) in text
     example = text.partition("    apiVersion")[2].partition("\n\n")[0]
     document = textwrap.dedent(f"    apiVersion{example}\n")
     file = tmp_path / "a.yaml"
@@ -205,6 +208,6 @@ def test_the_page_about_metrics_is_true(tmp_path: Path) -> None:
     assert 'node_cpu_seconds_total{$match job="node-exporter", mode="idle"}' in cpu.value
     [link] = own["node.network.receive"]
     assert 'device=~"bond0|hsn[0-9]+"' in link.value
-    assert all('job="nvidia-dcgm-exporter"' in each for each in own["node.gpu"][0].queries)
+    assert all('job="nvidia-dcgm-exporter"' in query for query in own["node.gpu"][0].queries)
     for preset in re.findall(r"presets: \[([\w-]+)\]", text):
         assert preset in PRESETS

@@ -117,7 +117,9 @@ def test_a_plan_has_the_definitions_that_it_was_made_with() -> None:
     made = plan(long_queues(), policies, History(), mode="Enforce")
     again = policies_in(made)
     assert again.readings == policies.readings
-    assert [each.own for each in again.requests()] == [each.own for each in policies.requests()]
+    assert [request.own for request in again.requests()] == [
+        request.own for request in policies.requests()
+    ]
     [document] = made.ownReadings
     document["spec"]["readings"]["node.queue"]["value"] = "other{$match}"
     assert digest_of(made) != made.digest
@@ -139,16 +141,16 @@ def test_the_heat_map_knows_the_target() -> None:
 
 def test_a_recording_is_found_by_those_who_ask_by_name(tmp_path: Path) -> None:
     policies, before = defined(), long_queues()
-    asked = {each.name: each for each in policies.requests()}
+    asked = {request.name: request for request in policies.requests()}
     entries = tuple(
-        replace(each, request=asked[each.name], low_coverage=each.name == "pod.queue")
-        for each in before.readings.entries
+        replace(reading, request=asked[reading.name], low_coverage=reading.name == "pod.queue")
+        for reading in before.readings.entries
     )
     file = tmp_path / "a.snapshot"
     save(replace(before, readings=replace(before.readings, entries=entries)), file)
     back = load(file)
-    assert [each.request.own for each in back.readings.entries] == [None, None]
-    assert [each.low_coverage for each in back.readings.entries] == [False, True]
+    assert [reading.request.own for reading in back.readings.entries] == [None, None]
+    assert [reading.low_coverage for reading in back.readings.entries] == [False, True]
     assert isinstance(policies.policies[0].compile(back), UtilizationTerm)
 
 

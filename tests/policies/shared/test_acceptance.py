@@ -21,7 +21,7 @@ def accepted(**spec: Any) -> list[str]:
     nodes[-1].status.conditions = []
     made = snapshot(nodes, [pod("p", "plain", **spec)])
     mask = Acceptance(made).nodes(made.pods[0].spec)
-    return [each.metadata.name for each, yes in zip(nodes, mask, strict=True) if yes]
+    return [node.metadata.name for node, yes in zip(nodes, mask, strict=True) if yes]
 
 
 def required(*terms: dict[str, Any]) -> dict[str, Any]:
@@ -78,5 +78,5 @@ def test_toleration(toleration: dict[str, str], node_name: str, yes: bool) -> No
 def test_pods_of_one_shape_are_judged_once() -> None:
     made = snapshot([node("n")], [pod("a", "n"), pod("b", "n", requests={"cpu": "2"})])
     acceptance = Acceptance(made)
-    first, second = (acceptance.nodes(each.spec) for each in made.pods)
+    first, second = (acceptance.nodes(pod.spec) for pod in made.pods)
     assert first is second

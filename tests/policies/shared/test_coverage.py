@@ -57,20 +57,24 @@ def selecting(**labels: str) -> Utilization:
 def test_nodes_that_no_policy_selects_make_no_reading_unfit() -> None:
     before = fleet()
     policy = selecting(maker="nvidia")
-    asked = {each.name: each for each in policy.requests()}
+    asked = {request.name: request for request in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
     assert reading.low_coverage
     expected, problem = check_coverage(reading, [policy], before)
-    assert (int(expected.sum()), problem, reading.covered(expected)) == (4, None, 1.0)
+    assert (int(expected.sum()), problem, reading.coverage_of(expected)) == (4, None, 1.0)
     seen = replace(before, readings=Readings((reading,)))
-    [answer] = [each for each in answers(policy_set([policy]), seen) if each.name == "node.gpu"]
+    [answer] = [
+        reading_answer
+        for reading_answer in answers(policy_set([policy]), seen)
+        if reading_answer.name == "node.gpu"
+    ]
     assert (answer.found, answer.expected, answer.problem) == (4, 4, None)
 
 
 def test_who_has_no_value_is_named_by_cause() -> None:
     before = fleet()
     policy = selecting()
-    asked = {each.name: each for each in policy.requests()}
+    asked = {request.name: request for request in policy.requests()}
     reading = replace(of("node.gpu", before), request=asked["node.gpu"])
     _, problem = check_coverage(reading, [policy], before)
     assert problem is not None
@@ -87,7 +91,7 @@ def test_pods_whose_exporter_tells_no_pods_are_not_expected() -> None:
     reading = of("pod.gpu", before)
     told = [pod.metadata.name for pod, expected in zip(before.pods, reading.expected, strict=True)
             if expected]  # fmt: skip
-    assert not any("intel" in each for each in told)
+    assert not any("intel" in pod_name for pod_name in told)
     assert len(told) == 11
     assert any("GPUs of intel, whose exporter does not report pods (2," in n for n in reading.notes)
     policy = IdleGPUs(name="idle", match=Match(all=True))
@@ -125,7 +129,7 @@ def hot_memory(before: Snapshot) -> tuple[Utilization, dict[str, ReadingRequest]
             "targets": {"memory": {"high": "80%"}},
         }
     )
-    return policy, {each.name: each for each in policy.requests()}
+    return policy, {request.name: request for request in policy.requests()}
 
 
 @pytest.mark.parametrize("code", ["RDG005", "RDG016"])
@@ -151,7 +155,7 @@ def test_each_policy_that_sees_the_node_has_the_contradiction(code: str) -> None
     before = replace(before, readings=Readings(entries))
     [result] = plan(before, policy_set([policy]), History(), mode="Enforce").policies
     assert result.problem is None, "it costs the node, not the policy"
-    assert [(each.code, each.subject, each.cost) for each in result.findings] == [
+    assert [(finding.code, finding.subject, finding.cost) for finding in result.findings] == [
         (code, "node n0", 0.0)
     ]
     assert result.findings[0].message == f"node.memory is not known: {detail}"

@@ -20,11 +20,11 @@ def test_coming_adds_the_same_for_many_as_for_few(
     where = chance.integers(-1, 9, size=30).astype(np.int32)
     made = Hinges(parts, slack, where, np.ones(30, dtype=np.bool_))
     pods, nodes = np.arange(30, dtype=np.int32)[::2], np.arange(9, dtype=np.int32)[::-1]
-    few = made.arriving(pods, nodes)
+    few = made.arrival_deltas(pods, nodes)
     monkeypatch.setattr(hinges, "_FEW", 0)
     monkeypatch.setattr(hinges, "_WIDE", 0)
     monkeypatch.setattr(hinges, "_ROWS", rows)
-    assert made.arriving(pods, nodes) == pytest.approx(few, abs=1e-12)
+    assert made.arrival_deltas(pods, nodes) == pytest.approx(few, abs=1e-12)
     assert few.max() > 0.1
 
 
@@ -64,7 +64,7 @@ class Renewed:
 
 
 def ones(*numbers: int) -> tuple[IntArray, ...]:
-    return tuple(np.array([each], dtype=np.int32) for each in numbers)
+    return tuple(np.array([number], dtype=np.int32) for number in numbers)
 
 
 @pytest.mark.parametrize("wide", [0, 1 << 13])
@@ -77,10 +77,10 @@ def test_a_pod_adds_on_other_nodes_what_its_replacement_does(
     for pod, node in found.chance.integers((12, 5), size=(40, 2)).tolist():
         found.commit(pod, node)
         gone = found.change((pod, -1))
-        assert float(found.made.leaving(*ones(pod))[0]) == pytest.approx(gone, abs=1e-9)
+        assert float(found.made.departure_deltas(*ones(pod))[0]) == pytest.approx(gone, abs=1e-9)
         found.commit(pod, -1)
         one, everywhere = ones(pod)[0], np.arange(5, dtype=np.int32)
-        coming = found.made.arriving(one, everywhere)[0]
+        coming = found.made.arrival_deltas(one, everywhere)[0]
         added = [found.change((pod, there)) for there in range(5)]
         assert coming == pytest.approx(added, abs=1e-9)
         if found.home[pod] >= 0:
@@ -95,7 +95,7 @@ def test_pods_that_change_places_add_there_what_their_replacements_do() -> None:
             found.commit(pod, (here + 1) % 5)
             continue
         change = found.change((pod, there), (other, here))
-        asked = float(found.made.exchanging(*ones(pod, there, other))[0])
+        asked = float(found.made.exchange_deltas(*ones(pod, there, other))[0])
         assert asked == pytest.approx(change, abs=1e-9)
         before = found.made.cost()
         both = np.array([pod, other], dtype=np.int32)

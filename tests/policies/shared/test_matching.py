@@ -34,7 +34,7 @@ def cluster() -> Snapshot:
     )
     made.namespaces[:] = [
         msgspec.convert({"metadata": {"name": "ml", "labels": {"team": "x"}}}, Namespace),
-        *(each for each in made.namespaces if each.metadata.name != "ml"),
+        *(namespace for namespace in made.namespaces if namespace.metadata.name != "ml"),
     ]
     return made
 
@@ -99,7 +99,9 @@ WITHOUT = Selector(matchExpressions=[Requirement(key="team", operator="DoesNotEx
 
 def test_a_namespace_that_is_not_known_is_never_selected_by_its_labels() -> None:
     made = cluster()
-    made.namespaces[:] = [each for each in made.namespaces if each.metadata.name != "web"]
+    made.namespaces[:] = [
+        namespace for namespace in made.namespaces if namespace.metadata.name != "web"
+    ]
     assert not select_pods(Match(namespaceSelector=WITHOUT), made).any()
     of_y = Exclude(namespaceSelector=Selector(matchLabels={"team": "y"}))
     kept = Match(all=True, exclude=of_y)

@@ -11,7 +11,7 @@ from rescheduler.kube.objects import LabelSelector
 from rescheduler.kube.storage import ClaimSpec, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.policies.match import Match
-from rescheduler.policies.shared.absent import why_no_pod
+from rescheduler.policies.shared.absent_names import why_no_pod
 from rescheduler.policies.shared.matching import select_pods
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
 
@@ -59,7 +59,7 @@ def cluster() -> Snapshot:
 
 def selected(**match: Any) -> list[str]:
     chosen = select_pods(Match(**match), cluster()).nonzero()[0].tolist()
-    return [NAMES[each] for each in chosen]
+    return [NAMES[pod] for pod in chosen]
 
 
 def classes(*names: str) -> dict[str, Any]:
@@ -193,5 +193,5 @@ def test_which_pods_have_a_budget_is_as_each_is_asked_alone(
     made.spec.selector = None if selector is None else msgspec.convert(selector, LabelSelector)
     pods = [*before.pods, pod("far", "n1", namespace="other", labels={"app": "web"})]
     asked = replace(before, budgets=[made], pods=pods)
-    alone = [bool(asked.budgets_of(each)) for each in range(len(pods))]
+    alone = [bool(asked.budgets_of(pod)) for pod in range(len(pods))]
     assert asked.budgeted.tolist() == alone

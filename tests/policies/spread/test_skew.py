@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rescheduler.policies.spread import skew
-from rescheduler.policies.spread.skew import Counts, Rule
+from rescheduler.policies.spread.skew import Counts, SkewBounds
 
 SMALL = [
     (counts, allowed)
@@ -20,18 +20,18 @@ def fewest(counts: tuple[int, ...], allowed: int) -> int:
     """Breadth-first search over all single moves."""
     front = {tuple(sorted(counts))}
     for moves in itertools.count():
-        if any(each[-1] - each[0] <= allowed for each in front):
+        if any(distribution[-1] - distribution[0] <= allowed for distribution in front):
             return moves
         front = {
-            tuple(sorted(n - (i == a) + (i == b) for i, n in enumerate(each)))
-            for each in front
-            for a, b in itertools.permutations(range(len(each)), 2)
-            if each[a]
+            tuple(sorted(n - (i == a) + (i == b) for i, n in enumerate(distribution)))
+            for distribution in front
+            for a, b in itertools.permutations(range(len(distribution)), 2)
+            if distribution[a]
         }
     raise AssertionError
 
 
-def needed(counts: tuple[int, ...] | Counts, rule: Rule) -> int:
+def needed(counts: tuple[int, ...] | Counts, rule: SkewBounds) -> int:
     return skew.moves_needed(skew.histogram(np.array(counts, dtype=np.int64)), rule)
 
 
@@ -44,31 +44,31 @@ def capped(counts: tuple[int, ...], cap: int) -> int:
 RULES = [
     (counts, rule)
     for counts, allowed in SMALL
-    for rule in (Rule(allowed), Rule(allowed, floored=True), Rule(cap=allowed))
+    for rule in (SkewBounds(allowed), SkewBounds(allowed, floored=True), SkewBounds(cap=allowed))
 ]
 
 
 def test_moves_needed_is_the_fewest() -> None:
     for counts, allowed in SMALL:
-        assert needed(counts, Rule(allowed)) == fewest(counts, allowed), counts
+        assert needed(counts, SkewBounds(allowed)) == fewest(counts, allowed), counts
 
 
 def test_with_too_few_domains_every_pod_above_the_skew_must_leave() -> None:
     for counts, allowed in SMALL:
         above = sum(max(count - allowed, 0) for count in counts)
-        assert needed(counts, Rule(allowed, floored=True)) == above
+        assert needed(counts, SkewBounds(allowed, floored=True)) == above
 
 
 def test_a_cap_below_the_fair_share_is_the_fair_share() -> None:
     for counts, cap in SMALL:
-        assert needed(counts, Rule(cap=cap)) == capped(counts, cap)
+        assert needed(counts, SkewBounds(cap=cap)) == capped(counts, cap)
 
 
 def test_surplus_sums_to_the_moves_and_takes_only_what_is_there() -> None:
-    for each, rule in RULES:
-        counts = np.array(each)
+    for distribution, rule in RULES:
+        counts = np.array(distribution)
         gives = skew.surplus(counts, skew.histogram(counts), rule)
-        assert gives.sum() == needed(each, rule)
+        assert gives.sum() == needed(distribution, rule)
         assert (gives <= counts).all()
 
 
@@ -94,5 +94,5 @@ def test_empty_domains_count() -> None:
 def test_fewer_than_two_domains_cannot_be_uneven(counts: list[int]) -> None:
     held = np.array(counts, dtype=np.int64)
     domains = skew.histogram(held)
-    assert skew.moves_needed(domains, Rule()) == 0
-    assert skew.surplus(held, domains, Rule()).sum() == 0
+    assert skew.moves_needed(domains, SkewBounds()) == 0
+    assert skew.surplus(held, domains, SkewBounds()).sum() == 0

@@ -84,7 +84,7 @@ def test_workloads_are_judged_one_by_one() -> None:
         zone b | n2 | api api api
     """)
     assert bound.cost() == 2
-    assert [each.cost for each in bound.findings()] == [1, 1]
+    assert [finding.cost for finding in bound.findings()] == [1, 1]
     assert bound.scope() == 6
     assert bound.worst() == 2
 
@@ -115,7 +115,7 @@ def test_hiding_a_pod_on_a_node_without_a_zone_gains_nothing() -> None:
     assert bound.deltas(0, np.array([0, 1, 2], dtype=np.int32)).tolist() == [0, -1, 0]
     bound.commit(Shift(0, 0, 2))
     assert bound.cost() == 1
-    assert [each.code for each in bound.findings()] == ["SPR002"]
+    assert [finding.code for finding in bound.findings()] == ["SPR002"]
     assert 0 in bound.candidates()
 
 
@@ -156,9 +156,9 @@ def test_the_nodes_of_a_spread_can_be_narrowed() -> None:
 
 def test_daemons_are_no_matter_of_spread() -> None:
     before = picture("zone a | n1 | web web web\nzone b | n2 | -")
-    for each in before.controllers:
-        if each.kind == "Deployment":
-            each.kind = "DaemonSet"
+    for controller in before.controllers:
+        if controller.kind == "Deployment":
+            controller.kind = "DaemonSet"
     assert spread().compile(before).scope() == 0
 
 
@@ -188,7 +188,7 @@ def test_greedy_single_moves_reach_the_least_in_the_least_steps() -> None:
 
 
 def tiers(*constraints: Mapping[str, Any], **spec: Any) -> Spread:
-    asked = [SpreadConstraint.model_validate(each) for each in constraints]
+    asked = [SpreadConstraint.model_validate(constraint) for constraint in constraints]
     return Spread(name="s", match=Match(all=True), constraints=asked, **spec)
 
 
@@ -210,7 +210,7 @@ def test_zones_come_first_and_hosts_within_them() -> None:
     assert change == pytest.approx([0, -1 / 3, -1, -1])
     moves = proposed(picture(TWO_BY_TWO), policy, limits=ROOMY)
     # Of two equal hosts either may be taken, and the next pod then takes the other.
-    assert sorted("n3" if each.destination == "n4" else each.destination for each in moves) == [
+    assert sorted("n3" if move.destination == "n4" else move.destination for move in moves) == [
         "n2",
         "n3",
         "n3",
@@ -278,8 +278,8 @@ def test_a_soft_constraint_weighs_half() -> None:
 
 def test_pods_of_two_revisions_are_apart() -> None:
     before = picture("zone a | n1 | web web\nzone b | n2 | web web")
-    for number, each in enumerate(before.pods):
-        each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
+    for number, pod in enumerate(before.pods):
+        pod.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
     assert tiers(ZONES).compile(before).cost() == 0
     assert tiers({**ZONES, "matchLabelKeys": ["pod-template-hash"]}).compile(before).cost() == 2
 
@@ -325,9 +325,9 @@ def test_a_gang_is_balanced_over_racks_whoever_owns_its_pods() -> None:
         rack r1 | n1 | driver worker
         rack r2 | n2 | -
     """)
-    for each in before.pods:
-        given = each.metadata.labels or {}
-        each.metadata.labels = {**given, "jobset.sigs.k8s.io/jobset-name": "t"}
+    for pod in before.pods:
+        given = pod.metadata.labels or {}
+        pod.metadata.labels = {**given, "jobset.sigs.k8s.io/jobset-name": "t"}
     racks = {"topologyKey": "rack"}
     assert tiers(racks).compile(before).cost() == 0
     bound = tiers(racks, groupBy="Gang").compile(before)
@@ -347,10 +347,10 @@ def test_a_policy_has_its_constraints_once() -> None:
 
 def test_findings_of_two_revisions_or_two_zones_are_distinguished() -> None:
     before = picture("zone a | n1 | web web web web\nzone b | n2 | -")
-    for number, each in enumerate(before.pods):
-        each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
+    for number, pod in enumerate(before.pods):
+        pod.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
     revisions = tiers({**ZONES, "matchLabelKeys": ["pod-template-hash"]}).compile(before)
-    assert len({each.aspect for each in revisions.findings()}) == 2
+    assert len({finding.aspect for finding in revisions.findings()}) == 2
     before = picture("""
         zone a rack r | n1 | web web web
         zone a rack s | n2 | -
@@ -358,4 +358,4 @@ def test_findings_of_two_revisions_or_two_zones_are_distinguished() -> None:
         zone b rack s | n4 | -
     """)
     racks = tiers({"topologyKey": "rack", "within": ZONES["topologyKey"]}).compile(before)
-    assert len({(each.subject, each.aspect) for each in racks.findings()}) == 2
+    assert len({(finding.subject, finding.aspect) for finding in racks.findings()}) == 2

@@ -12,7 +12,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.match import Match
 from rescheduler.policies.spread.domain_counts import DomainCounts
-from rescheduler.policies.spread.groups import from_pods
+from rescheduler.policies.spread.spread_counts import from_pods
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
@@ -115,21 +115,21 @@ class Scheduler:
     def __init__(self, before: Snapshot) -> None:
         self._occupancy = Occupancy(before.nodes, before.pods, before.pod_node, pod_level=True)
         usual = default_profile("v1.36.3")
-        made = DefaultPlugins(Handle(before, self._occupancy), usual).of(usual)
+        made = DefaultPlugins(Handle(before, self._occupancy), usual).plugins_of(usual)
         by_nodes = (NodeUnschedulable, TaintToleration, NodeAffinity)
-        self._filtering = [each for each in made if isinstance(each, by_nodes)]
-        (self._spread,) = (each for each in made if isinstance(each, TopologySpread))
+        self._filtering = [plugin for plugin in made if isinstance(plugin, by_nodes)]
+        (self._spread,) = (plugin for plugin in made if isinstance(plugin, TopologySpread))
 
-    def counted(self, each: Pod) -> set[Counted]:
+    def counted(self, pod: Pod) -> set[Counted]:
         """What the plugin counts for those of the pod's constraints that select the pod."""
         incoming = Replacement(
-            each.metadata.namespace,
-            each.metadata.labels or {},
-            each.spec,
+            pod.metadata.namespace,
+            pod.metadata.labels or {},
+            pod.spec,
             None,
-            self._occupancy.incoming(each),
+            self._occupancy.replacement_requests(pod),
         )
-        declared = each.spec.topologySpreadConstraints or []
+        declared = pod.spec.topologySpreadConstraints or []
         own = {hard: [one for one in declared if _hard(one) == hard] for hard in (True, False)}
         bound = {hard: self._spread._compile(incoming, own[hard], strict=True) for hard in own}
         passing = np.logical_and.reduce(
@@ -155,8 +155,8 @@ class Scheduler:
         return key, constraint.max_skew, hard, floored, found
 
 
-def _hard(each: TopologySpreadConstraint) -> bool:
-    return each.whenUnsatisfiable == "DoNotSchedule"
+def _hard(constraint: TopologySpreadConstraint) -> bool:
+    return constraint.whenUnsatisfiable == "DoNotSchedule"
 
 
 def counted(domain_counts: DomainCounts) -> Counted:
@@ -176,6 +176,6 @@ def counted(domain_counts: DomainCounts) -> Counted:
 def test_domains_and_pods_count_as_for_kube_scheduler(before: Snapshot) -> None:
     made = from_pods(Match(all=True), NodeMatch(all=True), before)
     scheduler = Scheduler(before)
-    staying = [each for each in before.pods if each.metadata.deletionTimestamp is None]
-    expected = set[Counted]().union(*(scheduler.counted(each) for each in staying))
-    assert {counted(each) for each in made.spread_counts} == expected
+    staying = [pod for pod in before.pods if pod.metadata.deletionTimestamp is None]
+    expected = set[Counted]().union(*(scheduler.counted(pod) for pod in staying))
+    assert {counted(count) for count in made.spread_counts} == expected

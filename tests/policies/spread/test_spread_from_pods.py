@@ -123,16 +123,16 @@ def test_pods_of_one_constraint_that_accept_other_nodes_are_judged_apart() -> No
     bound = own(before)
     # 4/0 needs two moves for three of the pods; 4/0/0 needs two for one of them.
     assert bound.cost() == pytest.approx(2 * 3 / 4 + 2 * 1 / 4)
-    assert len({each.aspect for each in bound.findings()}) == 2
+    assert len({finding.aspect for finding in bound.findings()}) == 2
 
 
 def test_findings_of_two_revisions_are_distinguished() -> None:
     shared = constraint("web", matchLabelKeys=["pod-template-hash"])
     text = "zone a | n1 | web web web web\nzone b | n2 | -"
     before = picture(text, specs={"web": {"topologySpreadConstraints": [shared]}})
-    for number, each in enumerate(before.pods):
-        each.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
-    assert len({each.aspect for each in own(before).findings()}) == 2
+    for number, pod in enumerate(before.pods):
+        pod.metadata.labels = {"app": "web", "pod-template-hash": str(number // 2)}
+    assert len({finding.aspect for finding in own(before).findings()}) == 2
 
 
 def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave_theirs() -> None:
@@ -144,6 +144,6 @@ def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave_theirs() ->
         specs={"web": {**every, **bound_to_a}, "api": every},
     )
     term = own(before)
-    free = next(i for i, each in enumerate(before.pods) if not each.spec.nodeSelector)
+    free = next(i for i, pod in enumerate(before.pods) if not pod.spec.nodeSelector)
     nodes = np.array([0, 1], dtype=np.int32)
     assert term.deltas(free, nodes)[1] < 0

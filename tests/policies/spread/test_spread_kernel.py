@@ -21,11 +21,11 @@ def test_moves_and_exchanges_change_what_the_kernel_told() -> None:
     for _ in range(60):
         assert abs(kernel.cost() - term.cost()) < 1e-9
         pods = chance.integers(len(where), size=6).astype(np.int32)
-        table = kernel.leaving(pods)[:, None] + kernel.arriving(pods, nodes)
+        table = kernel.departure_deltas(pods)[:, None] + kernel.arrival_deltas(pods, nodes)
         for row, pod in enumerate(pods.tolist()):
             np.testing.assert_allclose(table[row], term.deltas(pod, nodes), atol=1e-9)
         others = chance.integers(len(where), size=6).astype(np.int32)
-        told = kernel.exchanging(pods, where[others], others)
+        told = kernel.exchange_deltas(pods, where[others], others)
         for pod, other, change in zip(pods.tolist(), others.tolist(), told.tolist(), strict=True):
             here, there, before = int(where[pod]), int(where[other]), term.cost()
             if here == there:
@@ -36,7 +36,7 @@ def test_moves_and_exchanges_change_what_the_kernel_told() -> None:
             assert abs(term.cost() - before - change) < 1e-9
             changed += abs(change) > 1e-9
             for shift in reversed(made):
-                term.commit(shift.reversed())
+                term.commit(shift.shift_back())
         pod, node = int(pods[0]), int(chance.integers(12))
         if node != where[pod]:
             shift = Shift(pod, int(where[pod]), node)

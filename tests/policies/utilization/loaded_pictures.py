@@ -35,7 +35,8 @@ def bound(before: Snapshot, policy: Utilization) -> UtilizationTerm:
 def altered(before: Snapshot, name: str, **fields: Any) -> Snapshot:
     """The snapshot with other fields in one reading."""
     entries: list[Reading] = [
-        replace(each, **fields) if each.name == name else each for each in before.readings.entries
+        replace(reading, **fields) if reading.name == name else reading
+        for reading in before.readings.entries
     ]
     return replace(before, readings=Readings(tuple(entries)))
 

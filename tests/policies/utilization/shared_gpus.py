@@ -5,7 +5,7 @@ from typing import Any
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.utilization.policy import Utilization
-from rescheduler.policytest.measured import with_devices
+from rescheduler.policytest.series_readings import with_devices
 from tests.picture import picture
 
 POOL = """

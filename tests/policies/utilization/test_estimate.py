@@ -15,7 +15,7 @@ def test_hinges_change_as_the_term_does_and_room_ends_where_pods_overfill() -> N
     hinges, nodes = term.estimate(), np.arange(12, dtype=np.int32)
     assert abs(hinges.cost() - term.cost()) < 1e-9
     pods = np.arange(len(cluster.snapshot.pods), dtype=np.int32)
-    table = hinges.leaving(pods)[:, None] + hinges.arriving(pods, nodes)
+    table = hinges.departure_deltas(pods)[:, None] + hinges.arrival_deltas(pods, nodes)
     takes, left = term.room()
     fits: BoolArray = np.all(takes[:, None, :] <= left[None, :, :] + 1e-6, axis=2)
     for pod in pods.tolist():

@@ -33,7 +33,7 @@ def test_declared_link_speeds_reach_the_readings_of_links_alone() -> None:
         LinkSpeed((("gpu", "Exists", ()),), 0.0),
         LinkSpeed((), 1.25e9),
     )
-    given = {each.name: each.links for each in policy.requests()}
+    given = {request.name: request.links for request in policy.requests()}
     network = {name for name in given if name.startswith("node.network.")}
     assert len(network) == 4, "both directions, and their peaks"
     assert all(given[name] == (links if name in network else ()) for name in given)

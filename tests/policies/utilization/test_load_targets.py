@@ -75,7 +75,7 @@ def test_a_node_above_the_mean_is_not_one_too_many_that_is_hot() -> None:
 
 def planned_guards(before: Snapshot, policy: Utilization) -> list[str]:
     made = plan(before, policy_set([policy]), History(), mode="Enforce")
-    return [each.code for each in made.guards]
+    return [guard.code for guard in made.guards]
 
 
 def test_moves_between_large_and_small_nodes_keep_their_mean() -> None:
@@ -121,15 +121,15 @@ def test_room_is_what_the_peaks_leave() -> None:
     assert term.cost() == 0
     # n3 peaks at 60%: no room, though its mean is 20%. Of n4 no peak is known.
     assert term.overfills(0, EVERYWHERE).tolist() == [False, False, True, True]
-    assert term.unknown().tolist() == [False, False, False, True]
+    assert term.unknown_nodes().tolist() == [False, False, False, True]
 
 
 def test_young_pods_count_by_their_requests_where_they_go() -> None:
     policy = packing(strategy="Relieve", targets={"cpu": {"high": "40%"}})
     before, _ = packed(policy)
-    for each in before.pods[:2]:
-        each.status.startTime = before.taken
-        asked = each.spec.containers[0].resources
+    for pod in before.pods[:2]:
+        pod.status.startTime = before.taken
+        asked = pod.spec.containers[0].resources
         assert asked is not None
         asked.requests = {"cpu": "2"}
     young = np.array([True, True, *[False] * 4])

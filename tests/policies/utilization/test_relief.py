@@ -53,7 +53,7 @@ def earlier(before: Snapshot, **fields: Any) -> History:
 
 def moved(before: Snapshot, history: History, policies: Utilization = HOT) -> list[str]:
     made = plan(before, policy_set([policies], LIMITS), history, mode="Enforce")
-    return [each.source for each in made.moves]
+    return [move.source for move in made.moves]
 
 
 def test_a_node_whose_relief_has_begun_gives_pods_away_down_to_low() -> None:
@@ -89,16 +89,16 @@ def test_it_ends_by_time() -> None:
 def test_relieving_further_does_not_make_that_time_begin_again() -> None:
     hot = warm("62%")
     made = plan(hot, policy_set([HOT], LIMITS), History(), mode="Enforce")
-    assert [each.hot for each in made.moves] == [{"u": ["node.cpu"]}]
+    assert [move.hot for move in made.moves] == [{"u": ["node.cpu"]}]
     before = warm()
     made = plan(before, policy_set([HOT], LIMITS), earlier(before), mode="Enforce")
-    assert [each.hot for each in made.moves] == [{}]
+    assert [move.hot for move in made.moves] == [{}]
 
 
 def test_a_target_without_a_band_needs_no_memory() -> None:
     plain = packing(strategy="Relieve", targets={"cpu": {"high": "60%"}})
     made = plan(warm("62%", plain), policy_set([plain], LIMITS), History(), mode="Enforce")
-    assert [each.hot for each in made.moves] == [{}]
+    assert [move.hot for move in made.moves] == [{}]
 
 
 def test_the_report_says_why_a_node_below_high_gives_pods_away() -> None:
@@ -121,7 +121,7 @@ def test_with_stable_for_the_load_above_low_must_have_held() -> None:
         samples[-1, 0] = 0.58
         made = bound(altered(before, "node.cpu", range_samples=samples.copy()), steady)
         made.continue_relief({(0, "node.cpu"): WHEN})
-        held = made.lasted()[:4]
+        held = made.finding_ages()[:4]
         assert bool((held > 500).all()) is lasts
 
 
@@ -139,11 +139,11 @@ def test_a_shared_gpu_is_relieved_further_and_the_others_of_its_node_are_not() -
     cold = term(before)
     assert cold.candidates().tolist() == []
     cold.continue_relief({(0, "gpu GPU-1"): WHEN})
-    names = {before.pods[each].metadata.name for each in cold.candidates().tolist()}
+    names = {before.pods[candidate].metadata.name for candidate in cold.candidates().tolist()}
     assert names == {"chat-0", "chat-1"}
     assert any(
-        "(relieved further: at 12:05 UTC it was above 80%)" in each.message
-        for each in cold.findings()
+        "(relieved further: at 12:05 UTC it was above 80%)" in finding.message
+        for finding in cold.findings()
     )
     assert cold.hot_on(0) == ()
 

@@ -13,7 +13,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
 from rescheduler.policies.utilization.shared_gpus import SharedGpus, read_shared_gpus
-from rescheduler.policytest.measured import with_devices
+from rescheduler.policytest.series_readings import with_devices
 from tests import cluster
 from tests.picture import picture
 from tests.policies.utilization.shared_gpus import LOADS, POOL, SHARES, fleet, policy, term
@@ -21,7 +21,7 @@ from tests.policies.utilization.shared_gpus import LOADS, POOL, SHARES, fleet, p
 
 def test_one_hot_gpu_of_eight_is_found_and_named() -> None:
     bound = term(fleet())
-    (n3, n1) = sorted(bound.findings(), key=lambda each: each.cost)
+    (n3, n1) = sorted(bound.findings(), key=lambda finding: finding.cost)
     assert n1.code == "UTL003"
     assert n1.subject == "node n1"
     assert n1.message == (
@@ -38,7 +38,7 @@ def test_one_hot_gpu_of_eight_is_found_and_named() -> None:
 def test_equal_parts_are_said_to_be_so() -> None:
     loads = {**LOADS, "n1": {**LOADS["n1"], "GPU-1": [0.9, "chat-0", "chat-1"]}}
     bound = term(fleet(loads))
-    (hot,) = (each for each in bound.findings() if each.subject == "node n1")
+    (hot,) = (finding for finding in bound.findings() if finding.subject == "node n1")
     assert hot.message.endswith(
         "its load is counted for them in equal parts, as no metric tells them apart"
     )
@@ -64,7 +64,11 @@ def test_two_that_come_get_two_devices() -> None:
     start = bound.cost()
     for pod in (0, 1):
         bound.commit(Shift(pod, 0, 1))
-    after = {each.message[:27]: each for each in bound.findings() if each.subject == "node n2"}
+    after = {
+        finding.message[:27]: finding
+        for finding in bound.findings()
+        if finding.subject == "node n2"
+    }
     assert list(after) == ["node.gpu of GPU 0 (GPU-a) i"], "0.5 with 0.6, and 0.4 with 0.1"
     for pod in (0, 1):
         bound.commit(Shift(pod, 1, 0))
@@ -101,7 +105,7 @@ def test_parts_that_do_not_explain_their_gpu_free_nothing() -> None:
     loads = {**LOADS, "n1": {**LOADS["n1"], "GPU-1": [0.9, "chat-0=0.1", "chat-1=0.1"]}}
     bound = term(fleet(loads))
     assert bound.candidates().tolist() == []
-    assert [each.code for each in bound.warnings()] == ["RDG010"]
+    assert [warning.code for warning in bound.warnings()] == ["RDG010"]
 
 
 @pytest.mark.parametrize(("shown", "codes"), [(True, ["UTL003"]), (False, [])])
@@ -119,7 +123,7 @@ def test_partitions_are_shared_only_where_their_plugin_shares_them(
         "n2": {"GPU-1/7/1g.10gb": [0.0], "GPU-1/8/1g.10gb": [0.0]},
     }
     bound = term(fleet(loads, drawn, {"chat": {resource: 1}}))
-    assert [each.code for each in bound.findings()] == codes
+    assert [finding.code for finding in bound.findings()] == codes
     if codes:
         assert "GPU-0/7/1g.10gb" in next(bound.findings()).message
 
@@ -138,11 +142,11 @@ def test_shared_gpus_without_a_reading_are_unknown_and_full() -> None:
     spec: dict[str, Any] = {"minCoverage": 0.5}
     before = picture(POOL, requests=SHARES, readings=readings, policies=[policy(**spec)])
     bound = term(with_devices(before, {"node.gpu": loads}), **spec)
-    assert bound.unknown().tolist() == [False, True, False]
+    assert bound.unknown_nodes().tolist() == [False, True, False]
     assert bound.overfills(0, np.array([1], np.int32)).all()
     assert bound.deltas(0, np.array([1], np.int32))[0] > 0
     bound.commit(Shift(0, 0, 1))
-    assert any(each.code == "UTL004" for each in bound.findings())
+    assert any(finding.code == "UTL004" for finding in bound.findings())
 
 
 def test_whole_gpus_count_only_where_the_policy_says_so() -> None:
@@ -158,7 +162,7 @@ def test_whole_gpus_count_only_where_the_policy_says_so() -> None:
         assert term(before, **spec).hot_nodes().tolist() == hot
         why = list(made_policy.absent(before))
         assert bool(why) is not bool(hot)
-        assert all("no GPU of these nodes is shared" in each for each in why)
+        assert all("no GPU of these nodes is shared" in reason for reason in why)
 
 
 def test_where_no_gpu_is_shared_pods_come_and_go() -> None:
@@ -194,7 +198,7 @@ def test_other_resources_count_beside_shared_gpus() -> None:
     before = picture(drawn, requests=SHARES, readings=readings, policies=[policy(**spec)])
     bound = term(with_devices(before, {"node.gpu": LOADS}), **spec)
     assert bound.hot_nodes().tolist() == [0, 2]
-    assert {each.code for each in bound.findings()} == {"UTL001", "UTL003"}
+    assert {finding.code for finding in bound.findings()} == {"UTL001", "UTL003"}
     assert set(bound.load_after()) == {"node.gpu", "node.cpu"}
     assert bound.scope() == 3
 
@@ -203,7 +207,7 @@ def test_balance_lowers_the_target_to_the_mean_of_the_devices() -> None:
     spec: dict[str, Any] = {"strategy": "Balance", "tolerance": "10%"}
     bound = term(fleet(**spec), **spec)
     mean = (0.1 + 0.9 + 0.2 + 4 * 0.05 + 0.6 + 0.1 + 0.3 + 0.75) / 12
-    (hot,) = (each for each in bound.findings() if "(GPU-1)" in each.message)
+    (hot,) = (finding for finding in bound.findings() if "(GPU-1)" in finding.message)
     assert f"target {mean:.0%} (hot above {mean + 0.1:.0%})" in hot.message
 
 
@@ -213,12 +217,12 @@ def test_for_how_long_a_gpu_has_been_hot() -> None:
     (reading,) = before.readings.entries
     past = {"GPU-1": 0.9, "GPU-2": 0.2}
     devices = tuple(
-        replace(each, range_samples=(0.5, *(past.get(each.device, 0.0),) * 10))
-        for each in reading.devices
+        replace(device, range_samples=(0.5, *(past.get(device.device, 0.0),) * 10))
+        for device in reading.devices
     )
     entry = replace(reading, devices=devices, range_samples=np.zeros((11, 3)))
     bound = term(replace(before, readings=Readings((entry,))), **spec)
-    held = bound.lasted()
+    held = bound.finding_ages()
     assert held[:2].tolist() == [540.0, 540.0]
     assert np.isnan(held[2:]).all()
 
@@ -260,13 +264,13 @@ def claimed(capacity: dict[str, str], *consumed: dict[str, str]) -> Snapshot:
                         }
                     },
                     "reservedFor": [
-                        {"resource": "pods", "name": each.metadata.name, "uid": each.metadata.uid}
+                        {"resource": "pods", "name": pod.metadata.name, "uid": pod.metadata.uid}
                     ],
                 },
             },
             ResourceClaim,
         )
-        for number, each in enumerate(pods)
+        for number, pod in enumerate(pods)
     ]
     (request,) = policy().requests()
     reading = replace(
@@ -319,4 +323,4 @@ def test_a_device_that_one_claim_consumes_whole_is_not_shared() -> None:
     whole = claimed({"memory": "80Gi", "cores": "100"}, {"memory": "80Gi", "cores": "10"})
     assert list(term(whole).findings()) == []
     part = claimed({"memory": "80Gi"}, {"memory": "79Gi"})
-    assert [each.code for each in term(part).findings()] == ["UTL003"]
+    assert [finding.code for finding in term(part).findings()] == ["UTL003"]

@@ -112,7 +112,7 @@ def test_a_node_without_a_value_is_neither_left_nor_landed_on() -> None:
     policy = utilization(minCoverage="80%")
     term = bound(five(policy, node={"n3": None}), policy)
     assert isinstance(term, Loaded)
-    assert term.unknown().tolist() == [False, False, True, False, False]
+    assert term.unknown_nodes().tolist() == [False, False, True, False, False]
     change = term.deltas(0, np.arange(5, dtype=np.int32))
     assert change[3] < 0
     assert change[2] >= 0
@@ -215,7 +215,7 @@ def test_it_asks_for_node_and_pods_of_every_target() -> None:
     policy = utilization(
         targets={"network": {"high": 0.5}, "gpuMemory": {"high": 0.5}}, window="2m"
     )
-    assert [each.name for each in policy.requests()] == [
+    assert [request.name for request in policy.requests()] == [
         "node.gpu.memory",
         "pod.gpu.memory",
         "node.network.receive",
@@ -223,9 +223,9 @@ def test_it_asks_for_node_and_pods_of_every_target() -> None:
         "node.network.transmit",
         "pod.network.transmit",
     ]
-    assert {(each.window, each.max_age, each.min_coverage) for each in policy.requests()} == {
-        (120.0, 180.0, 0.9)
-    }
+    assert {
+        (request.window, request.max_age, request.min_coverage) for request in policy.requests()
+    } == {(120.0, 180.0, 0.9)}
 
 
 def test_moving_a_pod_cannot_make_another_node_hot_for_gain() -> None:
@@ -264,9 +264,9 @@ def test_a_move_and_its_return_leave_nothing_behind(low: str) -> None:
         zone a | n2 cpu 1 | api
     """
     term = bound(picture(drawn, readings=readings, policies=[policy]), policy)
-    found = [each.subject for each in term.findings()]
+    found = [finding.subject for finding in term.findings()]
     assert term.candidates().tolist() == []
     for shift in (Shift(0, 0, 1), Shift(0, 1, 0)):
         term.commit(shift)
     assert term.candidates().tolist() == []
-    assert [each.subject for each in term.findings()] == found
+    assert [finding.subject for finding in term.findings()] == found

@@ -13,7 +13,7 @@ from rescheduler.model.moves.plan import ClusterRef
 from rescheduler.planning.explain.node import explain_node
 from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod
-from rescheduler.reporting.explain.descriptions import PROPERTIES
+from rescheduler.reporting.explain.explanation_descriptions import PROPERTIES
 from rescheduler.reporting.explain.report import (
     explanation_json,
     explanation_schema,
@@ -136,8 +136,8 @@ def test_names_from_the_cluster_do_not_draw_on_the_terminal() -> None:
     made = full_cluster()
     evil = "\x1b[31mred\x07"
     made.nodes[0].metadata.name = evil
-    for each in made.pods:
-        each.node = evil if each.node == "n0" else each.node
+    for pod in made.pods:
+        pod.node = evil if pod.node == "n0" else pod.node
     told = explain_pod(working_copy(made), index(made, "web-1"), HEADER)
     for explanation in (told, explain_node(working_copy(made), 0, HEADER)):
         assert "\x1b" not in render_explanation(explanation, width=80, color=False)

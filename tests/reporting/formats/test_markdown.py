@@ -3,7 +3,7 @@
 import pytest
 from msgspec import structs
 
-from rescheduler.model.idle import IdleHolder
+from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.plan import FindingView
 from rescheduler.reporting.formats.markdown import code, inert, render_markdown
 from tests.reporting.samples import plan
@@ -14,9 +14,9 @@ GITHUB = 65_536
 
 def test_a_long_plan_is_cut_and_says_so() -> None:
     made = plan()
-    each = made.moves[0]
+    move = made.moves[0]
     moves = [
-        structs.replace(each, pod=structs.replace(each.pod, name=f"{'p' * 200}-{n}", uid=f"u{n}"))
+        structs.replace(move, pod=structs.replace(move.pod, name=f"{'p' * 200}-{n}", uid=f"u{n}"))
         for n in range(400)
     ]
     finding = FindingView(code="UTL001", subject="node x", cost=1.0, message="GPU load 95 %")

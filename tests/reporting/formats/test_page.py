@@ -61,7 +61,7 @@ def test_tables_have_captions_and_pictures_have_words(name: str) -> None:
 def test_the_sections_stand_in_the_order_in_which_people_read() -> None:
     page = render_page(SAMPLES["plan"]())
     ids = ["policies", "nodes", "moves", "left", "batches", "inputs", "next"]
-    places = [page.index(f'<section id="{each}"') for each in ids]
+    places = [page.index(f'<section id="{section_id}"') for section_id in ids]
     assert places == sorted(places)
     held = render_page(SAMPLES["held"]())
     assert held.index("The cycle is held") < held.index('<section id="policies"')
@@ -102,7 +102,7 @@ def test_a_plan_of_a_large_cluster_stays_a_page_that_opens() -> None:
             zone=f"eu-west-1{'abc'[n % 3]}",
             pods=Change(before=30, after=30),
             load={
-                f"node.{each}": Change(before=n % 97 / 100, after=n % 89 / 100) for each in loads
+                f"node.{load}": Change(before=n % 97 / 100, after=n % 89 / 100) for load in loads
             },
         )
         for n, name in enumerate(names)
@@ -119,7 +119,7 @@ def test_a_plan_of_a_large_cluster_stays_a_page_that_opens() -> None:
 
 def luminance(color: str) -> float:
     if len(color) == 4:
-        color = "#" + "".join(2 * each for each in color[1:])
+        color = "#" + "".join(2 * digit for digit in color[1:])
     parts = (int(color[place : place + 2], 16) / 255 for place in (1, 3, 5))
     red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

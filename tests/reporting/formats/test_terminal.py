@@ -9,11 +9,11 @@ from msgspec import structs
 from rich.cells import cell_len
 
 from rescheduler.model.moves.plan import Change, Cost, LandingShare, Plan, plan_in
-from rescheduler.model.moves.restarting import StopRef
-from rescheduler.reporting.formats.machine import from_json, to_json
+from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.plan_json import from_json, to_json
 from rescheduler.reporting.formats.terminal import render_table
-from rescheduler.reporting.phrasing import amount, change, percent, signed
+from rescheduler.reporting.phrasing import amount, change, percent, signed_gain
 from tests.draws import tries
 from tests.reporting.samples import SAMPLES, move, plan, policies
 
@@ -50,7 +50,7 @@ def test_a_guard_comes_before_the_tables() -> None:
         "  policy ",
         "No move",
     ]
-    places = [table.index(each) for each in order]
+    places = [table.index(heading) for heading in order]
     assert places == sorted(places)
     assert "Apply:" not in table
 
@@ -110,7 +110,7 @@ def numbers(value: Any) -> set[float]:
     if isinstance(value, int | float):
         return {float(value)}
     parts = value.values() if isinstance(value, dict) else value
-    return set().union(*(numbers(each) for each in parts))
+    return set().union(*(numbers(part) for part in parts))
 
 
 costs = st.floats(0, 1e6, allow_nan=False).map(lambda value: round(value, 4))
@@ -134,8 +134,8 @@ def plans(draw: st.DrawFn) -> Plan:
         for number in range(draw(st.integers(0, 6)))
     ]
     judged = [
-        structs.replace(each, cost=Cost(before=draw(costs), after=draw(costs)))
-        for each in policies(moved=True)
+        structs.replace(policy, cost=Cost(before=draw(costs), after=draw(costs)))
+        for policy in policies(moved=True)
     ]
     score = Change(before=draw(st.floats(0, 100)), after=draw(st.floats(0, 100)))
     return plan(moves=moves, policies=judged, score=score)
@@ -149,8 +149,8 @@ def test_the_table_has_nothing_that_the_json_has_not(drawn: Plan) -> None:
     assert table == render_table(from_json(data), width=160, color=False)
 
     known = numbers(json.loads(data))
-    written = {signed(each) for each in known} | {amount(each) for each in known}
-    shares = {percent(each) for each in known}
+    written = {signed_gain(value) for value in known} | {amount(value) for value in known}
+    shares = {percent(value) for value in known}
     for line in table.splitlines():
         row = re.match(r"  \d  (\S+/\S+) +\S+ +(.*?)  +(\S+) +(\S+)  ", line)
         if row:
@@ -175,5 +175,5 @@ def test_a_gang_of_kueue_is_stopped_and_started_and_not_evicted() -> None:
     table = render_table(made, width=200, color=False)
     assert f"batch 1: gang default/train (job), all or none: {said}" in table
     assert said in re.sub(r"<[^>]+>", "", render_page(made))
-    other = plan(moves=[structs.replace(each, stops=None) for each in moves])
+    other = plan(moves=[structs.replace(move, stops=None) for move in moves])
     assert "Kueue" not in render_table(other, width=200, color=False)

@@ -10,14 +10,14 @@ from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, Po
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.trails.trail import (
-    Answer,
-    Became,
+    AnswerRecord,
     CycleEnd,
     CycleStart,
-    Followed,
+    FollowUpRecord,
     Guard,
     Intent,
-    Measured,
+    MeasuredRecord,
+    MoveEnd,
     Observed,
     Planned,
     PlannedStep,
@@ -69,28 +69,31 @@ def move(number: int, plan: str, at: datetime, became: str) -> Iterator[Timed]:
         ),
     )
     if became == "drift":
-        yield at, Became(uid=uid, plan=plan, result="refused", code="DRF001",
+        yield at, MoveEnd(uid=uid, plan=plan, result="refused", code="DRF001",
                          message=CATALOG["DRF001"].sentence)  # fmt: skip
         return
     yield at, Intent(uid=uid, namespace=pod.namespace, pod=pod.name, source=source, plan=plan,
                      fence=7, landing=landing)  # fmt: skip
     if became == "budget":
         said = "Cannot evict pod as it would violate the pod's disruption budget."
-        yield at, Answer(uid=uid, plan=plan, result="refused", code="ACT004", message=said)
-        yield at, Became(uid=uid, plan=plan, result="refused", code="ACT004", message=said)
+        yield at, AnswerRecord(uid=uid, plan=plan, result="refused", code="ACT004", message=said)
+        yield at, MoveEnd(uid=uid, plan=plan, result="refused", code="ACT004", message=said)
         return
     if became == "silent":
-        yield at, Answer(uid=uid, plan=plan, result="unknown", code="ACT009", message="timed out")
+        yield (
+            at,
+            AnswerRecord(uid=uid, plan=plan, result="unknown", code="ACT009", message="timed out"),
+        )
         return
-    yield at, Answer(uid=uid, plan=plan, result="evicted", code="ACT001")
+    yield at, AnswerRecord(uid=uid, plan=plan, result="evicted", code="ACT001")
     where = {"back": source, "elsewhere": "gpu-d-09"}.get(became, best)
     later = at + timedelta(seconds=4)
     if became == "lost":
-        yield at + timedelta(minutes=5), Followed(uid=uid, plan=plan, result="evicted",
+        yield at + timedelta(minutes=5), FollowUpRecord(uid=uid, plan=plan, result="evicted",
                                                   code="ACT011", state="lost")  # fmt: skip
         return
     code = "ACT012" if became == "back" else "ACT001"
-    placed = Followed(uid=uid, plan=plan, result="evicted", code="ACT001", state="evicted",
+    placed = FollowUpRecord(uid=uid, plan=plan, result="evicted", code="ACT001", state="evicted",
                       node=where, replacement=f"r{number}",
                       predicted=landing.get(where, 0.0))  # fmt: skip
     yield later, placed
@@ -98,7 +101,7 @@ def move(number: int, plan: str, at: datetime, became: str) -> Iterator[Timed]:
                                  predicted=None)  # fmt: skip
     yield (
         later,
-        Became(uid=uid, plan=plan, result="evicted", code=code, message=CATALOG[code].sentence),
+        MoveEnd(uid=uid, plan=plan, result="evicted", code=code, message=CATALOG[code].sentence),
     )
 
 
@@ -155,8 +158,8 @@ def week() -> Iterator[Timed]:
         ("lost",),
         ("good", "silent"),
     ]
-    for number, each in enumerate(words):
-        yield from cycle(number, START + timedelta(days=number), *each)
+    for number, word in enumerate(words):
+        yield from cycle(number, START + timedelta(days=number), *word)
     at = START + timedelta(days=6, hours=1)
     held = "The share of evicted pods without a Ready replacement is above its limit."
     yield at, CycleStart(mode="Enforce", tool="rescheduler 1.0")
@@ -174,7 +177,7 @@ def week() -> Iterator[Timed]:
         uid = f"0d1c6f0e-77aa-4f0e-9c1e-{number:012d}"
         measured = {name: gain * (0.9 if number else -0.2) for name, gain in POLICIES.items()}
         gain = Gain(at=at + timedelta(hours=2), promised=dict(POLICIES), measured=measured)
-        yield gain.at, Measured(uid=uid, plan=plan, gain=gain)
+        yield gain.at, MeasuredRecord(uid=uid, plan=plan, gain=gain)
     yield at + timedelta(hours=3), CycleStart(mode="Enforce", tool="rescheduler 1.0")
 
 

@@ -13,25 +13,25 @@ import rescheduler.reporting
 from rescheduler.model.moves.past_move import State
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PodRef
 from rescheduler.model.trails.trail import (
-    Answer,
-    Became,
+    AnswerRecord,
     CycleEnd,
     CycleStart,
-    Followed,
+    FollowUpRecord,
     Intent,
+    MoveEnd,
     PlannedStep,
     Record,
 )
 from rescheduler.model.trails.trail_chain import TrailChain
-from rescheduler.reporting.history import words
-from rescheduler.reporting.history.descriptions import PROPERTIES
-from rescheduler.reporting.history.machine import history_json, history_schema
-from rescheduler.reporting.history.page import (
+from rescheduler.reporting.history import history_words
+from rescheduler.reporting.history.history_descriptions import PROPERTIES
+from rescheduler.reporting.history.history_json import history_json, history_schema
+from rescheduler.reporting.history.history_page import (
     CycleRow,
     render_cycles_page,
     render_history_page,
 )
-from rescheduler.reporting.history.table import render_history
+from rescheduler.reporting.history.history_text import render_history
 from tests.reporting.history.samples import (
     SAMPLES,
     START,
@@ -46,9 +46,11 @@ from tests.reporting.history.samples import (
 Golden = Callable[[Path, str], None]
 
 
-def followed(code: str, state: State, seconds: float | None = None) -> Followed:
+def followed(code: str, state: State, seconds: float | None = None) -> FollowUpRecord:
     """What a later look has found of the move that these tests are about."""
-    return Followed(uid="u", plan="x", result="evicted", code=code, state=state, seconds=seconds)
+    return FollowUpRecord(
+        uid="u", plan="x", result="evicted", code=code, state=state, seconds=seconds
+    )
 
 
 @pytest.mark.parametrize("width", [80, 120])
@@ -69,8 +71,8 @@ def test_the_json_is_as_approved(name: str, golden: Golden) -> None:
 
 def test_the_cycles_of_a_service_are_as_approved(golden: Golden) -> None:
     rows = [
-        CycleRow(each, f"/history/{number}" if each.plan else "")
-        for number, each in enumerate(good_week().cycles)
+        CycleRow(cycle, f"/history/{number}" if cycle.plan else "")
+        for number, cycle in enumerate(good_week().cycles)
     ]
     golden(Path("history-cycles.html"), render_cycles_page(rows))
 
@@ -117,7 +119,9 @@ def test_the_totals_are_those_of_the_moves() -> None:
 
 
 def test_what_was_prevented_is_counted_by_cycle_and_day() -> None:
-    found = {(each.stage, each.code): each for each in good_week().prevented}
+    found = {
+        (prevention.stage, prevention.code): prevention for prevention in good_week().prevented
+    }
     assert found["guard", "GRD003"].cycles == 1
     assert found["eviction", "ACT004"].cycles == 1
     assert found["eviction", "DRF001"].cycles == 1
@@ -130,7 +134,7 @@ def test_what_was_prevented_is_counted_by_cycle_and_day() -> None:
 
 def test_since_leaves_out_what_began_earlier() -> None:
     later = history(lines(week()), since=START + timedelta(days=5))
-    assert {each.at >= START + timedelta(days=5) for each in later.moves} == {True}
+    assert {move.at >= START + timedelta(days=5) for move in later.moves} == {True}
     assert (later.totals.evicted, later.totals.compared) == (2, 0)
     assert later.integrity.broken == 0
     assert later.integrity.records == good_week().integrity.records
@@ -169,12 +173,12 @@ def test_chains_of_several_processes_may_be_mixed_with_each_other_and_with_a_log
     for first, second in zip(one, other, strict=True):
         prefix = b"[pod/rescheduler-0/main] 2026-11-21T12:00:00.1Z "
         mixed += [first, b'{"event":"cycle begins","level":"info"}\n', prefix + second, b"a line\n"]
-    chain = history([each for each in mixed if not each.startswith(b"[pod")]).integrity
+    chain = history([line for line in mixed if not line.startswith(b"[pod")]).integrity
     assert (chain.broken, chain.records) == (0, len(one))
     both = TrailChain()
     found = [both.add(line, "log", number) for number, line in enumerate(mixed, 1)]
     both.finish()
-    assert sum(each is not None for each in found) == 2 * len(one)
+    assert sum(entry is not None for entry in found) == 2 * len(one)
     assert (both.broken, both.warnings) == (0, [])
 
 
@@ -182,7 +186,7 @@ def test_an_intent_whose_request_was_never_sent_is_no_move() -> None:
     made = [
         (START, CycleStart(mode="Enforce")),
         (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
-        (START, Became(uid="u", plan="x", result="skipped", code="ACT010")),
+        (START, MoveEnd(uid="u", plan="x", result="skipped", code="ACT010")),
         (START, CycleEnd(verdict="failed", exit=1, code="ACT016")),
     ]
     found = history(lines(iter(made)))
@@ -201,7 +205,7 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
     found = history(lines(iter(made)))
     (step,) = found.moves
     assert (step.result, step.code, step.pod.name) == ("evicted", "ACT001", "p")
-    assert [each.verdict for each in found.cycles] == ["done", "unfinished"]
+    assert [cycle.verdict for cycle in found.cycles] == ["done", "unfinished"]
 
 
 @pytest.mark.parametrize(
@@ -213,7 +217,7 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
         (followed(code="ACT023", state="lost"), "not readable", 1),
         (followed(code="ACT020", state="ready", seconds=4.0), "was Pending", 0),
         (
-            Became(uid="u", plan="x", result="evicted", code="ACT019", message="It is there."),
+            MoveEnd(uid="u", plan="x", result="evicted", code="ACT019", message="It is there."),
             "still there",
             0,
         ),
@@ -225,13 +229,17 @@ def test_a_move_that_went_wrong_is_never_shown_as_good(
     made = [
         (START, CycleStart(mode="Enforce")),
         (START, Intent(uid="u", namespace="d", pod="p", source="n", plan="x", fence=1)),
-        (START, Answer(uid="u", plan="x", result="evicted", code="ACT001", message="")),
+        (START, AnswerRecord(uid="u", plan="x", result="evicted", code="ACT001", message="")),
         (START, record),
         (START, CycleEnd(verdict="done", exit=3)),
     ]
     found = history(lines(iter(made)))
     (step,) = found.moves
-    assert (words.outcome(step), words.mark(step), found.totals.lost) == (said, "bad", lost)
+    assert (history_words.outcome(step), history_words.mark(step), found.totals.lost) == (
+        said,
+        "bad",
+        lost,
+    )
 
 
 def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:
@@ -259,7 +267,7 @@ def test_names_from_the_cluster_draw_neither_on_the_terminal_nor_in_the_page() -
     made = [
         (START, CycleStart(mode="Enforce", tool=evil)),
         (START, structs.replace(step, move=hostile)),
-        (START, Answer(uid="u", plan="p", result="evicted", code=evil, message=evil)),
+        (START, AnswerRecord(uid="u", plan="p", result="evicted", code=evil, message=evil)),
         (START, CycleEnd(verdict="failed", exit=1, code=evil, message=evil)),
     ]
     found = history(lines(iter(made)))
@@ -271,4 +279,4 @@ def test_names_from_the_cluster_draw_neither_on_the_terminal_nor_in_the_page() -
         assert "\u202e" not in text
     assert "<script>alert" not in page
     assert page.count("<script>") == 1
-    assert "<script>alert" not in render_cycles_page([CycleRow(each) for each in found.cycles])
+    assert "<script>alert" not in render_cycles_page([CycleRow(cycle) for cycle in found.cycles])

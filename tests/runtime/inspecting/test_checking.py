@@ -19,7 +19,13 @@ from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.reporting.phrasing import percent
 from rescheduler.reporting.reading_table import render_readings
-from rescheduler.runtime.inspecting.checking import answers, dead, idle, undefined, unheard
+from rescheduler.runtime.inspecting.checking import (
+    answers,
+    dead,
+    idle,
+    undefined_readings,
+    unevaluated_policies,
+)
 from tests.picture import picture
 from tests.policies.own_readings.queue_length import QUEUE
 
@@ -68,7 +74,11 @@ def test_limits_that_allow_nothing_are_reported(name: str, amount: object) -> No
 def test_percentages_of_too_few_pods_are_reported(name: str, amount: object, pods: int) -> None:
     before = picture("zone a | n1 | web web web api\nzone b | n2 | api api")
     limits = Limits.model_validate({name: amount})
-    found = [each for each in idle(policy_set([spread("a")], limits), before) if "Limits" in each]
+    found = [
+        message
+        for message in idle(policy_set([spread("a")], limits), before)
+        if "Limits" in message
+    ]
     text = f"Limits default: {name} is {amount}, of {pods} pods at most that run here, "
     assert found == ([f"{text}which is rounded down to none: nothing will move"] if pods else [])
 
@@ -151,16 +161,16 @@ def test_a_cluster_reports_who_has_no_data_and_who_sees_nothing() -> None:
     narrow = spread("narrow", match={"namespaces": ["nowhere"]})
     policies = policy_set([load("hot"), narrow])
     bare = picture("zone a | n1 | web web\nzone b | n2 | -")
-    assert [(policy.name, problem.code) for policy, problem in unheard(policies, bare)] == [
-        ("hot", "RDG007")
-    ]
+    assert [
+        (policy.name, problem.code) for policy, problem in unevaluated_policies(policies, bare)
+    ] == [("hot", "RDG007")]
     assert list(idle(policies, bare)) == ["Spread narrow: match: there is no namespace nowhere"]
     asked = list(answers(policies, bare))
-    assert [(each.name, each.series, each.coverage) for each in asked] == [
+    assert [(answer.name, answer.series, answer.coverage) for answer in asked] == [
         ("node.cpu", None, 0.0),
         ("pod.cpu", None, 0.0),
     ]
-    assert {each.problem.code for each in asked if each.problem} == {"RDG007"}
+    assert {answer.problem.code for answer in asked if answer.problem} == {"RDG007"}
 
 
 def test_readings_are_reported_with_their_coverage_and_age() -> None:
@@ -186,16 +196,16 @@ def test_readings_are_reported_with_their_coverage_and_age() -> None:
 
 def test_readings_that_no_cluster_could_answer_are_told_without_one(tmp_path: Path) -> None:
     targets = {"own": {"queue": {"high": "80%"}}}
-    told = list(undefined(policy_set([load("q", targets=targets)])))
+    told = list(undefined_readings(policy_set([load("q", targets=targets)])))
     assert [text.partition(";")[0] for _, text in told] == [
         "there is no reading node.queue",
         "there is no reading pod.queue",
     ]
-    assert not list(undefined(policy_set([load("cpu")])))
+    assert not list(undefined_readings(policy_set([load("cpu")])))
     near = Health.model_validate(
         {"name": "h", "nodes": ALL, "match": ALL, "signs": {"own": {"node.cpu.presure": 0.5}}}
     )
-    [(_, text)] = undefined(policy_set([near]))
+    [(_, text)] = undefined_readings(policy_set([near]))
     assert text.endswith("or `node.cpu.pressure` is meant")
     file = tmp_path / "a.yaml"
     file.write_text(QUEUE.replace("      capacity: {fixed: 100}\n", ""), encoding="utf-8")
@@ -226,8 +236,8 @@ def test_what_asking_cost_is_shown() -> None:
     )
     shown = render_readings([answer], width=120, color=False)
     assert "\x1b" not in shown
-    for each in ("12,345", "2 of 2 nodes", "12 s", "0.00 to 70.0 count", "0.26 s", "9,876,543"):
-        assert each in shown
+    for text in ("12,345", "2 of 2 nodes", "12 s", "0.00 to 70.0 count", "0.26 s", "9,876,543"):
+        assert text in shown
 
 
 def test_the_verb_holds_policies_against_a_recording() -> None:
@@ -240,7 +250,9 @@ def test_the_verb_holds_policies_against_a_recording() -> None:
     answer = CliRunner().invoke(program, ["check", demo, "--snapshot", recording, "-o", "json"])
     assert answer.exit_code == 0, answer.output
     told = json.loads(answer.stdout)
-    assert {each["expected"] for each in told["readings"] if each["subject"] == "node"} == {16}
+    assert {
+        reading["expected"] for reading in told["readings"] if reading["subject"] == "node"
+    } == {16}
     assert told["notEvaluated"] == []
     file = str(root / "policies/spread_test.yaml")
     answer = CliRunner().invoke(program, ["check", file])

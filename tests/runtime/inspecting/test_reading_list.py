@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
-from rescheduler.policies.own_readings.document import built_in
-from rescheduler.policies.own_readings.shipped import BUILT_IN, PRESETS
+from rescheduler.policies.own_readings.readings_document import built_in
+from rescheduler.policies.own_readings.shipped_documents import BUILT_IN, PRESETS
 from rescheduler.runtime.reading_sources import BUILT_IN as NAMES
 from rescheduler.sources.policy_files import load_policies
 from tests import cluster
@@ -42,7 +42,7 @@ def test_a_shipped_document_can_be_used_as_it_is_printed(tmp_path: Path, name: s
     file = tmp_path / "a.yaml"
     file.write_text(call(name) + POLICY)
     definitions = load_policies(file).definitions
-    for shipped in (each for each in built_in() if each.name == name):
+    for shipped in (readings for readings in built_in() if readings.name == name):
         assert definitions == {n: (own,) for n, own in shipped.own_readings.items()}
     assert definitions
 

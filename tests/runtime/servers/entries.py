@@ -4,12 +4,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
-from rescheduler.model.moves.steering import Entry
+from rescheduler.model.moves.steering_entry import SteeringEntry
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
 
 
-def entry(pod: str = "old-1", **more: Any) -> Entry:
+def entry(pod: str = "old-1", **more: Any) -> SteeringEntry:
     fields: dict[str, Any] = {
         "owner": "rs1",
         "namespace": "web",
@@ -21,7 +21,7 @@ def entry(pod: str = "old-1", **more: Any) -> Entry:
         "pod": pod,
         **more,
     }
-    return Entry(**fields)
+    return SteeringEntry(**fields)
 
 
 def metadata(uid: str = "new-1", owner: str = "rs1", **more: Any) -> ObjectMeta:

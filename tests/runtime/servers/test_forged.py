@@ -13,15 +13,19 @@ import urllib3
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.planning.advice import Advice
-from rescheduler.runtime.servers.entries import Entries
-from rescheduler.runtime.servers.extender.answers import Answers, known_of
-from rescheduler.runtime.servers.extender.extender import answers_by_path
-from rescheduler.runtime.servers.extender.securing import secured
-from rescheduler.runtime.servers.serving import JsonServer
-from rescheduler.runtime.servers.webhook import admission
-from rescheduler.runtime.servers.webhook.certificates import Pair, make_authority, make_certificate
-from rescheduler.runtime.servers.webhook.presented import PATH, Own
-from rescheduler.runtime.servers.webhook.webhook import serve_webhook
+from rescheduler.runtime.servers.extender.extender_answers import Answers, known_of
+from rescheduler.runtime.servers.extender.extender_server import answers_by_path
+from rescheduler.runtime.servers.extender.extender_tls import tls_context
+from rescheduler.runtime.servers.json_server import JsonServer
+from rescheduler.runtime.servers.open_entries import OpenEntries
+from rescheduler.runtime.servers.webhook import admission_review
+from rescheduler.runtime.servers.webhook.certificates import (
+    KeyPair,
+    make_authority,
+    make_certificate,
+)
+from rescheduler.runtime.servers.webhook.own_certificate import PATH, Own
+from rescheduler.runtime.servers.webhook.webhook_server import serve_webhook
 from rescheduler.runtime.settings import Settings
 from tests.runtime.servers.entries import NOW, entry, metadata
 from tests.runtime.servers.extender.authority import NAME, client
@@ -39,8 +43,8 @@ class Stage:
     """A server over TLS, with one entry in its table."""
 
     server: JsonServer
-    authority: Pair
-    entries: Entries
+    authority: KeyPair
+    entries: OpenEntries
     answers: Answers
 
     def post(self, path: str, body: bytes, own: Path | None = None) -> urllib3.BaseHTTPResponse:
@@ -59,8 +63,8 @@ class Stage:
         return still is not None and self.answers.asked is None
 
 
-def table() -> Entries:
-    made = Entries(lambda: NOW)
+def table() -> OpenEntries:
+    made = OpenEntries(lambda: NOW)
     made.replace([entry(strength="Require", hostnames=("n1",))])
     return made
 
@@ -88,7 +92,7 @@ def extender(tmp_path: Path) -> Iterator[Stage]:
     advice = Advice(NODES, {"rs1": 0}, np.array([[0, 125]], dtype=np.uint8))
     answers.known = known_of(advice, {name: name for name in NODES})
     server = JsonServer(
-        "127.0.0.1:0", answers_by_path(answers), healthy=lambda: "", context=secured(settings)
+        "127.0.0.1:0", answers_by_path(answers), healthy=lambda: "", context=tls_context(settings)
     )
     server.start()
     yield Stage(server, authority, entries, answers)
@@ -119,16 +123,16 @@ def webhook() -> Iterator[tuple[Stage, str]]:
     entries = table()
     server = JsonServer(
         "127.0.0.1:0",
-        {PATH: lambda body: admission.answer(entries, body)},
+        {PATH: lambda body: admission_review.answer(entries, body)},
         healthy=lambda: "",
         context=pair.context(),
     )
     server.expect(presented.secret)
     server.start()
     body: dict[str, Any] = told.body or {}
-    (path,) = {each["clientConfig"]["service"]["path"] for each in body["webhooks"]}
+    (path,) = {webhook["clientConfig"]["service"]["path"] for webhook in body["webhooks"]}
     data = (secret.body or {})["data"]
-    authority = Pair(msgspec.json.decode(f'"{data["ca.crt"]}"', type=bytes), b"")
+    authority = KeyPair(msgspec.json.decode(f'"{data["ca.crt"]}"', type=bytes), b"")
     yield Stage(server, authority, entries, Answers(entries, lambda: NOW)), path
     server.stop()
 
@@ -170,7 +174,7 @@ def test_the_path_is_told_again_where_it_was_changed_and_a_restart_has_the_same(
 @pytest.mark.parametrize("listen", ANYWHERE)
 def test_where_others_come_in_nobody_is_answered_unasked(listen: str, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="everybody who reaches") as caught:
-        secured(Settings(listen=listen))
+        tls_context(Settings(listen=listen))
     assert "--client-ca-file" in str(caught.value)
     files = {"tls_cert_file": tmp_path / "a", "tls_key_file": tmp_path / "b"}
     config = tmp_path / "kubeconfig"
@@ -185,4 +189,4 @@ def test_where_others_come_in_nobody_is_answered_unasked(listen: str, tmp_path: 
 
 @pytest.mark.parametrize("listen", HERE)
 def test_on_this_host_alone_no_certificate_is_needed(listen: str) -> None:
-    assert secured(Settings(listen=listen)) is None
+    assert tls_context(Settings(listen=listen)) is None

@@ -43,7 +43,7 @@ def test_the_row_of_an_outcome_says_what_came_of_it() -> None:
     outcome = samples.outcome()
     past.add(outcome, NOW, 61.0)
     text = page(past, "/history")
-    evicted = sum(each.result == "evicted" for each in outcome.enforced)
+    evicted = sum(result.result == "evicted" for result in outcome.enforced)
     assert f'<td class="n">{len(outcome.moves)}</td><td class="n">{evicted}</td>' in text
     assert "61 s" in text
     assert "/history" in page(past, "/history/1")
@@ -64,7 +64,7 @@ def test_reports_of_a_large_cluster_take_bounded_memory(monkeypatch: pytest.Monk
     monkeypatch.setattr(past_cycles, "MOST_BYTES", 3 * len(kept.report))
     for _ in range(5):
         past.add(large, NOW, 1.0)
-    assert [bool(each.report) for each in past._kept] == [False] * 3 + [True] * 3
+    assert [bool(cycle_page.report) for cycle_page in past._kept] == [False] * 3 + [True] * 3
     assert past.page("/history/3") is None
     assert page(past, "/history/6")
     assert page(past, "/history").count('<th scope="row">') == 6

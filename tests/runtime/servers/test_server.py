@@ -16,7 +16,7 @@ from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers import server
-from rescheduler.runtime.servers.health import Health
+from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.server import Endpoints, Page, pages, text
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -40,11 +40,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def health(clock: Clock) -> Health:
-    return Health(timedelta(seconds=100), clock)
+def health(clock: Clock) -> CycleHealth:
+    return CycleHealth(timedelta(seconds=100), clock)
 
 
-def test_a_cycle_that_hangs_or_never_comes_ends_the_life(clock: Clock, health: Health) -> None:
+def test_a_cycle_that_hangs_or_never_comes_ends_the_life(clock: Clock, health: CycleHealth) -> None:
     assert health.live() == ""
     health.begin()
     clock.seconds += 159
@@ -61,7 +61,7 @@ def test_a_cycle_that_hangs_or_never_comes_ends_the_life(clock: Clock, health: H
     assert health.live() == ""
 
 
-def test_ready_says_what_was_wrong_with_the_last_cycle(health: Health) -> None:
+def test_ready_says_what_was_wrong_with_the_last_cycle(health: CycleHealth) -> None:
     assert "no cycle" in health.ready()
     health.expect(3600)
     assert health.ready() == "", "a first cycle that is not due yet is no fault"
@@ -81,7 +81,7 @@ def test_ready_says_what_was_wrong_with_the_last_cycle(health: Health) -> None:
 
 
 @pytest.fixture
-def served(health: Health) -> Iterator[tuple[str, list[Report]]]:
+def served(health: CycleHealth) -> Iterator[tuple[str, list[Report]]]:
     plans: list[Report] = []
     telemetry = Telemetry()
     found = pages(health, telemetry, lambda: plans[-1] if plans else None, PastCycles())
@@ -102,7 +102,7 @@ def get(url: str, method: str = "GET", shown: str | None = None) -> tuple[int, d
             return error.code, dict(error.headers), error.read().decode()
 
 
-def test_the_endpoints_answer(served: tuple[str, list[Report]], health: Health) -> None:
+def test_the_endpoints_answer(served: tuple[str, list[Report]], health: CycleHealth) -> None:
     url, plans = served
     assert get(f"{url}/livez")[::2] == (200, "ok\n")
     assert get(f"{url}/readyz")[::2] == (503, "no cycle has finished yet\n")
@@ -140,7 +140,7 @@ def test_nothing_else_is_served(served: tuple[str, list[Report]]) -> None:
 
 
 @pytest.fixture
-def guarded(health: Health, tmp_path: Path) -> Iterator[tuple[str, Path]]:
+def guarded(health: CycleHealth, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The address of endpoints that ask for a token, and its file."""
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
@@ -178,7 +178,7 @@ def basic(text: str) -> str:
     ],
 )
 def test_without_the_token_nothing_but_probes_is_told(
-    guarded: tuple[str, Path], health: Health, shown: str | None
+    guarded: tuple[str, Path], health: CycleHealth, shown: str | None
 ) -> None:
     url, _ = guarded
     health.finish()
@@ -193,7 +193,7 @@ def test_without_the_token_nothing_but_probes_is_told(
 
 
 def test_without_the_token_a_probe_keeps_its_reason_to_itself(
-    guarded: tuple[str, Path], health: Health
+    guarded: tuple[str, Path], health: CycleHealth
 ) -> None:
     """It may name pods, and the address of the metric source."""
     url, _ = guarded
@@ -292,14 +292,14 @@ def test_connections_are_bounded_and_the_oldest_make_room(
     before = threading.active_count()
     silent = [socket.create_connection(address) for _ in range(12)]
     try:
-        for each in silent:
-            each.sendall(b"GET /livez")  # and never the rest
+        for connection in silent:
+            connection.sendall(b"GET /livez")  # and never the rest
         time.sleep(0.05)
         assert threading.active_count() - before <= 3
         assert _in_the_end(f"http://127.0.0.1:{endpoints.port}/livez") == b"ok\n"
     finally:
-        for each in silent:
-            each.close()
+        for connection in silent:
+            connection.close()
         endpoints.stop()
     assert "Traceback" not in capfd.readouterr().err
 

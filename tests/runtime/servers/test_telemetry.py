@@ -74,7 +74,7 @@ def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
     plan = structs.replace(plan, mode="Enforce", moves=plan.moves * 3)
 
     def ended(result: Result, code: str) -> MoveResult:
-        return MoveResult.of(plan.moves[0], result, Problem(code=code, message=""))
+        return MoveResult.from_move(plan.moves[0], result, Problem(code=code, message=""))
 
     outcome = Outcome(
         started=plan.taken,
@@ -99,8 +99,8 @@ def test_no_label_names_a_pod_or_a_node() -> None:
     plan = run_cycle(parts())
     telemetry.observe(plan)
     values = set(re.findall(r'"([^"]*)"', telemetry.text().decode()))
-    names = {each.metadata.name for each in skewed().pods}
-    names |= {each.metadata.name for each in skewed().nodes}
+    names = {pod.metadata.name for pod in skewed().pods}
+    names |= {node.metadata.name for node in skewed().nodes}
     assert not values & names
     assert not set(re.findall(r"(\w+)=", telemetry.text().decode())) & {
         "pod",

@@ -22,10 +22,10 @@ def plugins(**points: Any) -> dict[str, Any]:
     return {
         "plugins": {
             point: {
-                "enabled": [{"name": n, "weight": w} for n, w in each.get("on", {}).items()],
-                "disabled": [{"name": name} for name in each.get("off", ())],
+                "enabled": [{"name": n, "weight": w} for n, w in setting.get("on", {}).items()],
+                "disabled": [{"name": name} for name in setting.get("off", ())],
             }
-            for point, each in points.items()
+            for point, setting in points.items()
         }
     }
 

@@ -31,11 +31,11 @@ def refused(folder: Path, text: str) -> list[str]:
     """The problems of the file, each with its line and column."""
     with pytest.raises(PolicyError) as caught:
         loaded(folder, text)
-    return [f"{each.line}:{each.column}: {each.message}" for each in caught.value.places]
+    return [f"{place.line}:{place.column}: {place.message}" for place in caught.value.places]
 
 
 def warned(folder: Path, text: str, **spec: Any) -> list[str]:
-    return [each.report() for each in warnings(loaded(folder, text, **spec))]
+    return [warning.report() for warning in warnings(loaded(folder, text, **spec))]
 
 
 @pytest.mark.parametrize("yes", ["yes", "on", "y", "True", "ON"])
@@ -121,7 +121,7 @@ def test_a_merge_does_not_repeat_a_key(tmp_path: Path) -> None:
 def test_a_bomb_of_aliases_is_refused(tmp_path: Path) -> None:
     levels = [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 9) if n else 'x'}]" for n in range(9)]
     found = refused(tmp_path, HEAD + "\n".join(levels))
-    assert any("expand" in each for each in found)
+    assert any("expand" in message for message in found)
 
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1beta2", "v1beta3", "v2"])
@@ -233,9 +233,9 @@ def test_all_mistakes_in_arguments_are_reported_at_once(tmp_path: Path) -> None:
 
 
 def profile(point: str, *names: str, off: tuple[str, ...] = ()) -> str:
-    entries = {"enabled": [{"name": each} for each in names]}
+    entries = {"enabled": [{"name": name} for name in names]}
     if off:
-        entries["disabled"] = [{"name": each} for each in off]
+        entries["disabled"] = [{"name": plugin} for plugin in off]
     made = {"schedulerName": USUAL, "plugins": {point: entries}}
     return HEAD + yaml.safe_dump({"profiles": [made]}, default_flow_style=None)
 

@@ -38,7 +38,7 @@ def test_what_is_written_and_not_used_is_read(nothing: Any) -> None:
         another=nothing,
     )
     assert found.guards == ()
-    assert [each.problem for each in found.profiles.values()] == ["", ""]
+    assert [profile.problem for profile in found.profiles.values()] == ["", ""]
 
 
 def test_placements_of_groups_are_not_ours() -> None:
@@ -47,7 +47,7 @@ def test_placements_of_groups_are_not_ours() -> None:
         podGroupPostFilter=group, placementFeasible={"enabled": [{"name": "GangScheduling"}]}
     )
     found = reported({**points, "percentageOfPlacementsToScore": 30})
-    assert [each.problem for each in found.profiles.values()] == ["", ""]
+    assert [profile.problem for profile in found.profiles.values()] == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -82,14 +82,14 @@ def test_what_is_used_and_not_known_is_said_of_that_profile_alone(
 def test_what_is_used_for_all_and_not_known_is_said_of_all() -> None:
     found = reported({}, someNewSetting={"a": 1})
     assert found.guards == ()
-    for each in found.profiles.values():
-        assert each.problem == "its configuration has someNewSetting, which is not known"
+    for profile in found.profiles.values():
+        assert profile.problem == "its configuration has someNewSetting, which is not known"
 
 
 def test_an_extender_with_more_than_is_known_may_decide() -> None:
     extender = {"urlPrefix": "http://x", "preemptVerb": "p", "newVerb": "decide"}
     found = reported({}, extenders=[extender])
-    assert {each.problem for each in found.profiles.values()} == {
+    assert {profile.problem for profile in found.profiles.values()} == {
         "its configuration has extenders.0.newVerb, which is not known"
     }
 

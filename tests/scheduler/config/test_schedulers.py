@@ -88,7 +88,7 @@ def test_a_whole_configuration_is_the_same_after_it_was_written_out() -> None:
     made = declared(configuration=whole)
     again = scheduler_from_document(to_document(made))
     assert again.names == ["a", "b"]
-    first, second = (schedulers_of(cluster(), [each]).profiles for each in (made, again))
+    first, second = (schedulers_of(cluster(), [scheduler]).profiles for scheduler in (made, again))
     assert first == second
     assert set(first) == {"a", "b", USUAL}
 
@@ -119,7 +119,7 @@ def test_weights_come_about_as_the_scheduler_merges_them(profile: Any, expected:
     wanted = {**usual.weights, **expected}
     made = configured(profile)[USUAL]
     assert made.problem == ""
-    assert made.weights == {name: each for name, each in wanted.items() if each is not None}
+    assert made.weights == {name: weight for name, weight in wanted.items() if weight is not None}
     assert made.filters == usual.filters
 
 
@@ -208,19 +208,19 @@ def test_configz_alone_is_followed() -> None:
     found = agreed(observed(complete(), complete("other", score={"off": ["ImageLocality"]})))
     assert found.profiles[USUAL] == default_profiles("v1.36.3")[USUAL]
     assert "ImageLocality" not in found.profiles["other"].weights
-    assert found.known["other"].source == "/configz of 10.0.0.5:10259"
+    assert found.by_name["other"].source == "/configz of 10.0.0.5:10259"
 
 
 def test_what_configz_leaves_out_is_off() -> None:
     reported = complete()
     entries = reported["plugins"]["multiPoint"]["enabled"]
-    entries[:] = [each for each in entries if each["name"] != "ImageLocality"]
+    entries[:] = [entry for entry in entries if entry["name"] != "ImageLocality"]
     assert "ImageLocality" not in agreed(observed(reported)).profiles[USUAL].weights
 
 
 def test_a_document_and_configz_that_agree_are_both_named() -> None:
     found = agreed(observed(complete()), declared())
-    assert found.known[USUAL].source == "document mine, as /configz of 10.0.0.5:10259 reports too"
+    assert found.by_name[USUAL].source == "document mine, as /configz of 10.0.0.5:10259 reports too"
     assert found.profiles[USUAL].problem == ""
 
 
@@ -289,11 +289,11 @@ def test_a_scheduler_that_cannot_be_understood_holds_the_cycle(
     [guard] = found.guards
     assert guard.code == "GRD010"
     assert words in guard.message
-    assert {each.profile.problem for each in found.known.values()} == {guard.message}
+    assert {scheduler.profile.problem for scheduler in found.by_name.values()} == {guard.message}
 
 
 def test_a_profile_other_than_the_plans_predicts_nothing() -> None:
-    pinned = {name: digest(each) for name, each in schedulers_of(cluster()).profiles.items()}
+    pinned = {name: digest(profile) for name, profile in schedulers_of(cluster()).profiles.items()}
     same = schedulers_of(cluster(), (), pinned).profiles[USUAL]
     assert same.problem == ""
     changed = schedulers_of(cluster(), [declared(weights={"NodeAffinity": 9})], pinned)

@@ -75,7 +75,7 @@ def test_the_version_of_the_scheduler_counts_and_not_that_of_the_api_server() ->
     assert found("v1.99.0", version="1.36").guards == ()
     assert found("v1.36.3", version="1.99").guards
     newer = cluster("v1.36.3", scheduler=observed(complete(), version="v1.99.1"))
-    assert [each.code for each in schedulers_of(newer).guards] == ["GRD012"]
+    assert [guard.code for guard in schedulers_of(newer).guards] == ["GRD012"]
 
 
 @pytest.mark.parametrize(("version", "expected"), [("1.36", 4000), ("1.37", 3000), ("", 3000)])
@@ -100,11 +100,11 @@ def test_a_scheduler_that_no_pod_has_holds_nothing() -> None:
 
 def test_the_plan_predicts_and_says_so_everywhere_and_nothing_acts() -> None:
     held = planned("v1.99.0")
-    assert [each.code for each in held.guards] == ["GRD012"]
+    assert [guard.code for guard in held.guards] == ["GRD012"]
     assert held.moves == planned("v1.99.0", allowVersions=["1.99"]).moves
     assert held.moves
     assert exit_code(held) == 3
-    assert "GRD012" in {each.code for each in view(held).alerts}
+    assert "GRD012" in {alert.code for alert in view(held).alerts}
     telemetry = Telemetry()
     telemetry.observe(held)
     assert telemetry.guard.labels("GRD012")._value.get() == 1
@@ -113,20 +113,20 @@ def test_the_plan_predicts_and_says_so_everywhere_and_nothing_acts() -> None:
 def test_a_plan_with_an_allowed_version_says_so_and_acts() -> None:
     allowed = planned("v1.99.0", allowVersions=["1.99"])
     assert allowed.guards == []
-    assert "GRD012" in {each.code for each in allowed.notes}
+    assert "GRD012" in {note.code for note in allowed.notes}
     assert exit_code(allowed) == 0
 
 
 def test_other_guards_leave_no_move_beside_it() -> None:
     world = hot_gpus()
     bare = replace(world.snapshot, nodes=[], cluster=Cluster(uid="1", version="v1.99.0"))
-    bare = replace(bare, pods=[replace_node(each) for each in bare.pods])
+    bare = replace(bare, pods=[replace_node(pod) for pod in bare.pods])
     held = plan(bare, policy_set(world.policies, world.limits), world.history, mode="Enforce")
-    assert {each.code for each in held.guards} >= {"GRD011", "GRD012"}
+    assert {guard.code for guard in held.guards} >= {"GRD011", "GRD012"}
     assert not held.moves
 
 
-def replace_node(each: Any) -> Any:
+def replace_node(pod: Any) -> Any:
     from msgspec import structs  # noqa: PLC0415 - of one test
 
-    return structs.replace(each, node="")
+    return structs.replace(pod, node="")

@@ -34,8 +34,8 @@ def offered(on: str, *devices: dict[str, Any], generation: int = 1, **spec: Any)
 
 def template(*requests: dict[str, Any], constraints: Any = None) -> ResourceClaimTemplate:
     named = [
-        each if "firstAvailable" in each else {"name": f"r{number}", "exactly": each}
-        for number, each in enumerate(requests)
+        request if "firstAvailable" in request else {"name": f"r{number}", "exactly": request}
+        for number, request in enumerate(requests)
     ]
     devices = {"requests": named, "constraints": constraints}
     return msgspec.convert(
@@ -50,7 +50,7 @@ def one(expression: str = "", count: int = 1, **more: Any) -> dict[str, Any]:
 
 
 def held(by: str, on: str, *devices: str) -> ResourceClaim:
-    results = [{"driver": DRIVER, "pool": on, "device": each} for each in devices]
+    results = [{"driver": DRIVER, "pool": on, "device": device} for device in devices]
     return msgspec.convert(
         {
             "metadata": {

@@ -119,7 +119,7 @@ def test_more_room_scores_higher_since_1_37() -> None:
     )
     assert len(SchedulerModel(made).landing(0).nodes) == 3
     newer = SchedulerModel(replace(made, cluster=Cluster(uid="1", version="v1.37.1")))
-    reported = next(each for each in newer.verdicts(0).scores if each.name == "VolumeBinding")
+    reported = next(score for score in newer.verdicts(0).scores if score.name == "VolumeBinding")
     assert reported.points.tolist() == [50, 75, 0]
     assert newer.landing(0).nodes.tolist() == [1]
 

@@ -92,8 +92,10 @@ def test_preemption_cannot_help_where_kubernetes_calls_it_unresolvable() -> None
 
 def test_a_plugin_on_at_some_of_its_joint_points_is_a_problem() -> None:
     alone = {"NodeUnschedulable", "NodeName", "TaintToleration"}
-    assert {each.name for each in PLUGINS if each.filters() and not each.needs_pre_filter} == alone
-    assert {each.name for each in PLUGINS if each.weight and each.needs_pre_score} == {
+    assert {
+        plugin.name for plugin in PLUGINS if plugin.filters() and not plugin.needs_pre_filter
+    } == alone
+    assert {plugin.name for plugin in PLUGINS if plugin.weight and plugin.needs_pre_score} == {
         "TaintToleration",
         "NodeAffinity",
         "PodTopologySpread",
@@ -103,7 +105,7 @@ def test_a_plugin_on_at_some_of_its_joint_points_is_a_problem() -> None:
 
 def test_the_words_of_a_rejection_are_those_of_kubernetes() -> None:
     """Source: ErrReason of pkg/scheduler/framework/plugins."""
-    assert {each.name: each.rejection for each in PLUGINS if each.rejection} == {
+    assert {plugin.name: plugin.rejection for plugin in PLUGINS if plugin.rejection} == {
         "NodeUnschedulable": "node(s) were unschedulable",
         "NodeName": "node(s) didn't match the requested node name",
         "TaintToleration": "node(s) had untolerated taint(s)",
@@ -117,7 +119,7 @@ def test_the_words_of_a_rejection_are_those_of_kubernetes() -> None:
 
 def test_the_gates_and_since_when_they_are_on() -> None:
     """Source: pkg/features/kube_features.go."""
-    assert {each.name: (each.since, each.field) for each in GATES} == {
+    assert {gate.name: (gate.since, gate.field) for gate in GATES} == {
         "NodeDeclaredFeatures": (36, "declared_features"),
         "DRAExtendedResource": (36, "extended_devices"),
         "DRAConsumableCapacity": (36, "consumable_capacity"),
@@ -141,20 +143,22 @@ def test_every_plugin_is_registered_once() -> None:
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         importlib.import_module(module.name)
     written = [
-        each for each in Plugin.__subclasses__() if each.__module__.startswith(package.__name__)
+        subclass
+        for subclass in Plugin.__subclasses__()
+        if subclass.__module__.startswith(package.__name__)
     ]
-    assert sorted(each.name for each in written) == sorted(each.name for each in PLUGINS)
-    assert len({each.name for each in PLUGINS}) == len(PLUGINS)
+    assert sorted(plugin.name for plugin in written) == sorted(plugin.name for plugin in PLUGINS)
+    assert len({plugin.name for plugin in PLUGINS}) == len(PLUGINS)
 
 
 def test_every_plugin_filters_or_scores_as_its_class_says() -> None:
-    for each in PLUGINS:
-        assert each.filters() or each.weight, each.name
-        if each.score is not Plugin.score:
-            assert each.weight, each.name
-        if each.rejection or each.unresolvable or each.static:
-            assert each.filters(), each.name
-        for gate in (each.gate, *each.gates):
+    for plugin in PLUGINS:
+        assert plugin.filters() or plugin.weight, plugin.name
+        if plugin.score is not Plugin.score:
+            assert plugin.weight, plugin.name
+        if plugin.rejection or plugin.unresolvable or plugin.static:
+            assert plugin.filters(), plugin.name
+        for gate in (plugin.gate, *plugin.gates):
             if gate is not None and gate.field:
                 assert isinstance(getattr(default_profile("v1.36.3"), gate.field), bool), gate.name
 

@@ -154,7 +154,9 @@ def test_counters_that_are_not_worked_out_are_refused(device: dict[str, Any], sa
 
 
 def first(*alternatives: dict[str, Any]) -> dict[str, Any]:
-    named = [{**each, "name": f"s{number}"} for number, each in enumerate(alternatives)]
+    named = [
+        {**alternative, "name": f"s{number}"} for number, alternative in enumerate(alternatives)
+    ]
     return {"name": "r", "firstAvailable": named}
 
 
@@ -163,13 +165,13 @@ def test_any_alternative_will_do_and_the_first_is_better() -> None:
     slices = [offered("a", gpu("0"), gpu("1")), offered("b", gpu("0", "H100"))]
     assert where(wanted, *slices) == [True, True]
     model = SchedulerModel(cluster(wanted, slices))
-    scores = {each.name: each.points.tolist() for each in model.verdicts(0).scores}
+    scores = {score.name: score.points.tolist() for score in model.verdicts(0).scores}
     assert scores["DynamicResources"] == [2 * (100 * 7 // 8), 200]
     taken = [held("q", "b", "0")]
     assert where(wanted, *slices, resource_claims=taken) == [True, False]
     old = {"default-scheduler": default_profile("v1.34.4")}
     model = SchedulerModel(cluster(wanted, slices), old)
-    assert "DynamicResources" not in {each.name for each in model.verdicts(0).scores}
+    assert "DynamicResources" not in {score.name for score in model.verdicts(0).scores}
 
 
 def test_alternatives_of_two_requests_are_tried_in_their_order() -> None:
@@ -286,7 +288,7 @@ def drawn_card(draw: random.Random, number: int) -> tuple[list[dict[str, Any]], 
     for size, model in ((4, WHOLE), (2, HALF), (1, QUARTER)):
         for start in range(0, 4, size):
             if draw.random() < 0.8:
-                slots = {f"slot-{each}": "1" for each in range(start, start + size)}
+                slots = {f"slot-{slot}": "1" for slot in range(start, start + size)}
                 uses = takes(card, lanes=str(2 * size - draw.randint(0, 1)), **slots)
                 devices.append(gpu(f"g{number}-{model}-{start}", model, consumesCounters=uses))
     counters = {"lanes": {"value": "7"}, **{f"slot-{n}": {"value": "1"} for n in range(4)}}
@@ -312,7 +314,7 @@ def test_several_partitions_are_found_wherever_any_choice_of_them_can_be_had() -
     for seed in range(tries(600, 60)):
         draw = random.Random(seed)
         cards = [drawn_card(draw, number) for number in range(draw.randint(1, 2))]
-        devices = [each for made, _ in cards for each in made]
+        devices = [device for made, _ in cards for device in made]
         shared = [group for _, group in cards]
         taken = draw.sample(devices, min(len(devices), draw.randint(0, 2)))
         if len(devices) < 2 or not affordable(taken, shared):
@@ -323,7 +325,7 @@ def test_several_partitions_are_found_wherever_any_choice_of_them_can_be_had() -
             offered("a", pool=pool, sharedCounters=shared, nodeName="a"),
             offered("a", *devices, pool=pool, nodeName="a"),
         ]
-        free = [each for each in devices if each not in taken]
+        free = [device for device in devices if device not in taken]
         expected = any(
             affordable([*chosen, *taken], shared)
             for chosen in permutations(free, len(wanted))
@@ -333,7 +335,7 @@ def test_several_partitions_are_found_wherever_any_choice_of_them_can_be_had() -
             )
         )
         asked = template(*(sort(model) if model else one() for model in wanted))
-        holding = [held(f"q{n}", "a", each["name"]) for n, each in enumerate(taken)]
+        holding = [held(f"q{n}", "a", device["name"]) for n, device in enumerate(taken)]
         assert where(asked, *slices, resource_claims=holding) == [expected, False], seed
         found[expected] += 1
     assert min(found[True], found[False]) >= sum(found.values()) / 10, found

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.dra.capacities import asked_of, consumed_of
+from rescheduler.kube.dra.capacities import consumed_of, requested_amounts
 from rescheduler.kube.dra.devices import CapacityRequirements, Device, ResourceClaim
 from rescheduler.kube.quantity import nanos
 from rescheduler.model.moves.move import Shift
@@ -188,12 +188,12 @@ def _device(draw: random.Random, name: str) -> dict[str, Any]:
     ]
     made: dict[str, Any] = {"name": name}
     capacity: dict[str, dict[str, Any]] = {
-        each: {"value": str(draw.randint(3, 12))} for each in draw.choice(["x", "xy"])
+        dimension: {"value": str(draw.randint(3, 12))} for dimension in draw.choice(["x", "xy"])
     }
     if draw.random() < 0.8:
         made["allowMultipleAllocations"] = True
-        for each in capacity.values():
-            each["requestPolicy"] = draw.choice(policies)
+        for device_capacity in capacity.values():
+            device_capacity["requestPolicy"] = draw.choice(policies)
     return {**made, "capacity": capacity}
 
 
@@ -218,20 +218,20 @@ class Allocator:
     """Every assignment of devices to requests, one after the other, on one node."""
 
     def __init__(self, devices: Any, requests: Any, claims: list[ResourceClaim]) -> None:
-        self._devices = [msgspec.convert(each, Device) for each in devices]
-        self._counts = [each["count"] for each in requests]
+        self._devices = [msgspec.convert(device, Device) for device in devices]
+        self._counts = [request["count"] for request in requests]
         self._asked = [
-            asked_of(msgspec.convert(each.get("capacity"), CapacityRequirements | None))
-            for each in requests
+            requested_amounts(msgspec.convert(request.get("capacity"), CapacityRequirements | None))
+            for request in requests
         ]
         self._used = [Counter[str]() for _ in devices]
         self._whole = [False for _ in devices]
         for claim in claims:
             assert claim.status.allocation is not None
-            for each in claim.status.allocation.devices.results or ():
-                self._whole[int(each.device)] |= not each.shareID
-                consumed = (each.consumedCapacity or {}).items()
-                self._used[int(each.device)].update({n: nanos(v) for n, v in consumed})
+            for result in claim.status.allocation.devices.results or ():
+                self._whole[int(result.device)] |= not result.shareID
+                consumed = (result.consumedCapacity or {}).items()
+                self._used[int(result.device)].update({n: nanos(v) for n, v in consumed})
 
     def fits(self, request: int = 0, had: int = 0, start: int = 0) -> bool:
         """Whether the rest of the requests can be served."""
@@ -239,7 +239,7 @@ class Allocator:
             return True
         if had == self._counts[request]:
             return self.fits(request + 1)
-        return any(self._try(request, had, each) for each in range(start, len(self._devices)))
+        return any(self._try(request, had, device) for device in range(start, len(self._devices)))
 
     def _try(self, request: int, had: int, number: int) -> bool:
         device, before = self._devices[number], self._used[number]
@@ -247,7 +247,10 @@ class Allocator:
         if self._whole[number] or taken is None:
             return False
         after = before + Counter(taken)
-        if any(after[name] > nanos(each.value) for name, each in (device.capacity or {}).items()):
+        if any(
+            after[name] > nanos(capacity.value)
+            for name, capacity in (device.capacity or {}).items()
+        ):
             return False
         self._used[number] = after
         self._whole[number] = not device.allowMultipleAllocations

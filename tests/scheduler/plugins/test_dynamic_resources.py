@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from rescheduler.kube.dra.cel import Subject, Unclear, evaluate, parse
+from rescheduler.kube.dra.cel import CelDevice, Unclear, evaluate, parse
 from rescheduler.kube.dra.devices import (
     Device,
 )
@@ -163,7 +163,7 @@ def test_a_resource_that_a_class_may_serve_is_refused_since_1_36() -> None:
     ],
 )
 def test_expressions(text: str, expected: bool) -> None:
-    subject = Subject(DRIVER, msgspec.convert(gpu("0"), Device))
+    subject = CelDevice(DRIVER, msgspec.convert(gpu("0"), Device))
     assert evaluate(parse(text), subject) is expected
 
 
@@ -181,6 +181,6 @@ def test_expressions(text: str, expected: bool) -> None:
     ],
 )
 def test_expressions_that_are_not_evaluated(text: str) -> None:
-    subject = Subject(DRIVER, msgspec.convert(gpu("0"), Device))
+    subject = CelDevice(DRIVER, msgspec.convert(gpu("0"), Device))
     with pytest.raises(Unclear):
         evaluate(parse(text), subject)

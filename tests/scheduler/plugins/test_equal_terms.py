@@ -6,7 +6,7 @@ import numpy as np
 
 from rescheduler.kube.nodes.node_labels import NodeLabels
 from rescheduler.kube.objects import Pod
-from rescheduler.kube.pods.pod_groups import PodGroups
+from rescheduler.kube.pods.label_groups import LabelGroups
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.inter_pod_affinity import TermIndex
 from tests.cluster import node, pod, snapshot
@@ -31,8 +31,8 @@ def test_terms_that_select_the_same_pods_are_one() -> None:
     made = snapshot(nodes, pods)
     everyone = np.arange(len(pods), dtype=np.int32)
     model = SchedulerModel(made)
-    groups = PodGroups(pods, everyone)
+    groups = LabelGroups(pods, everyone)
     index = TermIndex(pods, everyone, made.namespace_labels, groups, NodeLabels(nodes))
-    found = index.about(model._shape(pods[2]).replacement)
-    assert sorted(each.pods.tolist() for each in found) == [[0, 1], [4]]
+    found = index.matching_terms(model._shape(pods[2]).replacement)
+    assert sorted(term.pods.tolist() for term in found) == [[0, 1], [4]]
     assert model.feasible(2).tolist() == [False, False, True]

@@ -13,8 +13,8 @@ def names(nodes: list[Any], newcomer: Any, *others: Any) -> list[str]:
     """The nodes that are feasible for the newcomer."""
     model = SchedulerModel(snapshot(nodes, [newcomer, *others]))
     return [
-        each.metadata.name
-        for each, fits in zip(nodes, model.feasible(0).tolist(), strict=True)
+        node.metadata.name
+        for node, fits in zip(nodes, model.feasible(0).tolist(), strict=True)
         if fits
     ]
 

@@ -8,8 +8,8 @@ from rescheduler.scheduler.config.default_profile import default_profile, profil
 from rescheduler.scheduler.normalizing import ByMaximum, ByRange
 from rescheduler.scheduler.plugin import Replacement
 from rescheduler.scheduler.plugins.image_locality import ImageLocality, full_name
-from rescheduler.scheduler.plugins.spread_score import rounded, spread_scores
-from rescheduler.scheduler.requests import incoming
+from rescheduler.scheduler.plugins.spread_score import round_half_up, spread_scores
+from rescheduler.scheduler.requests import incoming_requests
 from tests.cluster import node, pod
 
 MI = 1024 * 1024
@@ -20,7 +20,7 @@ def ints(*values: int) -> np.ndarray[Any, np.dtype[np.int64]]:
 
 
 def test_spread() -> None:
-    costs = rounded(np.array([9.4, 7.0, 5.5]))
+    costs = round_half_up(np.array([9.4, 7.0, 5.5]))
     assert costs.tolist() == [9, 7, 6]
     assert spread_scores(costs, np.ones(3, dtype=np.bool_)).tolist() == [66, 88, 100]
 
@@ -51,14 +51,14 @@ def test_node_affinity() -> None:
 def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
     """held: image name to its MiB and how many of the four nodes have it."""
     nodes = [node(f"n{number}") for number in range(4)]
-    for number, each in enumerate(nodes):
-        each.status.images = [
+    for number, node_object in enumerate(nodes):
+        node_object.status.images = [
             ContainerImage(names=[name], sizeBytes=size * MI)
             for name, (size, count) in held.items()
             if number < count
         ]
     spec: PodSpec = pod("p", containers=[{"name": name, "image": name} for name in images]).spec
-    replacement = Replacement("default", {}, spec, None, incoming(spec))
+    replacement = Replacement("default", {}, spec, None, incoming_requests(spec))
     score = ImageLocality(nodes, default_profile("v1.36.3")).score(replacement)
     if score is None:
         return [0, 0, 0, 0]

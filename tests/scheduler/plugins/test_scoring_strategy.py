@@ -79,7 +79,7 @@ def test_requested_to_capacity_ratio(
 def by_hand(kind: str, used: list[int], room: list[int], weights: list[int], line: Any) -> int:
     """The Go source, one node and one resource at a time."""
     total = weight = 0
-    for asked, has, each in zip(used, room, weights, strict=True):
+    for asked, has, resource_weight in zip(used, room, weights, strict=True):
         if has == 0:
             continue
         if kind == "LeastAllocated":
@@ -90,8 +90,8 @@ def by_hand(kind: str, used: list[int], room: list[int], weights: list[int], lin
             score = int(line[100 if asked > has else asked * 100 // has])
             if score <= 0:
                 continue
-        total += score * each
-        weight += each
+        total += score * resource_weight
+        weight += resource_weight
     if weight == 0:
         return 0
     if kind == "RequestedToCapacityRatio":
@@ -121,10 +121,10 @@ def test_every_node_is_scored_as_the_source_scores_it(
     table = np.array(used, dtype=np.int64).T
     rooms = np.repeat(rows(*room), len(used), axis=1)
     line = broken_line(shape)
-    expected = [by_hand(kind, each, room, weights, line) for each in used]
+    expected = [by_hand(kind, used_amounts, room, weights, line) for used_amounts in used]
     found = scorer(strategy)(table, rooms, weights)
     assert found.tolist() == expected
-    assert all(0 <= each <= 100 for each in expected)
+    assert all(0 <= score <= 100 for score in expected)
 
 
 @given(used=amounts, room=amounts, more=st.integers(0, 10**12))

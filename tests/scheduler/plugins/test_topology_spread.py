@@ -33,7 +33,7 @@ def feasible(constraints: list[dict[str, Any]], pods: list[Any], **newcomer: Any
     first = pod("new", topologySpreadConstraints=constraints, **newcomer)
     model = SchedulerModel(snapshot(nodes, [first, *pods]))
     fits = model.feasible(0).tolist()
-    return "".join(each.metadata.name for each, fit in zip(nodes, fits, strict=True) if fit)
+    return "".join(node.metadata.name for node, fit in zip(nodes, fits, strict=True) if fit)
 
 
 def test_a_full_zone_is_closed_and_a_node_without_the_key_never_opens() -> None:

@@ -20,8 +20,8 @@ def average_pods(
     it is at least a thousandth of the largest node: they must not make a pod so small a unit that
     any load costs millions. Where no bound pod uses any, it is the largest node.
     """
-    known = ~np.isnan(capacity)
-    largest = np.max(capacity, axis=1, initial=0.0, where=known)
+    has_capacity = ~np.isnan(capacity)
+    largest = np.max(capacity, axis=1, initial=0.0, where=has_capacity)
     answer = np.where(largest > 0, largest, 1.0)
     least = answer * _LEAST_UNIT
     for row, amounts in enumerate(used):

@@ -28,12 +28,12 @@ def hinges_of(
     """
     half = 0.5 / unit[:, np.newaxis]
     parts = np.concatenate([used * half for _ in above]).T
-    slack = -np.concatenate([each * half for each in above]).T
+    slack = -np.concatenate([array * half for array in above]).T
     placed = np.flatnonzero(where >= 0)
     np.add.at(slack, where[placed], parts[placed])
     return Hinges(parts, slack, where, movable)
 
 
-def room_of(used: FloatArray, left: FloatArray) -> tuple[FloatArray, FloatArray]:
+def room_of(used: FloatArray, free: FloatArray) -> tuple[FloatArray, FloatArray]:
     """(pods, targets) and (nodes, targets): what each takes, and what is left, never infinite."""
-    return used.T, np.maximum(left, -_NO_ROOM).T
+    return used.T, np.maximum(free, -_NO_ROOM).T

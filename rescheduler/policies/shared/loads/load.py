@@ -15,31 +15,34 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.shared.coverage import too_few
 from rescheduler.policies.shared.demand import Devices, demands
-from rescheduler.policies.shared.unmeasured import nothing_measured
+from rescheduler.policies.shared.unmeasured_nodes import nothing_measured
 
 _SHARES = {"pod.cpu": 0.85, "pod.memory": 0.70}
 """What a pod uses of what it asks for, as koordinator's estimator takes it."""
 
 
-def estimated(snapshot: Snapshot, name: str) -> FloatArray:
+def estimate_usage(snapshot: Snapshot, name: str) -> FloatArray:
     """(pods,) what each may use by its requests, in the reading's unit; 0 for other readings."""
     share = _SHARES.get(name)
     if share is None:
         return np.zeros(len(snapshot.pods))
-    found, of_pod = demands(snapshot, Devices(""))
-    amounts = [each.cpu / 1000 if name == "pod.cpu" else float(each.memory) for each in found]
+    distinct_demands, of_pod = demands(snapshot, Devices(""))
+    amounts = [
+        demand.cpu / 1000 if name == "pod.cpu" else float(demand.memory)
+        for demand in distinct_demands
+    ]
     return share * np.array([*amounts, 0.0])[of_pod]
 
 
-def unseen(snapshot: Snapshot, window: float) -> FloatArray:
+def unseen_share(snapshot: Snapshot, window: float) -> FloatArray:
     """(pods,) the share of the window, 0 to 1, that lies before the pod runs; 0 if it leaves."""
     share = np.clip(1.0 - snapshot.pod_age / window, 0.0, 1.0)
     return np.where(snapshot.leaving | (snapshot.pod_node < 0), 0.0, share)
 
 
-def young(expected: BoolArray, known: BoolArray, share: FloatArray) -> BoolArray:
+def young(expected: BoolArray, usage_known: BoolArray, share: FloatArray) -> BoolArray:
     """(pods,) those that have no value because they are too young for one."""
-    return np.asarray(~expected & ~known & (share > 0), dtype=np.bool_)
+    return np.asarray(~expected & ~usage_known & (share > 0), dtype=np.bool_)
 
 
 _SANE = (1e-9, 1e18)
@@ -55,7 +58,7 @@ BASE_LOAD = (-0.1, 0.3)
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class ResourceLoad:
     """One resource reading of all nodes, and of all pods that make it up.
 
     Amounts are in the pods' unit (cores, bytes, bytes/s, GPUs). name, pod_name: the two readings.
@@ -76,7 +79,7 @@ class Load:
     capacity: FloatArray
     expected: BoolArray
     used: FloatArray
-    known: BoolArray
+    usage_known: BoolArray
     missing: BoolArray
     trusted: BoolArray
     shadow: FloatArray
@@ -89,7 +92,7 @@ def read_load(
     requests: tuple[ReadingRequest, ReadingRequest],
     selected: BoolArray,
     residual: tuple[float, float],
-) -> Load | Problem:
+) -> ResourceLoad | Problem:
     """The load by these readings, or why they must not be relied on.
 
     requests: of the nodes and of the pods. selected: (nodes,) where coverage is demanded.
@@ -105,38 +108,46 @@ def read_load(
         return pods
     if nodes.capacity is None or nodes.capacity.shape != nodes.values.shape:
         return Problem("RDG006", f"{node_request.name} has no value for the capacity of a node")
-    capacity = np.where(_within(nodes.capacity, *_SANE), nodes.capacity, np.nan)
-    ratio = np.where(_fresh(nodes) & _within(nodes.values, 0.0, _MOST_LOAD), nodes.values, np.nan)
+    capacity = np.where(_is_between(nodes.capacity, *_SANE), nodes.capacity, np.nan)
+    ratio = np.where(
+        _fresh(nodes) & _is_between(nodes.values, 0.0, _MOST_LOAD), nodes.values, np.nan
+    )
     measured = ratio * capacity
     largest = float(np.max(capacity, initial=0.0, where=~np.isnan(capacity)))
-    known = _fresh(pods) & _within(pods.values, 0.0, _MOST_LOAD * largest)
+    usage_known = _fresh(pods) & _is_between(pods.values, 0.0, _MOST_LOAD * largest)
     placed = snapshot.pod_node
     in_scope = np.where(placed >= 0, selected[placed] if len(selected) else False, False)
     problem = (
         nothing_measured(snapshot, node_request.name, nodes.expected, selected)
         or too_few(snapshot, nodes, ~np.isnan(measured), selected)
-        or too_few(snapshot, pods, known, in_scope)
+        or too_few(snapshot, pods, usage_known, in_scope)
     )
     if problem:
         return problem
-    seen = np.where(known, pods.values, 0.0)
-    late = unseen(snapshot, node_request.window)
-    guess = np.where(young(pods.expected, known, late), estimated(snapshot, pod_request.name), 0.0)
+    seen = np.where(usage_known, pods.values, 0.0)
+    late = unseen_share(snapshot, node_request.window)
+    guess = np.where(
+        young(pods.expected, usage_known, late), estimate_usage(snapshot, pod_request.name), 0.0
+    )
     used = seen + guess
-    return Load(
+    return ResourceLoad(
         name=node_request.name,
         pod_name=pod_request.name,
         measured=measured,
         capacity=capacity,
         expected=nodes.expected,
         used=used,
-        known=known,
-        missing=pods.expected & ~known,
-        trusted=_explained(measured, capacity, sum_by_node(seen, placed, len(capacity)), residual),
+        usage_known=usage_known,
+        missing=pods.expected & ~usage_known,
+        trusted=_is_explained(
+            measured, capacity, sum_by_node(seen, placed, len(capacity)), residual
+        ),
         shadow=sum_by_node(used * late, placed, len(capacity)),
         range_samples=None
         if nodes.range_samples is None
-        else np.where(_within(nodes.range_samples, 0.0, _MOST_LOAD), nodes.range_samples, np.nan),
+        else np.where(
+            _is_between(nodes.range_samples, 0.0, _MOST_LOAD), nodes.range_samples, np.nan
+        ),
     )
 
 
@@ -149,17 +160,17 @@ def sum_by_node(amounts: FloatArray, placed: IntArray, nodes: int) -> FloatArray
 def _find(snapshot: Snapshot, request: ReadingRequest, subjects: int) -> Reading | Problem:
     reading = snapshot.readings.find(request)
     if reading is None:
-        return snapshot.readings.missing(request)
+        return snapshot.readings.missing_problem(request)
     if reading.problem is not None and not reading.low_coverage:
         return Problem(reading.problem.code, f"{request.name}: {reading.problem.message}")
-    if any(len(each) != subjects for each in (reading.values, reading.ages, reading.expected)):
+    if any(len(array) != subjects for array in (reading.values, reading.ages, reading.expected)):
         return Problem(
             "RDG006", f"{request.name} has {len(reading.values)} values for {subjects} subjects"
         )
     return reading
 
 
-def _within(values: FloatArray, least: float, most: float) -> BoolArray:
+def _is_between(values: FloatArray, least: float, most: float) -> BoolArray:
     """(k,) whether each value is a number in this range; NaN is not."""
     return np.asarray((values >= least) & (values <= most), dtype=np.bool_)
 
@@ -168,11 +179,11 @@ def _fresh(reading: Reading) -> BoolArray:
     return np.asarray(reading.ages <= reading.request.max_age, dtype=np.bool_)
 
 
-def _explained(
+def _is_explained(
     measured: FloatArray, capacity: FloatArray, used: FloatArray, residual: tuple[float, float]
 ) -> BoolArray:
     least, most = residual
-    return _within((measured - used) / capacity, least, most)
+    return _is_between((measured - used) / capacity, least, most)
 
 
 def mean_share(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least: float) -> float:
@@ -182,7 +193,7 @@ def mean_share(share: FloatArray, capacity: FloatArray, wanted: BoolArray, least
     is known there is no bound to take.
     least: the share of those that count which must be known, so that not the mean be that of some.
     """
-    known = wanted & ~np.isnan(share) & (capacity > 0)
-    if not known.any() or known.sum() < least * wanted.sum():
+    has_load = wanted & ~np.isnan(share) & (capacity > 0)
+    if not has_load.any() or has_load.sum() < least * wanted.sum():
         return np.inf
-    return float(np.average(share[known], weights=capacity[known]))
+    return float(np.average(share[has_load], weights=capacity[has_load]))

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from rescheduler.kube.quantity import milli, units
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
-from rescheduler.model.wording import agreed, counted
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.shared.demand import Demand, Devices, demands, next_demands
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
 from rescheduler.policies.shared.loads.term import UtilizationTerm
@@ -49,7 +49,7 @@ class PackingTerm(UtilizationTerm):
         usable = [node.ready and not node.spec.unschedulable for node in snapshot.nodes]
         self._usable = selected & np.array(usable, dtype=np.bool_)
         self._cold = self._find_cold(cold)
-        self._calm = self._calmed(cold)
+        self._calm = self._seconds_cold(cold)
         self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
         self._choose(self._find_room(self._cold))
 
@@ -59,14 +59,14 @@ class PackingTerm(UtilizationTerm):
             node for node in self._cold if all(map(evacuation.leaves, self._lasting_on(node)))
         ]
         # What was begun comes first, so that it is ended before another node is begun.
-        leaving.sort(key=lambda node: not evacuation.begun(node))
+        leaving.sort(key=lambda node: not evacuation.has_begun(node))
         self._choose(self._find_landings(self._find_room(leaving), evacuation))
 
-    def freed(self) -> BoolArray:
+    def freeable_nodes(self) -> BoolArray:
         """(nodes,) those that are cold, whether the others have room or not, and the empty ones."""
-        found = self._usable & (self._held == 0)
-        found[self._cold] = True
-        return np.asarray(found)
+        freeable = self._usable & (self._held == 0)
+        freeable[self._cold] = True
+        return np.asarray(freeable)
 
     def free(self, nodes: BoolArray) -> None:
         """Charge these instead."""
@@ -116,8 +116,8 @@ class PackingTerm(UtilizationTerm):
                 code=self.cold_code,
                 subject=f"node {self._names[node]}",
                 cost=float(counts[node]),
-                message=f"{text}: {counted(int(counts[node]), 'pod')} "
-                f"{agreed(int(counts[node]), 'keeps', 'keep')} it from being free",
+                message=f"{text}: {count_text(int(counts[node]), 'pod')} "
+                f"{verb_for(int(counts[node]), 'keeps', 'keep')} it from being free",
                 pods=tuple(pods.tolist()),
             )
 
@@ -140,17 +140,17 @@ class PackingTerm(UtilizationTerm):
             np.flatnonzero(wanted).tolist(), key=lambda node: (self._held[node], fullest[node])
         )
 
-    def _calmed(self, cold: float) -> FloatArray:
+    def _seconds_cold(self, cold: float) -> FloatArray:
         """(nodes,) seconds for which every resource with a target has been cold; NaN: it is not."""
         range_samples = [
             resource_target.load.range_samples for resource_target in self._resource_targets
         ]
-        known = [range_samples for range_samples in range_samples if range_samples is not None]
-        if len(known) < len(range_samples):
+        samples = [range_samples for range_samples in range_samples if range_samples is not None]
+        if len(samples) < len(range_samples):
             return np.full(len(self._names), np.nan)
         targeted = self._targeted[:, None, :]
-        calm = np.where(targeted, np.stack(known) < cold, True).all(axis=0)
-        return lasted(np.asarray(calm & targeted.any(axis=0)), self._span)
+        calm = np.where(targeted, np.stack(samples) < cold, True).all(axis=0)
+        return seconds_held(np.asarray(calm & targeted.any(axis=0)), self._span)
 
     def _lasting_on(self, node: int) -> list[int]:
         """The pods that would have to leave for the node to be free."""
@@ -165,46 +165,46 @@ class PackingTerm(UtilizationTerm):
 
     def _find_room(self, nodes: list[int]) -> list[int]:
         """Those of the nodes for whose pods, all together, the others have room."""
-        found = []
-        left, moved = self._room.sum(axis=1), np.zeros(len(self._room))
+        nodes_with_room = []
+        free_room, moved = self._room.sum(axis=1), np.zeros(len(self._room))
         for node in nodes:
-            room, more = left - self._room[:, node], moved + self._carried[:, node]
+            room, more = free_room - self._room[:, node], moved + self._carried[:, node]
             if (room >= more - 1e-9).all():
-                left, moved = room, more
-                found.append(node)
-        return found
+                free_room, moved = room, more
+                nodes_with_room.append(node)
+        return nodes_with_room
 
     def _find_landings(self, nodes: list[int], evacuation: Evacuation) -> list[int]:
         """Those of the nodes of which each pod lands on a node that is not to be free."""
-        barred = self._usable & (self._held == 0)
-        barred[nodes] = True
-        found: list[int] = []
+        blocked = self._usable & (self._held == 0)
+        blocked[nodes] = True
+        emptiable_nodes: list[int] = []
         made: list[Shift] = []
         taking: set[int] = set()
-        asked, begun = nodes, {node for node in nodes if evacuation.begun(node)}
+        candidates, begun = nodes, {node for node in nodes if evacuation.has_begun(node)}
         # Twice, as what stays in use may take in the pods of those that were asked before.
         for keep in (begun, set[int]()):
-            left: list[int] = []
-            for node in asked:
-                barred[node] = True
-                shifts = None if node in taking else self._empty(node, barred, evacuation)
-                barred[node] = shifts is not None or node in keep
+            retries: list[int] = []
+            for node in candidates:
+                blocked[node] = True
+                shifts = None if node in taking else self._empty(node, blocked, evacuation)
+                blocked[node] = shifts is not None or node in keep
                 if shifts is None:
-                    left.append(node)
+                    retries.append(node)
                     continue
-                found.append(node)
+                emptiable_nodes.append(node)
                 made += shifts
                 taking.update(shift.destination for shift in shifts)
-            asked = left
+            candidates = retries
         self._undo(made, evacuation)
-        return found
+        return emptiable_nodes
 
-    def _empty(self, node: int, barred: BoolArray, evacuation: Evacuation) -> list[Shift] | None:
+    def _empty(self, node: int, blocked: BoolArray, evacuation: Evacuation) -> list[Shift] | None:
         """Move all pods off the node in the working copies; None, and nothing done: one stays."""
-        everywhere = np.arange(len(barred), dtype=np.int32)
+        everywhere = np.arange(len(blocked), dtype=np.int32)
         made: list[Shift] = []
         for pod in self._lasting_on(node):
-            there = evacuation.landing(pod, barred | self.overfills(pod, everywhere))
+            there = evacuation.landing(pod, blocked | self.overfills(pod, everywhere))
             if there < 0:
                 self._undo(made, evacuation)
                 return None
@@ -215,15 +215,15 @@ class PackingTerm(UtilizationTerm):
 
     def _undo(self, made: list[Shift], evacuation: Evacuation) -> None:
         for shift in reversed(made):
-            self.commit(shift.reversed())
-            evacuation.commit(shift.reversed())
+            self.commit(shift.shift_back())
+            evacuation.commit(shift.shift_back())
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) for how long the load that each pod takes away was high, or its node was cold."""
         chosen = np.where(self._chosen, self._calm, np.nan)
         keeping = self._lasting & (self._home >= 0)
         here = np.where(keeping, np.append(chosen, np.nan)[self._home], np.nan)
-        return np.asarray(np.fmax(super().lasted(), here))
+        return np.asarray(np.fmax(super().finding_ages(), here))
 
     def _burdens(self, snapshot: Snapshot, taking: BoolArray) -> tuple[FloatArray, FloatArray]:
         """(resource targets and requests, nodes) what each node's pods carry, and its room.
@@ -240,16 +240,16 @@ class PackingTerm(UtilizationTerm):
 
         room = np.maximum(self._most - self._amounts, 0.0)
         carried = [by_node(used) for used in self._used]
-        asked = _asked(demands(snapshot, Devices(_GPU)))
-        then = _asked(next_demands(snapshot, Devices(_GPU)))
+        requests = _request_table(demands(snapshot, Devices(_GPU)))
+        then = _request_table(next_demands(snapshot, Devices(_GPU)))
         everyone = self._node >= 0
         held = np.stack(
             [
                 np.bincount(self._node[everyone], weights=row[everyone], minlength=nodes)
-                for row in asked
+                for row in requests
             ]
         )
-        offered = np.array([_offered(node.status.allocatable or {}) for node in snapshot.nodes])
+        offered = np.array([_allocatable(node.status.allocatable or {}) for node in snapshot.nodes])
         spare = np.maximum(offered.reshape(-1, 4).T - held, 0.0)
         everything = np.concatenate([room, spare])
         return (
@@ -258,14 +258,14 @@ class PackingTerm(UtilizationTerm):
         )
 
 
-def _asked(asking: tuple[list[Demand], IntArray]) -> FloatArray:
+def _request_table(asking: tuple[list[Demand], IntArray]) -> FloatArray:
     """(4, pods) CPU, memory, GPUs and pods. asking: demands, and (pods,) the place of each's."""
-    found, of_pod = asking
-    table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in found], dtype=np.float64)
-    return table.reshape(-1, 4)[of_pod].T if len(found) else np.zeros((4, len(of_pod)))
+    distinct_demands, of_pod = asking
+    table = np.array([[d.cpu, d.memory, d.gpus, 1] for d in distinct_demands], dtype=np.float64)
+    return table.reshape(-1, 4)[of_pod].T if len(distinct_demands) else np.zeros((4, len(of_pod)))
 
 
-def _offered(resources: dict[str, str | int | float]) -> tuple[float, float, float, float]:
+def _allocatable(resources: dict[str, str | int | float]) -> tuple[float, float, float, float]:
     return (
         float(milli(resources.get("cpu", 0))),
         float(units(resources.get("memory", 0))),

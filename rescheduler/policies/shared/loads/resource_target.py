@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray
-from rescheduler.policies.shared.loads.load import Load
+from rescheduler.policies.shared.loads.load import ResourceLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class ResourceTarget:
     """
 
     resource: str
-    load: Load
+    load: ResourceLoad
     high: FloatArray
     low: FloatArray
     pressed: BoolArray

@@ -5,18 +5,18 @@ from datetime import datetime
 
 import numpy as np
 
-from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, lasted
+from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray, seconds_held
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import named
+from rescheduler.model.wording import list_names
 from rescheduler.policies.shared.hinges import Hinges
 from rescheduler.policies.shared.loads.average_pod import average_pods
 from rescheduler.policies.shared.loads.estimate import hinges_of, room_of
 from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not, too_many
 from rescheduler.policies.shared.loads.resource_target import ResourceTarget
-from rescheduler.policies.shared.of_nodes import OfNodes
+from rescheduler.policies.shared.pods_by_node import OfNodes
 from rescheduler.policies.terms import JointBound
 
 _LEAST = 1e-9
@@ -68,13 +68,13 @@ class UtilizationTerm:
         self._measured = np.stack([load.measured for load in loads])
         self._capacity = np.stack([load.capacity for load in loads])
         self._used = np.stack([load.used for load in loads])
-        self._known = np.stack([load.known for load in loads])
-        known = ~np.isnan(self._measured)
+        self._known = np.stack([load.usage_known for load in loads])
+        load_known = ~np.isnan(self._measured)
         high = np.stack([resource_target.high for resource_target in resource_targets])
         targeted = selected & ~np.isnan(high)
-        in_scope = targeted & (np.stack([load.expected for load in loads]) | known)
+        in_scope = targeted & (np.stack([load.expected for load in loads]) | load_known)
         self._targeted = in_scope
-        self._unknown_load = in_scope & ~known
+        self._unknown_load = in_scope & ~load_known
         self._scope = in_scope.any(axis=0)
         self._pressed = np.stack([resource_target.pressed for resource_target in resource_targets])
         band = np.stack(
@@ -82,32 +82,32 @@ class UtilizationTerm:
         )
         floor = np.stack([resource_target.floor for resource_target in resource_targets])
         band = np.where(self._pressed, np.minimum(band, floor), band) * self._capacity
-        self._hot = in_scope & known & (self._measured > band[1])
+        self._hot = in_scope & load_known & (self._measured > band[1])
         self._begun: dict[tuple[int, int], datetime] = {}
         ceiling = np.stack([resource_target.ceiling for resource_target in resource_targets])
         ceiling = np.where(self._pressed, np.minimum(ceiling, floor), ceiling) * self._capacity
-        self._ceiling = np.where(in_scope & known, ceiling, np.inf)
+        self._ceiling = np.where(in_scope & load_known, ceiling, np.inf)
         # Nodes that are not selected cost nothing until a move fills them beyond their size.
-        whole = np.where(known, np.maximum(self._capacity, self._measured), np.inf)
+        whole = np.where(load_known, np.maximum(self._capacity, self._measured), np.inf)
         limits = np.where(in_scope, band, whole)
         self._limits = np.where(self._unknown_load, 0.0, limits)
         hidden = (
             np.stack([resource_target.hidden for resource_target in resource_targets])
             * self._capacity
         )
-        self._unknown_peak = in_scope & known & np.isnan(hidden)
+        self._unknown_peak = in_scope & load_known & np.isnan(hidden)
         taken = np.nan_to_num(hidden, nan=np.inf) + np.stack([load.shadow for load in loads])
         elsewhere = (
             np.array([[resource_target.elsewhere] for resource_target in resource_targets])
             * self._capacity
         )
         most = np.where(in_scope, band[1], elsewhere) - taken
-        self._most = np.where(known, most, -np.inf)
-        self._amounts = np.where(known, self._measured, 0.0)
-        trusted = np.stack([load.trusted for load in loads]) & known
-        self._distrusted = in_scope & known & ~trusted
+        self._most = np.where(load_known, most, -np.inf)
+        self._amounts = np.where(load_known, self._measured, 0.0)
+        trusted = np.stack([load.trusted for load in loads]) & load_known
+        self._distrusted = in_scope & load_known & ~trusted
         bound = self._home >= 0
-        leaves = bound & self._known & self._at(trusted, self._home)
+        leaves = bound & self._known & self._flags_at(trusted, self._home)
         freed = np.stack([load.used if load.freed is None else load.freed for load in loads])
         self._freed = np.where(leaves, freed, 0.0)
         missing = np.stack([load.missing for load in loads]).any(axis=0)
@@ -130,7 +130,7 @@ class UtilizationTerm:
         """How many nodes are evaluated."""
         return int(self._scope.sum())
 
-    def evaluated(self) -> BoolArray:
+    def evaluated_nodes(self) -> BoolArray:
         """(nodes,) which they are."""
         return np.asarray(self._scope)
 
@@ -170,8 +170,11 @@ class UtilizationTerm:
             return np.zeros((len(self._begins), 0))
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
         hot = self._too_full(amounts, limits, self._hot[:, nodes])
-        left = amounts - self._leaving(pods)
-        before, after = self._excess(amounts, limits) * hot, self._excess(left, limits) * hot
+        amounts_after = amounts - self._departing_load(pods)
+        before, after = (
+            self._excess(amounts, limits) * hot,
+            self._excess(amounts_after, limits) * hot,
+        )
         removed = np.maximum.reduceat(before, self._begins) - np.maximum.reduceat(
             after, self._begins
         )
@@ -188,8 +191,8 @@ class UtilizationTerm:
         if not len(self._names):
             return np.zeros(len(pods))
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
-        left = amounts - self._leaving(pods)
-        removed = self._node_costs(amounts, limits) - self._node_costs(left, limits)
+        amounts_after = amounts - self._departing_load(pods)
+        removed = self._node_costs(amounts, limits) - self._node_costs(amounts_after, limits)
         return np.where(placed, np.maximum(removed, 0.0), 0.0)
 
     def joint_bound(self) -> JointBound | None:
@@ -218,10 +221,12 @@ class UtilizationTerm:
         if source >= 0:
             here = slice(source, source + 1)
             amounts, limits = self._amounts[:, here], self._limits[:, :, here]
-            left = amounts - self._leaving(np.array([pod], dtype=np.int32))
-            removed = float((self._node_costs(left, limits) - self._node_costs(amounts, limits))[0])
+            amounts_after = amounts - self._departing_load(np.array([pod], dtype=np.int32))
+            removed = float(
+                (self._node_costs(amounts_after, limits) - self._node_costs(amounts, limits))[0]
+            )
         amounts, limits = self._amounts[:, nodes], self._limits[:, :, nodes]
-        come = amounts + self._coming(pod, nodes)
+        come = amounts + self._arriving_load(pod, nodes)
         burden = self._node_costs(come, limits) - self._node_costs(amounts, limits)
         return np.where(nodes == source, 0.0, removed + burden)
 
@@ -235,7 +240,7 @@ class UtilizationTerm:
         full = self._amounts[:, nodes] + used * (1 - _LEAST) > self._most[:, nodes]
         return np.asarray(((used > 0) & full).any(axis=0) & (nodes != self._node[pod]))
 
-    def _coming(self, pod: int, nodes: IntArray) -> FloatArray:
+    def _arriving_load(self, pod: int, nodes: IntArray) -> FloatArray:
         """(resource targets, k) what the pod burdens each of the nodes with when it comes."""
         used, freed = self._used[:, pod, None], self._freed[:, pod, None]
         return np.where(nodes == self._home[pod], freed, used)
@@ -266,14 +271,14 @@ class UtilizationTerm:
                 message=self._sentence(row, int(node)),
                 pods=candidates[int(node)],
                 aspect=self._resource_targets[begin].resource,
-                thing=self._names[node] if hot[node] else "",
+                counted_as=self._names[node] if hot[node] else "",
             )
 
     def hot_nodes(self) -> IntArray:
         """The nodes above `high` itself in the snapshot, not those only above the mean."""
         return np.flatnonzero((self._measured > self._ceiling).any(axis=0)).astype(np.int32)
 
-    def unknown(self) -> BoolArray:
+    def unknown_nodes(self) -> BoolArray:
         """(nodes,) whether a load that ought to be known is not, or its peaks are not."""
         return np.asarray((self._unknown_load | self._unknown_peak).any(axis=0))
 
@@ -293,10 +298,10 @@ class UtilizationTerm:
             if self._known[row, pod]
         }
 
-    def measured(self) -> None:
+    def measured_codes(self) -> None:
         """All findings come from readings."""
 
-    def lasted(self) -> FloatArray:
+    def finding_ages(self) -> FloatArray:
         """(pods,) for how long the load of which each takes most off its node has been too high."""
         bound = np.flatnonzero(self._home >= 0).astype(np.int32)
         nodes = self._home[bound]
@@ -307,7 +312,7 @@ class UtilizationTerm:
                 begun = [node for of_row, node in self._begun if of_row == row]
                 past, low = resource_target.load.range_samples, resource_target.low
                 heat = heat_with_relief(resource_target.heat, past, low, begun)
-                hot = np.where(self._hot[row], lasted(heat, self._span), np.nan)
+                hot = np.where(self._hot[row], seconds_held(heat, self._span), np.nan)
                 held[row] = np.where(self._freed[row, bound] > 0, hot[nodes], np.nan)
         of_resource = np.fmax.reduceat(held, self._begins, axis=0)
         answer = np.full(len(self._home), np.nan)
@@ -320,23 +325,24 @@ class UtilizationTerm:
         for row, resource_target in enumerate(self._resource_targets):
             name = resource_target.load.name
             if self._unknown_load[row].any():
-                text = f"{name} is not known of {self._listed(self._unknown_load[row])}"
+                text = f"{name} is not known of {self._node_names(self._unknown_load[row])}"
                 answer.append(
                     Problem("RDG003", f"{text}; no pod leaves or goes there for its sake")
                 )
             if self._unknown_peak[row].any():
                 text = (
-                    f"the peaks of {name} are not known of {self._listed(self._unknown_peak[row])}"
+                    f"the peaks of {name} are not known of "
+                    f"{self._node_names(self._unknown_peak[row])}"
                 )
                 answer.append(Problem("RDG003", f"{text}; no pod goes there for its sake"))
             if self._distrusted[row].any():
                 text = f"{name} is not explained by {resource_target.load.pod_name} on "
-                text += self._listed(self._distrusted[row])
+                text += self._node_names(self._distrusted[row])
                 answer.append(Problem("RDG010", f"{text}; its pods stay"))
         return tuple(answer)
 
-    def _listed(self, nodes: BoolArray) -> str:
-        return named([self._names[node] for node in np.flatnonzero(nodes)], "node")
+    def _node_names(self, nodes: BoolArray) -> str:
+        return list_names([self._names[node] for node in np.flatnonzero(nodes)], "node")
 
     def _sentence(self, row: int, node: int) -> str:
         resource_target = self._resource_targets[row]
@@ -364,13 +370,13 @@ class UtilizationTerm:
         above = self._amounts[row, node] - self._limits[0, row, node]
         return too_many(above, uses.sum(), len(uses), "its")
 
-    def _leaving(self, pods: IntArray) -> FloatArray:
+    def _departing_load(self, pods: IntArray) -> FloatArray:
         """(resource targets, k) what each pod frees when it leaves the node where it is now."""
         at_home = self._node[pods] == self._home[pods]
         return np.where(at_home, self._freed[:, pods], self._used[:, pods])
 
     @staticmethod
-    def _at(flags: BoolArray, nodes: IntArray) -> BoolArray:
+    def _flags_at(flags: BoolArray, nodes: IntArray) -> BoolArray:
         """(targets, k) the nodes' flags; the caller masks what means no node."""
         if flags.shape[1] == 0:
             return np.zeros((len(flags), len(nodes)), dtype=np.bool_)

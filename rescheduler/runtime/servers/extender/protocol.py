@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.kube.nesting import decoded
+from rescheduler.kube.nesting import decode_json
 from rescheduler.kube.objects import ObjectMeta
 
 MAX_PRIORITY = 10
 """The highest score that an extender may give."""
 
 
-class AskedPod(msgspec.Struct, frozen=True):
+class PodToPlace(msgspec.Struct, frozen=True):
     """The pod that is being placed."""
 
     metadata: ObjectMeta
@@ -30,12 +30,12 @@ class NodeList(msgspec.Struct, frozen=True):
 class ExtenderArgs(msgspec.Struct, frozen=True):
     """The pod, and the nodes that passed the scheduler's own filters: whole, or by name."""
 
-    Pod: AskedPod
+    Pod: PodToPlace
     Nodes: NodeList | None = None
     NodeNames: list[str] | None = None
 
 
-class FilterResult(msgspec.Struct, frozen=True, omit_defaults=True):
+class ExtenderFilterResult(msgspec.Struct, frozen=True, omit_defaults=True):
     """The nodes that are left, in the form in which they came, and why others are not.
 
     Preempting pods there would not help, so kube-scheduler need not try.
@@ -62,14 +62,18 @@ def names(args: ExtenderArgs) -> list[str]:
     if args.NodeNames is not None:
         return args.NodeNames
     items = args.Nodes.items if args.Nodes is not None else []
-    return [decoded(each, _Named).metadata.name for each in items]
+    return [decode_json(item, _Named).metadata.name for item in items]
 
 
-def kept(args: ExtenderArgs, all_names: list[str], failed: dict[str, str]) -> FilterResult:
+def filter_result(
+    args: ExtenderArgs, all_names: list[str], failed: dict[str, str]
+) -> ExtenderFilterResult:
     """The answer to a filter call: all nodes but the failed ones."""
     if args.NodeNames is not None:
-        left = [each for each in args.NodeNames if each not in failed] if failed else all_names
-        return FilterResult(NodeNames=left, FailedAndUnresolvableNodes=failed)
+        node_names = (
+            [name for name in args.NodeNames if name not in failed] if failed else all_names
+        )
+        return ExtenderFilterResult(NodeNames=node_names, FailedAndUnresolvableNodes=failed)
     items = args.Nodes.items if args.Nodes is not None else []
-    passed = [each for each, name in zip(items, all_names, strict=True) if name not in failed]
-    return FilterResult(Nodes={"items": passed}, FailedAndUnresolvableNodes=failed)
+    passed = [item for item, name in zip(items, all_names, strict=True) if name not in failed]
+    return ExtenderFilterResult(Nodes={"items": passed}, FailedAndUnresolvableNodes=failed)

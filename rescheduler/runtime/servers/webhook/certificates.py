@@ -25,7 +25,7 @@ _SKEW = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A certificate and its private key, as PEM."""
 
     certificate: bytes
@@ -60,7 +60,7 @@ class Pair:
         return context
 
 
-def make_authority(now: datetime) -> Pair:
+def make_authority(now: datetime) -> KeyPair:
     """An authority that nobody else uses."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("rescheduler webhook authority")
@@ -72,7 +72,7 @@ def make_authority(now: datetime) -> Pair:
     return _pair(builder.sign(key, hashes.SHA256()), key)
 
 
-def make_certificate(authority: Pair, names: list[str], now: datetime) -> Pair:
+def make_certificate(authority: KeyPair, names: list[str], now: datetime) -> KeyPair:
     """A serving certificate for these DNS names, signed by the authority.
 
     Raises:
@@ -86,7 +86,7 @@ def make_certificate(authority: Pair, names: list[str], now: datetime) -> Pair:
     builder = (
         _builder(_name(names[0]), issuer.subject, key, now, LASTS)
         .add_extension(
-            x509.SubjectAlternativeName([x509.DNSName(each) for each in names]), critical=False
+            x509.SubjectAlternativeName([x509.DNSName(name) for name in names]), critical=False
         )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_usage(signs=False), critical=True)
@@ -136,8 +136,8 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common[:64])])
 
 
-def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> Pair:
-    return Pair(
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    return KeyPair(
         certificate.public_bytes(Encoding.PEM),
         key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
     )

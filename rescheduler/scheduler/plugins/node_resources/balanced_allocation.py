@@ -84,15 +84,15 @@ class BalancedAllocation(Plugin):
                 amounts.append([amount])
         if not any(pod.requests.plain.get(name) for name in self._profile.balanced_resources):
             return None
-        asked = np.array(amounts, dtype=np.int64).reshape(-1, 1)
+        requests = np.array(amounts, dtype=np.int64).reshape(-1, 1)
         # A slice needs no copy of the rows.
         chosen = slice(0, 2) if rows == [0, 1] else rows
-        return partial(self._score, chosen, asked)
+        return partial(self._score, chosen, requests)
 
-    def _score(self, rows: slice | list[int], asked: Int64Array, nodes: IntArray) -> ScoreArray:
+    def _score(self, rows: slice | list[int], requested: Int64Array, nodes: IntArray) -> ScoreArray:
         used = self._occupancy.requested[rows][:, nodes]
         allocatable = self._occupancy.allocatable[rows][:, nodes]
-        after = balance(used + asked, allocatable)
+        after = balance(used + requested, allocatable)
         if not self._profile.balanced_difference:
             return after
         return balance_change(after, balance(used, allocatable))

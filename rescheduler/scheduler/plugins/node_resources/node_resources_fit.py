@@ -6,11 +6,11 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rescheduler.kube.arrays import Int64Array
-from rescheduler.kube.nodes.resource_names import extended, native
+from rescheduler.kube.nodes.resource_names import is_extended, native
 from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement, Score, ScoreArray
+from rescheduler.scheduler.plugin import FeatureGate, Filter, Plugin, Replacement, Score, ScoreArray
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import scorer
 from rescheduler.scheduler.profile import Profile
 
@@ -23,11 +23,11 @@ class NodeResourcesFit(Plugin):
 
     name: ClassVar[str] = "NodeResourcesFit"
     weight: ClassVar[int] = 1
-    gates: ClassVar[tuple[Gate, ...]] = (
-        Gate("InPlacePodVerticalScaling", 33),
-        Gate("SidecarContainers", 0),
-        Gate("PodLevelResources", 34),
-        Gate("InPlacePodLevelResourcesVerticalScaling", 36),
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("InPlacePodVerticalScaling", 33),
+        FeatureGate("SidecarContainers", 0),
+        FeatureGate("PodLevelResources", 34),
+        FeatureGate("InPlacePodLevelResourcesVerticalScaling", 36),
     )
     needs_pre_score: ClassVar[bool] = False
 
@@ -43,9 +43,11 @@ class NodeResourcesFit(Plugin):
 
     def filter(self, pod: Replacement) -> Filter:
         """The nodes with a free slot and room for every resource asked for."""
-        asked = [each for each in pod.requests.plain.items() if not self._ignored(each[0])]
-        unknown = any(name not in self._occupancy.index for name, _ in asked)
-        rows = [] if unknown else [(self._occupancy.index[name], value) for name, value in asked]
+        requests = [
+            request for request in pod.requests.plain.items() if not self._is_ignored(request[0])
+        ]
+        unknown = any(name not in self._occupancy.index for name, _ in requests)
+        rows = [] if unknown else [(self._occupancy.index[name], value) for name, value in requests]
         return partial(self._fits, rows, nowhere=unknown)
 
     def score(self, pod: Replacement) -> Score:
@@ -59,17 +61,17 @@ class NodeResourcesFit(Plugin):
                 rows.append(row)
                 amounts.append([amount])
                 weights.append(weight)
-        asked = np.array(amounts, dtype=np.int64).reshape(-1, 1)
+        requests = np.array(amounts, dtype=np.int64).reshape(-1, 1)
         if rows == [0, 1]:
-            return partial(self._score_defaulted, asked, weights)
-        return partial(self._score, rows, asked, weights)
+            return partial(self._score_defaulted, requests, weights)
+        return partial(self._score, rows, requests, weights)
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """Which resources are short, and where there is no slot."""
         state = self._occupancy
         answer: dict[str, BoolArray] = {"Too many pods": state.pods >= state.slots}
         for name, value in pod.requests.plain.items():
-            if self._ignored(name):
+            if self._is_ignored(name):
                 continue
             row = state.index.get(name)
             short = np.ones(len(state.slots), dtype=np.bool_)
@@ -78,9 +80,9 @@ class NodeResourcesFit(Plugin):
             answer[f"Insufficient {name}"] = short
         return answer
 
-    def _ignored(self, resource: str) -> bool:
+    def _is_ignored(self, resource: str) -> bool:
         """Whether an argument of the plugin leaves this extended resource out of the filter."""
-        if not extended(resource):
+        if not is_extended(resource):
             return False
         group = resource.partition("/")[0]
         return resource in self._profile.ignored_resources or group in self._profile.ignored_groups
@@ -95,13 +97,15 @@ class NodeResourcesFit(Plugin):
         return answer
 
     def _score_defaulted(
-        self, asked: Int64Array, weights: list[int], nodes: IntArray
+        self, requested: Int64Array, weights: list[int], nodes: IntArray
     ) -> ScoreArray:
         state = self._occupancy
-        return self._scorer(state.nonzero[:, nodes] + asked, state.allocatable[:2, nodes], weights)
+        return self._scorer(
+            state.nonzero[:, nodes] + requested, state.allocatable[:2, nodes], weights
+        )
 
     def _score(
-        self, rows: list[int], asked: Int64Array, weights: list[int], nodes: IntArray
+        self, rows: list[int], requested: Int64Array, weights: list[int], nodes: IntArray
     ) -> ScoreArray:
         state = self._occupancy
         used = np.array(
@@ -112,4 +116,4 @@ class NodeResourcesFit(Plugin):
             dtype=np.int64,
         ).reshape(len(rows), len(nodes))
         allocatable = state.allocatable[np.array(rows, dtype=np.intp)][:, nodes]
-        return self._scorer(used + asked, allocatable, weights)
+        return self._scorer(used + requested, allocatable, weights)

@@ -71,7 +71,7 @@ def broken_line(shape: Sequence[tuple[int, int]]) -> ScoreArray:
     values = [point[1] * _CUSTOM_SCALE for point in shape]
 
     def value(percent: int) -> int:
-        after = next((i for i, each in enumerate(at) if percent <= each), None)
+        after = next((i for i, utilization in enumerate(at) if percent <= utilization), None)
         if after is None:
             return values[-1]
         if after == 0:
@@ -108,7 +108,7 @@ def _sums(
 ) -> tuple[ScoreArray, ScoreArray]:
     total = np.zeros(scores.shape[1], dtype=np.int64)
     weight = np.zeros(scores.shape[1], dtype=np.int64)
-    for row, each in enumerate(weights):
-        total += np.where(counted[row], scores[row] * each, 0)
-        weight += np.where(counted[row], each, 0)
+    for row, resource_weight in enumerate(weights):
+        total += np.where(counted[row], scores[row] * resource_weight, 0)
+        weight += np.where(counted[row], resource_weight, 0)
     return total, weight

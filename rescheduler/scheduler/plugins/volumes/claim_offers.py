@@ -28,7 +28,7 @@ _NO_PROVISIONER = "kubernetes.io/no-provisioner"
 _FILESYSTEM = "Filesystem"
 
 
-class Offer:
+class VolumeOffer:
     """What the nodes have for all the unbound claims of a pod, one answer per node.
 
     passing: (nodes,) the nodes that have a volume, or can make one, for every claim.
@@ -59,21 +59,21 @@ class ClaimOffers:
             self._volumes.setdefault(class_of(volume), []).append(volume)
         for volumes in self._volumes.values():
             volumes.sort(key=_size)
-        self._drivers = {each.metadata.name: each.spec for each in snapshot.csi_drivers}
+        self._drivers = {driver.metadata.name: driver.spec for driver in snapshot.csi_drivers}
         self._capacities: dict[str, list[CSIStorageCapacity]] = {}
-        for each in snapshot.storage_capacities:
-            self._capacities.setdefault(each.storageClassName, []).append(each)
+        for capacity in snapshot.storage_capacities:
+            self._capacities.setdefault(capacity.storageClassName, []).append(capacity)
 
     def reachable(self, volume: PersistentVolume) -> BoolArray | None:
         """(nodes,) the nodes that the volume's node affinity accepts; None: all."""
         affinity = volume.spec.nodeAffinity
-        return self._selection.selected(affinity.required if affinity else None)
+        return self._selection.selected_nodes(affinity.required if affinity else None)
 
-    def offer(self, waiting: Iterable[PersistentVolumeClaim]) -> Offer:
+    def offer(self, waiting: Iterable[PersistentVolumeClaim]) -> VolumeOffer:
         """What each node has for these claims; smaller claims choose first."""
-        answer = Offer(self._labels.count)
+        answer = VolumeOffer(self._labels.count)
         taken: dict[str, BoolArray] = {}
-        for claim in sorted(waiting, key=asked):
+        for claim in sorted(waiting, key=requested_storage):
             node = selected_node(claim)
             if node:
                 chosen = np.zeros(self._labels.count, dtype=np.bool_)
@@ -83,11 +83,11 @@ class ClaimOffers:
                 served = np.zeros(self._labels.count, dtype=np.bool_)
             else:
                 served = self._ready(claim, taken, answer)
-            answer.passing &= served | self._provisioned(claim, answer)
+            answer.passing &= served | self._provisioning_nodes(claim, answer)
         return answer
 
     def _ready(
-        self, claim: PersistentVolumeClaim, taken: dict[str, BoolArray], answer: Offer
+        self, claim: PersistentVolumeClaim, taken: dict[str, BoolArray], answer: VolumeOffer
     ) -> BoolArray:
         """The nodes with a volume for the claim; the smallest that fits is taken, per node."""
         count = self._labels.count
@@ -96,7 +96,7 @@ class ClaimOffers:
         name = class_of(claim)
         volumes = self._volumes.get(name, ())
         # A volume that is reserved for the claim is taken before any other.
-        for volume in sorted(volumes, key=lambda each: each.spec.claimRef is None):
+        for volume in sorted(volumes, key=lambda volume: volume.spec.claimRef is None):
             reserved = volume.spec.claimRef is not None
             if not _suits(volume, claim, reserved=reserved):
                 continue
@@ -114,36 +114,40 @@ class ClaimOffers:
             taken[volume.metadata.name] = open_to if others is None else open_to | others
             served |= open_to
             answer.static |= open_to
-            needed, room = answer.ready.setdefault(name, _nothing(count))
-            needed[open_to] += asked(claim)
+            needed, room = answer.ready.setdefault(name, _zero_amounts(count))
+            needed[open_to] += requested_storage(claim)
             room[open_to] += _size(volume)
         return served
 
-    def _provisioned(self, claim: PersistentVolumeClaim, answer: Offer) -> BoolArray:
+    def _provisioning_nodes(self, claim: PersistentVolumeClaim, answer: VolumeOffer) -> BoolArray:
         """The nodes for which a new volume can be made."""
         nowhere = np.zeros(self._labels.count, dtype=np.bool_)
-        found = self._claims.storage_class(claim)
-        if found is None or found.provisioner in ("", _NO_PROVISIONER):
+        storage_class = self._claims.storage_class(claim)
+        if storage_class is None or storage_class.provisioner in ("", _NO_PROVISIONER):
             return nowhere
-        allowed = self._allowed(found)
-        driver = self._drivers.get(found.provisioner)
-        size = asked(claim)
+        allowed = self._allowed_nodes(storage_class)
+        driver = self._drivers.get(storage_class.provisioner)
+        size = requested_storage(claim)
         if driver is None or not driver.storageCapacity or not size:
             return allowed
-        name = found.metadata.name
-        needed, room = answer.made.setdefault(name, _nothing(self._labels.count))
+        name = storage_class.metadata.name
+        needed, room = answer.made.setdefault(name, _zero_amounts(self._labels.count))
         enough = nowhere
-        for each in self._capacities.get(name, ()):
-            limit = each.capacity if each.maximumVolumeSize is None else each.maximumVolumeSize
-            if limit is None or each.nodeTopology is None or _bytes(limit) < size:
+        for capacity in self._capacities.get(name, ()):
+            limit = (
+                capacity.capacity
+                if capacity.maximumVolumeSize is None
+                else capacity.maximumVolumeSize
+            )
+            if limit is None or capacity.nodeTopology is None or _bytes(limit) < size:
                 continue
-            reached = self.labelled(each.nodeTopology) & ~enough
-            room[reached] = _bytes(each.capacity or 0)
+            reached = self.nodes_of_selector(capacity.nodeTopology) & ~enough
+            room[reached] = _bytes(capacity.capacity or 0)
             enough |= reached
         needed[enough] += size
         return allowed & enough
 
-    def _allowed(self, chosen: StorageClass) -> BoolArray:
+    def _allowed_nodes(self, chosen: StorageClass) -> BoolArray:
         """The nodes of the class's allowedTopologies; an empty term allows none."""
         if not chosen.allowedTopologies:
             return np.ones(self._labels.count, dtype=np.bool_)
@@ -152,22 +156,24 @@ class ClaimOffers:
             if not term.matchLabelExpressions:
                 continue
             within = np.ones(self._labels.count, dtype=np.bool_)
-            for each in term.matchLabelExpressions:
+            for expression in term.matchLabelExpressions:
                 within &= self._labels.satisfying_label(
-                    LabelSelectorRequirement(key=each.key, operator="In", values=each.values)
+                    LabelSelectorRequirement(
+                        key=expression.key, operator="In", values=expression.values
+                    )
                 )
             answer |= within
         return answer
 
-    def labelled(self, selector: LabelSelector) -> BoolArray:
+    def nodes_of_selector(self, selector: LabelSelector) -> BoolArray:
         """(nodes,) the nodes that a label selector selects; an empty one selects all."""
-        answer = self._labels.having(selector.matchLabels or {})
-        for each in selector.matchExpressions or ():
-            answer &= self._labels.satisfying_label(each)
+        answer = self._labels.nodes_with_labels(selector.matchLabels or {})
+        for expression in selector.matchExpressions or ():
+            answer &= self._labels.satisfying_label(expression)
         return answer
 
 
-def asked(claim: PersistentVolumeClaim) -> int:
+def requested_storage(claim: PersistentVolumeClaim) -> int:
     """Bytes of storage that a claim asks for."""
     requests = claim.spec.resources.requests if claim.spec.resources else None
     return _bytes((requests or {}).get("storage", 0))
@@ -181,7 +187,7 @@ def _bytes(quantity: str | float) -> int:
     return -(-nanos(quantity) // 1_000_000_000)
 
 
-def _nothing(count: int) -> tuple[Int64Array, Int64Array]:
+def _zero_amounts(count: int) -> tuple[Int64Array, Int64Array]:
     return np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
 
 
@@ -189,7 +195,7 @@ def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim, *, reserved: 
     """Whether the volume, where it can be reached, could be bound to the claim."""
     spec, wanted = volume.spec, claim.spec
     if (
-        _size(volume) < asked(claim)
+        _size(volume) < requested_storage(claim)
         or (spec.volumeMode or _FILESYSTEM) != (wanted.volumeMode or _FILESYSTEM)
         or (spec.volumeAttributesClassName or "") != (wanted.volumeAttributesClassName or "")
         or volume.metadata.deletionTimestamp is not None

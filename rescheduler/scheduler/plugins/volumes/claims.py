@@ -43,7 +43,9 @@ class Claims:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._claims, self._volumes = snapshot.claim_index, snapshot.volume_index
-        self._classes = {each.metadata.name: each for each in snapshot.storage_classes}
+        self._classes = {
+            storage_class.metadata.name: storage_class for storage_class in snapshot.storage_classes
+        }
         self._unread = frozenset(snapshot.unread)
         self._default = _default_class(snapshot.storage_classes)
 
@@ -64,17 +66,17 @@ class Claims:
         """The class of a claim; the default one stands in at creation, not here."""
         return self._classes.get(class_of(claim))
 
-    def of(self, namespace: str, spec: PodSpec) -> PodClaims:
+    def pod_claims(self, namespace: str, spec: PodSpec) -> PodClaims:
         """The claims of a pod that has no problem."""
         answer = PodClaims()
-        for claim, name in self._wanted(namespace, spec):
+        for claim, name in self._required_claims(namespace, spec):
             if claim is None:
                 answer.hopeless = f"claim {namespace}/{name} is not there"
             elif claim.metadata.deletionTimestamp is not None:
                 answer.hopeless = f"claim {namespace}/{name} is being deleted"
             elif claim.status.phase == "Lost":
                 answer.hopeless = f"claim {namespace}/{name} is Lost"
-            elif _bound(claim):
+            elif _is_bound(claim):
                 volume = self._volumes.get(claim.spec.volumeName)
                 if volume is None:
                     answer.hopeless = f"volume {claim.spec.volumeName} is not there"
@@ -97,20 +99,20 @@ class Claims:
             if volume.ephemeral is None or pod.node:
                 continue
             made = self.claim(namespace, f"{pod.metadata.name}-{volume.name}")
-            if made is not None and (_bound(made) or selected_node(made)):
+            if made is not None and (_is_bound(made) or selected_node(made)):
                 return f"the claim of its volume {volume.name} is bound already, but not the pod"
-        for claim, name in self._wanted(namespace, pod.spec):
+        for claim, name in self._required_claims(namespace, pod.spec):
             reason = self._unclear(claim, name)
             if reason:
                 return reason
         # A pod that runs has its claims; where they show otherwise, something has changed.
-        return self.of(namespace, pod.spec).hopeless or None if pod.node else None
+        return self.pod_claims(namespace, pod.spec).hopeless or None if pod.node else None
 
     def _unclear(self, claim: PersistentVolumeClaim | None, name: str) -> str:
         if claim is None:
             return ""
         volume = self._volumes.get(claim.spec.volumeName)
-        if _bound(claim):
+        if _is_bound(claim):
             if volume is None:
                 return ""
             if volume.spec.migrated:
@@ -129,10 +131,10 @@ class Claims:
 
     def _late(self, claim: PersistentVolumeClaim) -> bool:
         """Whether the claim is bound only when the scheduler has chosen a node."""
-        found = self.storage_class(claim)
-        return found is not None and found.volumeBindingMode == _LATE
+        storage_class = self.storage_class(claim)
+        return storage_class is not None and storage_class.volumeBindingMode == _LATE
 
-    def _wanted(
+    def _required_claims(
         self, namespace: str, spec: PodSpec
     ) -> Iterator[tuple[PersistentVolumeClaim | None, str]]:
         """Each claim that the pod refers to, or will have when it has been made, and its name."""
@@ -141,9 +143,9 @@ class Claims:
                 name = volume.persistentVolumeClaim.claimName
                 yield self._claims.get((namespace, name)), name
             elif volume.ephemeral is not None:
-                yield self.made(namespace, volume.name, volume.ephemeral), volume.name
+                yield self.ephemeral_claim(namespace, volume.name, volume.ephemeral), volume.name
 
-    def made(
+    def ephemeral_claim(
         self, namespace: str, name: str, ephemeral: dict[str, object]
     ) -> PersistentVolumeClaim:
         """The claim that will be made for an ephemeral volume; it has no phase yet."""
@@ -173,26 +175,28 @@ def selected_node(claim: PersistentVolumeClaim) -> str:
 def names(spec: PodSpec) -> list[str]:
     """The names of the claims that a pod's volumes refer to."""
     return [
-        each.persistentVolumeClaim.claimName
-        for each in spec.volumes or ()
-        if each.persistentVolumeClaim is not None
+        volume.persistentVolumeClaim.claimName
+        for volume in spec.volumes or ()
+        if volume.persistentVolumeClaim is not None
     ]
 
 
-def _bound(claim: PersistentVolumeClaim) -> bool:
+def _is_bound(claim: PersistentVolumeClaim) -> bool:
     return claim.status.phase == "Bound" and bool(claim.spec.volumeName)
 
 
 def _default_class(classes: list[StorageClass]) -> str:
     """The class of a new claim that names none: the newest of the default ones."""
     chosen = [
-        each
-        for each in classes
-        if (each.metadata.annotations or {}).get(annotations.DEFAULT_CLASS) == "true"
+        storage_class
+        for storage_class in classes
+        if (storage_class.metadata.annotations or {}).get(annotations.DEFAULT_CLASS) == "true"
     ]
-    chosen.sort(key=lambda each: each.metadata.name)
+    chosen.sort(key=lambda storage_class: storage_class.metadata.name)
     chosen.sort(
-        key=lambda each: created.timestamp() if (created := each.metadata.creationTimestamp) else 0,
+        key=lambda storage_class: (
+            created.timestamp() if (created := storage_class.metadata.creationTimestamp) else 0
+        ),
         reverse=True,
     )
     return chosen[0].metadata.name if chosen else ""

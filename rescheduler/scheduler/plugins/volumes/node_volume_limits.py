@@ -13,7 +13,7 @@ from rescheduler.model.cluster.readings import BoolArray
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.occupancy import Occupancy
-from rescheduler.scheduler.plugin import Filter, Gate, Plugin, Replacement
+from rescheduler.scheduler.plugin import FeatureGate, Filter, Plugin, Replacement
 from rescheduler.scheduler.plugins.volumes.claims import Claims
 from rescheduler.scheduler.profile import Profile
 
@@ -51,7 +51,7 @@ class AttachedVolumes:
         """Of all pods, on the working copy."""
         return cls(handle.snapshot, handle.occupancy, handle.part(Claims.new))
 
-    def of(self, namespace: str, spec: PodSpec, name: str = "") -> Iterator[VolumeId]:
+    def csi_volumes(self, namespace: str, spec: PodSpec, name: str = "") -> Iterator[VolumeId]:
         """The CSI volumes of a pod, each once; of its replacement where it has no name."""
         seen = set()
         for volume in spec.volumes or ():
@@ -61,14 +61,14 @@ class AttachedVolumes:
                 claim = (
                     self._claims.claim(namespace, f"{name}-{volume.name}")
                     if name
-                    else self._claims.made(namespace, volume.name, volume.ephemeral)
+                    else self._claims.ephemeral_claim(namespace, volume.name, volume.ephemeral)
                 )
             else:
                 continue
-            known = None if claim is None else self._identify(claim)
-            if known is not None and known not in seen:
-                seen.add(known)
-                yield known
+            volume_id = None if claim is None else self._identify(claim)
+            if volume_id is not None and volume_id not in seen:
+                seen.add(volume_id)
+                yield volume_id
 
     def used_by_pods(self, volume: VolumeId) -> list[int]:
         """The nodes where a pod uses the volume."""
@@ -81,10 +81,10 @@ class AttachedVolumes:
         if volume is not None:
             source = volume.spec.csi
             return (source.driver, source.volumeHandle) if source is not None else None
-        found = self._claims.storage_class(claim)
-        if found is None:
+        storage_class = self._claims.storage_class(claim)
+        if storage_class is None:
             return None
-        return found.provisioner, f"{claim.metadata.namespace}/{claim.metadata.name}"
+        return storage_class.provisioner, f"{claim.metadata.namespace}/{claim.metadata.name}"
 
     def _read_pods(self, pods: Sequence[Pod]) -> dict[int, list[VolumeId]]:
         self._holders: dict[VolumeId, set[int]] = {}
@@ -94,9 +94,11 @@ class AttachedVolumes:
         for number, pod in enumerate(pods):
             if pod.spec.volumes:
                 mine = [
-                    each
-                    for each in self.of(pod.metadata.namespace, pod.spec, pod.metadata.name)
-                    if each[0] in self.limits
+                    volume_id
+                    for volume_id in self.csi_volumes(
+                        pod.metadata.namespace, pod.spec, pod.metadata.name
+                    )
+                    if volume_id[0] in self.limits
                 ]
                 if mine:
                     answer[number] = mine
@@ -117,11 +119,11 @@ class AttachedVolumes:
     def _read_limits(self, snapshot: Snapshot) -> dict[str, Int64Array]:
         limits: dict[str, Int64Array] = {}
         index = snapshot.node_index
-        for each in snapshot.csi_nodes:
-            node = index.get(each.metadata.name)
+        for csi_node in snapshot.csi_nodes:
+            node = index.get(csi_node.metadata.name)
             if node is None:
                 continue
-            for driver in each.spec.drivers or ():
+            for driver in csi_node.spec.drivers or ():
                 if driver.allocatable is not None and driver.allocatable.count is not None:
                     if driver.name not in limits:
                         limits[driver.name] = np.full(self.count, _UNLIMITED, dtype=np.int64)
@@ -131,13 +133,13 @@ class AttachedVolumes:
     def _read_required(self, snapshot: Snapshot) -> dict[str, BoolArray]:
         """Driver to (nodes,) the nodes that have it, of drivers that insist on it."""
         answer = {
-            each.metadata.name: np.zeros(self.count, dtype=np.bool_)
-            for each in snapshot.csi_drivers
-            if each.spec.preventPodSchedulingIfMissing
+            driver.metadata.name: np.zeros(self.count, dtype=np.bool_)
+            for driver in snapshot.csi_drivers
+            if driver.spec.preventPodSchedulingIfMissing
         }
-        for each in snapshot.csi_nodes:
-            node = snapshot.node_index.get(each.metadata.name)
-            for driver in each.spec.drivers or ():
+        for csi_node in snapshot.csi_nodes:
+            node = snapshot.node_index.get(csi_node.metadata.name)
+            for driver in csi_node.spec.drivers or ():
                 if node is not None and driver.name in answer:
                     answer[driver.name][node] = True
         return answer
@@ -145,13 +147,13 @@ class AttachedVolumes:
     def _read_attachments(self, snapshot: Snapshot) -> set[tuple[int, VolumeId]]:
         volumes = snapshot.volume_index
         answer = set()
-        for each in snapshot.attachments:
-            volume = volumes.get(each.spec.source.persistentVolumeName or "")
-            node = snapshot.node_index.get(each.spec.nodeName)
+        for attachment in snapshot.attachments:
+            volume = volumes.get(attachment.spec.source.persistentVolumeName or "")
+            node = snapshot.node_index.get(attachment.spec.nodeName)
             if volume is None or volume.spec.csi is None or node is None:
                 continue
-            if each.spec.attacher in self.limits:
-                answer.add((node, (each.spec.attacher, volume.spec.csi.volumeHandle)))
+            if attachment.spec.attacher in self.limits:
+                answer.add((node, (attachment.spec.attacher, volume.spec.csi.volumeHandle)))
         return answer
 
 
@@ -162,7 +164,9 @@ class NodeVolumeLimits(Plugin):
     """
 
     name: ClassVar[str] = "NodeVolumeLimits"
-    gates: ClassVar[tuple[Gate, ...]] = (Gate("VolumeLimitScaling", 37, "drivers_required"),)
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("VolumeLimitScaling", 37, "drivers_required"),
+    )
     rejection: ClassVar[str] = "node(s) exceed max volume count"
 
     def __init__(self, attached: AttachedVolumes, profile: Profile) -> None:
@@ -178,7 +182,7 @@ class NodeVolumeLimits(Plugin):
         """The nodes whose drivers can attach all the pod's volumes."""
         wanted: dict[str, list[VolumeId]] = {}
         required = []
-        for volume in self._attached.of(pod.namespace, pod.spec):
+        for volume in self._attached.csi_volumes(pod.namespace, pod.spec):
             if volume[0] in self._attached.limits:
                 wanted.setdefault(volume[0], []).append(volume)
             if self._profile.drivers_required and volume[0] in self._attached.drivers:
@@ -196,6 +200,6 @@ class NodeVolumeLimits(Plugin):
                 fresh[state.used_by_pods(volume)] -= 1
             limits = state.limits[driver]
             answer &= (fresh == 0) | (fresh <= limits - state.counts[driver])
-        for each in required:
-            answer &= each
+        for array in required:
+            answer &= array
         return answer

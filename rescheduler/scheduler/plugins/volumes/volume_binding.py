@@ -12,14 +12,14 @@ from rescheduler.model.cluster.readings import BoolArray, IntArray
 from rescheduler.scheduler.handle import Handle
 from rescheduler.scheduler.plugin import (
     MAX_SCORE,
+    FeatureGate,
     Filter,
-    Gate,
     Plugin,
     Replacement,
     Score,
     ScoreArray,
 )
-from rescheduler.scheduler.plugins.volumes.claim_offers import ClaimOffers, Offer
+from rescheduler.scheduler.plugins.volumes.claim_offers import ClaimOffers, VolumeOffer
 from rescheduler.scheduler.plugins.volumes.claims import Claims, PodClaims
 from rescheduler.scheduler.profile import Profile
 
@@ -29,7 +29,9 @@ class VolumeBinding(Plugin):
 
     name: ClassVar[str] = "VolumeBinding"
     weight: ClassVar[int] = 1
-    gates: ClassVar[tuple[Gate, ...]] = (Gate("StorageCapacityScoring", 37, "capacity_scoring"),)
+    gates: ClassVar[tuple[FeatureGate, ...]] = (
+        FeatureGate("StorageCapacityScoring", 37, "capacity_scoring"),
+    )
     unresolvable: ClassVar[bool] = True
     static: ClassVar[bool] = True
     needs_pre_score: ClassVar[bool] = False
@@ -50,54 +52,54 @@ class VolumeBinding(Plugin):
 
     def filter(self, pod: Replacement) -> Filter | None:
         """The nodes that reach every bound volume, and have one for every claim that waits."""
-        found = self._claims.of(pod.namespace, pod.spec)
-        if not (found.bound or found.waiting or found.hopeless):
+        claims = self._claims.pod_claims(pod.namespace, pod.spec)
+        if not (claims.bound or claims.waiting or claims.hopeless):
             return None
-        passing = self._passing(found)
+        passing = self._passing_nodes(claims)
         return lambda: passing
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """Volumes that cannot be reached, or claims for which there is none."""
-        found = self._claims.of(pod.namespace, pod.spec)
-        if found.hopeless:
-            return {found.hopeless: ~self._passing(found)}
-        bound = self._passing(replace(found, waiting=[]))
+        claims = self._claims.pod_claims(pod.namespace, pod.spec)
+        if claims.hopeless:
+            return {claims.hopeless: ~self._passing_nodes(claims)}
+        bound = self._passing_nodes(replace(claims, waiting=[]))
         return {
             "node(s) didn't match PersistentVolume's node affinity": ~bound,
             "node(s) didn't find available persistent volumes to bind": bound
-            & ~self._passing(found),
+            & ~self._passing_nodes(claims),
         }
 
     def score(self, pod: Replacement) -> Score | None:
         """More room left in what the claims are taken from is better (since 1.37)."""
         if not self._profile.capacity_scoring:
             return None
-        found = self._claims.of(pod.namespace, pod.spec)
-        if not found.waiting or found.hopeless:
+        claims = self._claims.pod_claims(pod.namespace, pod.spec)
+        if not claims.waiting or claims.hopeless:
             return None
-        points = capacity_scores(self._offers.offer(found.waiting))
+        points = capacity_scores(self._offers.offer(claims.waiting))
         return partial(_take, points)
 
-    def _passing(self, found: PodClaims) -> BoolArray:
-        passing = np.full(self._offers.count, not found.hopeless, dtype=np.bool_)
-        if found.hopeless:
+    def _passing_nodes(self, claims: PodClaims) -> BoolArray:
+        passing = np.full(self._offers.count, not claims.hopeless, dtype=np.bool_)
+        if claims.hopeless:
             return passing
-        for volume in found.bound:
+        for volume in claims.bound:
             reachable = self._offers.reachable(volume)
             if reachable is not None:
                 passing &= reachable
-        if found.waiting:
-            passing &= self._offers.offer(found.waiting).passing
+        if claims.waiting:
+            passing &= self._offers.offer(claims.waiting).passing
         return passing
 
 
-def capacity_scores(offer: Offer) -> ScoreArray:
+def capacity_scores(offer: VolumeOffer) -> ScoreArray:
     """(nodes,) the mean over storage classes of the share that stays free, in percent.
 
     Where a node has static volumes for the pod, these alone are considered.
     Source: plugins/volumebinding/scorer.go with the default shape.
     """
-    ready, made = (_mean_free(each, len(offer.passing)) for each in (offer.ready, offer.made))
+    ready, made = (_mean_free(classes, len(offer.passing)) for classes in (offer.ready, offer.made))
     return np.where(offer.static, ready, made)
 
 

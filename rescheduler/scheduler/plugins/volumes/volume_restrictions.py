@@ -33,27 +33,29 @@ class VolumeRestrictions(Plugin):
                 continue
             for name in names(pod.spec):
                 self._users.setdefault((pod.metadata.namespace, name), []).append(number)
-            self._disks.extend((each, number) for each in _disks(pod.spec))
+            self._disks.extend((disk, number) for disk in _disks(pod.spec))
 
     @classmethod
     def new(cls, handle: Handle, profile: Profile) -> Self:  # noqa: ARG003
         """One for all profiles."""
-        return handle.part(cls._of)
+        return handle.part(cls._from_handle)
 
     @classmethod
-    def _of(cls, handle: Handle) -> Self:
+    def _from_handle(cls, handle: Handle) -> Self:
         return cls(handle.snapshot.pods, handle.occupancy, handle.part(Claims.new))
 
     def filter(self, pod: Replacement) -> Filter | None:
         """No node while another pod uses a claim of its own; else the nodes without its disks."""
         users = [
             number
-            for name in self._claims.of(pod.namespace, pod.spec).exclusive
+            for name in self._claims.pod_claims(pod.namespace, pod.spec).exclusive
             for number in self._users.get((pod.namespace, name), ())
         ]
         wanted = list(_disks(pod.spec))
         holders = [
-            number for disk, number in self._disks if any(_conflict(disk, each) for each in wanted)
+            number
+            for disk, number in self._disks
+            if any(_conflict(disk, volume) for volume in wanted)
         ]
         if not users and not holders:
             return None
@@ -63,7 +65,7 @@ class VolumeRestrictions(Plugin):
 
     def reasons(self, pod: Replacement) -> dict[str, BoolArray]:
         """A claim that one pod alone may use, or a disk that is mounted already."""
-        exclusive = self._claims.of(pod.namespace, pod.spec).exclusive
+        exclusive = self._claims.pod_claims(pod.namespace, pod.spec).exclusive
         users = [n for name in exclusive for n in self._users.get((pod.namespace, name), ())]
         used = len(self._occupancy.nodes_of(np.array(users, dtype=np.int32))) > 0
         everywhere = np.full(len(self._occupancy.slots), used, dtype=np.bool_)
@@ -77,29 +79,31 @@ class VolumeRestrictions(Plugin):
         count = len(self._occupancy.slots)
         if len(self._occupancy.nodes_of(users)):
             return np.zeros(count, dtype=np.bool_)
-        return ~self._occupancy.marked(holders, count)
+        return ~self._occupancy.nodes_with_pods(holders, count)
 
 
 def _disks(spec: PodSpec) -> Iterator[Volume]:
-    for each in spec.volumes or ():
-        if each.gcePersistentDisk or each.awsElasticBlockStore or each.iscsi or each.rbd:
-            yield each
+    for volume in spec.volumes or ():
+        if volume.gcePersistentDisk or volume.awsElasticBlockStore or volume.iscsi or volume.rbd:
+            yield volume
 
 
 def _conflict(one: Volume, other: Volume) -> bool:
     return (
-        _same(one.gcePersistentDisk, other.gcePersistentDisk, "pdName")
-        or _same(one.awsElasticBlockStore, other.awsElasticBlockStore, "volumeID", shared=False)
-        or _same(one.iscsi, other.iscsi, "iqn")
+        _is_same_disk(one.gcePersistentDisk, other.gcePersistentDisk, "pdName")
+        or _is_same_disk(
+            one.awsElasticBlockStore, other.awsElasticBlockStore, "volumeID", shared=False
+        )
+        or _is_same_disk(one.iscsi, other.iscsi, "iqn")
         or (
-            _same(one.rbd, other.rbd, "image")
+            _is_same_disk(one.rbd, other.rbd, "image")
             and _pool(one.rbd) == _pool(other.rbd)
             and bool(_monitors(one.rbd) & _monitors(other.rbd))
         )
     )
 
 
-def _same(
+def _is_same_disk(
     one: dict[str, Any] | None, other: dict[str, Any] | None, key: str, *, shared: bool = True
 ) -> bool:
     """Whether both are one disk, and cannot be shared by both mounting it read-only."""

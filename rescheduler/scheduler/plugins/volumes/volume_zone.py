@@ -43,24 +43,24 @@ class VolumeZone(Plugin):
         """The nodes in the zones and regions of all the pod's volumes."""
         wanted = [
             pair
-            for volume in self._claims.of(pod.namespace, pod.spec).bound
+            for volume in self._claims.pod_claims(pod.namespace, pod.spec).bound
             for pair in _topology(volume)
         ]
         if not wanted:
             return None
         passing = np.ones(self._labels.count, dtype=np.bool_)
         for key, values in wanted:
-            passing &= self._within(key, values)
+            passing &= self._nodes_in_zones(key, values)
         placeless = np.ones(self._labels.count, dtype=np.bool_)
         for key in _LABELS:
             placeless &= ~self._labels.column(key).present
         passing |= placeless
         return lambda: passing
 
-    def _within(self, key: str, values: set[str]) -> BoolArray:
+    def _nodes_in_zones(self, key: str, values: set[str]) -> BoolArray:
         own, fallback = self._labels.column(key), self._labels.column(_LABELS[key])
-        answer = np.isin(own.codes, [own.values[each] for each in values if each in own.values])
-        chosen = [fallback.values[each] for each in values if each in fallback.values]
+        answer = np.isin(own.codes, [own.values[value] for value in values if value in own.values])
+        chosen = [fallback.values[value] for value in values if value in fallback.values]
         return answer | (~own.present & np.isin(fallback.codes, chosen))
 
 

@@ -10,8 +10,8 @@ from rescheduler.kube.nodes.accelerators import part_of_gpu
 from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.readings import FloatArray
 from rescheduler.sources.prometheus.devices.gpu_devices import DeviceLoad
-from rescheduler.sources.prometheus.expectation import Expectation
-from rescheduler.sources.prometheus.measuring import Key, ReadingProblems, Value
+from rescheduler.sources.prometheus.expected_subjects import ExpectedSubjects
+from rescheduler.sources.prometheus.series_values import Key, ReadingProblems, Value
 
 Found = dict[int, Value]
 """Value of each node or pod that has one."""
@@ -29,7 +29,7 @@ def by_subject(values: Mapping[Key, V]) -> dict[int, dict[str, V]]:
 
 
 def gpu_nodes(
-    loads: Mapping[Key, DeviceLoad], expectation: Expectation, problems: ReadingProblems
+    loads: Mapping[Key, DeviceLoad], expectation: ExpectedSubjects, problems: ReadingProblems
 ) -> tuple[Found, dict[int, float]]:
     """(node) what all its GPUs carry over all that they can, and how much that is.
 
@@ -38,7 +38,7 @@ def gpu_nodes(
     answer, capacity = {}, {}
     for node, devices in by_subject(loads).items():
         room = sum(load.size for load in devices.values())
-        if _whole(node, devices, expectation, problems) and room > 0:
+        if _has_all_gpus(node, devices, expectation, problems) and room > 0:
             total = sum(load.value for load in devices.values())
             answer[node] = Value(total / room, _oldest(devices))
             capacity[node] = room
@@ -70,7 +70,7 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingPr
 
 def pod_gpus(
     loads: Mapping[Key, DeviceLoad],
-    expectation: Expectation,
+    expectation: ExpectedSubjects,
     pod_node: Sequence[int],
     problems: ReadingProblems,
     pods: Sequence[Pod],
@@ -109,15 +109,15 @@ def pod_gpus(
             problems.refuse(pod, "pods with another number of GPUs than they asked for", example)
         else:
             answer[pod] = Value(
-                sum(each.value for each in devices), max(each.age for each in devices)
+                sum(device.value for device in devices), max(device.age for device in devices)
             )
     return answer, unreported
 
 
-def _whole(
+def _has_all_gpus(
     node: int,
     devices: Mapping[str, DeviceLoad],
-    expectation: Expectation,
+    expectation: ExpectedSubjects,
     problems: ReadingProblems,
 ) -> bool:
     """Whether every GPU of the node is there, and no more, and each partition's size is known."""

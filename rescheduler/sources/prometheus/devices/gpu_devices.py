@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from rescheduler.model.cluster.readings import DeviceValue
 from rescheduler.sources.prometheus.labels import read_once
-from rescheduler.sources.prometheus.measuring import Key, Row, Trust
+from rescheduler.sources.prometheus.series_values import Key, Row, Trust
 
 DEVICE, STRANGER = -1, -2
 """Instead of a pod's number: the row names no pod; it names one that is not there."""
@@ -39,7 +39,7 @@ class DeviceLoad(NamedTuple):
     reported: bool = True
     size: float = 1.0
 
-    def scaled(self, factor: float) -> "DeviceLoad":
+    def scale_by(self, factor: float) -> "DeviceLoad":
         """As many times that load."""
         parts = {pod: used * factor for pod, used in self.used.items()}
         return self._replace(value=self.value * factor, used=parts)
@@ -74,7 +74,7 @@ def _load_of_several(
     by_pod: dict[int, list[Row]] = {}
     for row in rows:
         by_pod.setdefault(pod_of(row.labels), []).append(row)
-    live = {pod for pod, own in by_pod.items() if any(each.age is not None for each in own)}
+    live = {pod for pod, own in by_pod.items() if any(row.age is not None for row in own)}
     chosen = _of_device(rows, by_pod, live)
     value = trust.value(key, chosen)
     if value is None:
@@ -109,7 +109,7 @@ def with_parts(load: DeviceLoad, other: DeviceLoad) -> DeviceLoad:
     if load.reported or not other.reported or load.used.keys() != other.used.keys():
         return load
     scale = load.value / other.value if other.value > 0 else 0.0
-    return load._replace(used=other.scaled(scale).used, reported=scale > 0)
+    return load._replace(used=other.scale_by(scale).used, reported=scale > 0)
 
 
 def shared_device(key: Key, load: DeviceLoad) -> DeviceValue:
@@ -125,7 +125,7 @@ def device_of(labels: Mapping[str, str]) -> str:
 
 
 def _device_of(labels: Mapping[str, str]) -> str:
-    uuid = next((labels[each] for each in _IDENTITIES if labels.get(each)), "")
+    uuid = next((labels[identity] for identity in _IDENTITIES if labels.get(identity)), "")
     if not uuid:
         host = labels.get("Hostname") or labels.get("hostname") or labels.get("instance", "")
         uuid = f"{host} gpu {slot_of(labels)}"

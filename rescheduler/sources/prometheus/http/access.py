@@ -79,8 +79,8 @@ class Access:
                     f"{name!r} is no header that can be set",
                     "write it as X-Scope-OrgID=@/etc/tenant.",
                 )
-        ways = [each is not None for each in (self.token_file, self.basic_auth_file, self.cloud)]
-        if sum((*ways, *(each.lower() == "authorization" for each in self.header_files))) > 1:
+        ways = [cloud is not None for cloud in (self.token_file, self.basic_auth_file, self.cloud)]
+        if sum((*ways, *(file.lower() == "authorization" for file in self.header_files))) > 1:
             raise SettingsError(
                 "there are several ways to authorize: token, password, cloud or header",
                 "give one of them.",
@@ -93,7 +93,7 @@ class Access:
             SettingsError: it would.
         """
         parts = urlsplit(url)
-        headers = [each for each in self.header_files if not _TENANT.fullmatch(each)]
+        headers = [file for file in self.header_files if not _TENANT.fullmatch(file)]
         files = (self.token_file, self.basic_auth_file, self.client_cert_file)
         secret = any(files) or headers or self.cloud
         if secret and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
@@ -117,9 +117,9 @@ class Access:
         Raises:
             CredentialError: one cannot be read, or holds no such thing.
         """
-        found = {name: _line(file, f"header {name}") for name, file in self.header_files.items()}
+        headers = {name: _line(file, f"header {name}") for name, file in self.header_files.items()}
         if self.token_file is not None:
-            found["Authorization"] = f"Bearer {_line(self.token_file, 'token')}"
+            headers["Authorization"] = f"Bearer {_line(self.token_file, 'token')}"
         if self.basic_auth_file is not None:
             login = _line(self.basic_auth_file, "password")
             if ":" not in login:
@@ -127,8 +127,8 @@ class Access:
                     f"password file {self.basic_auth_file} holds no user:password",
                     "write both into one line, with a colon between them.",
                 )
-            found["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
-        return found
+            headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+        return headers
 
 
 def proxy_for(url: str) -> str:
@@ -141,10 +141,10 @@ def proxy_for(url: str) -> str:
     """
     if is_loopback(urlsplit(url).hostname or ""):
         return ""
-    found = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url))
-    if not found:
+    setting = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url))
+    if not setting:
         return ""
-    proxy = found if "://" in found else f"http://{found}"
+    proxy = setting if "://" in setting else f"http://{setting}"
     scheme = urlsplit(proxy).scheme
     if scheme not in ("http", "https"):
         raise SettingsError(
@@ -154,22 +154,22 @@ def proxy_for(url: str) -> str:
     return proxy
 
 
-def header_files(given: tuple[str, ...]) -> dict[str, Path]:
+def header_files(arguments: tuple[str, ...]) -> dict[str, Path]:
     """The file of each header, from `NAME=@FILE`.
 
     Raises:
         SettingsError: it is not written so, or a name comes twice.
     """
     answer: dict[str, Path] = {}
-    for each in given:
-        name, _, file = each.partition("=@")
+    for option in arguments:
+        name, _, file = option.partition("=@")
         # What stands there instead of a file may be the secret itself.
         if not name or not file or "=" in name:
             raise SettingsError(
                 f"--prometheus-header {name.partition('=')[0]} is not NAME=@FILE",
                 "put the value into a file: arguments are visible to every process.",
             )
-        if name.lower() in (known.lower() for known in answer):
+        if name.lower() in (other.lower() for other in answer):
             raise SettingsError(f"--prometheus-header {name} was given twice", "give it once.")
         answer[name] = Path(file)
     return answer

@@ -63,8 +63,8 @@ class CloudAuth(requests.auth.AuthBase):
 def _amazon(url: str) -> Headers:
     """Signature Version 4 for Amazon Managed Service for Prometheus."""
     session = _import("botocore.session", "aws").get_session()
-    found = _AMAZON.match(f"{url}/")
-    region = found[1] if found else session.get_config_variable("region")
+    match = _AMAZON.match(f"{url}/")
+    region = match[1] if match else session.get_config_variable("region")
     if not region:
         raise SettingsError(
             f"the region of {url} is not known",
@@ -96,9 +96,9 @@ def _google(_url: str) -> Headers:
     credentials, _ = auth.default(scopes=[_GOOGLE_SCOPE])
 
     def headers(request: requests.PreparedRequest) -> dict[str, str]:
-        found: dict[str, str] = {}
-        credentials.before_request(transport, request.method, request.url, found)
-        return found
+        fields: dict[str, str] = {}
+        credentials.before_request(transport, request.method, request.url, fields)
+        return fields
 
     return headers
 

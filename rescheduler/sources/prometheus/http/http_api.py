@@ -21,8 +21,8 @@ from prometheus_api_client import PrometheusConnect
 
 from rescheduler.model.errors import MetricsUnavailable, SettingsError
 from rescheduler.sources.prometheus.http.access import Access, CredentialError, proxy_for
-from rescheduler.sources.prometheus.http.advice import explained, refused
 from rescheduler.sources.prometheus.http.clouds import CloudAuth
+from rescheduler.sources.prometheus.http.source_advice import advice_on_status, explain_fault
 from rescheduler.wire.answers import TooLarge, read_body, session_within_wall_time
 
 CONNECT_TIMEOUT = 5.0
@@ -122,7 +122,7 @@ class Evaluations:
 
     def relabel(self, of: Callable[[Mapping[str, str]], dict[str, str]]) -> None:
         """Let the rows have these labels instead, which are equal."""
-        self._metrics = [of(each) for each in self._metrics]
+        self._metrics = [of(metric) for metric in self._metrics]
 
     def __getitem__(self, index: int) -> Vector:
         at = self._times[index]
@@ -198,7 +198,7 @@ class Prometheus:
         timeout: float = 30.0,
         deadline: float = 120.0,
     ) -> None:
-        self.url = _checked(url)
+        self.url = _check_url(url)
         access.check(self.url)
         if selector and not _SELECTOR.fullmatch(selector):
             raise SettingsError(
@@ -228,7 +228,7 @@ class Prometheus:
         form |= {"stats": "all"} if self.stats else {}
         began = time.monotonic()
         answer = self._ask("query", form, until)
-        samples = self._decoded(answer, "vector", Sample)
+        samples = self._decode_rows(answer, "vector", Sample)
         read = answer.data.stats.samples.totalQueryableSamples if answer.data else None
         return Vector(samples, _warnings(answer), seconds=time.monotonic() - began, read=read)
 
@@ -246,8 +246,8 @@ class Prometheus:
         end = start + (count - 1) * step
         form = {"query": promql, "start": repr(start), "end": repr(end), "step": repr(step)}
         answer = self._ask("query_range", form, until)
-        found = Evaluations([start + n * step for n in range(count)], _warnings(answer))
-        for series in self._decoded(answer, "matrix", _Series):
+        evaluations = Evaluations([start + n * step for n in range(count)], _warnings(answer))
+        for series in self._decode_rows(answer, "matrix", _Series):
             values: dict[int, str] = {}
             for at, value in self._rows(series.values, _VALUES, "matrix"):
                 index = round((at - start) / step)
@@ -258,16 +258,16 @@ class Prometheus:
                         "a query frontend moves them; give the address of what is behind it.",
                     )
                 values[index] = value
-            found.add(series.metric, values)
-        return found
+            evaluations.add(series.metric, values)
+        return evaluations
 
     def _ask(self, endpoint: str, form: dict[str, str], until: float) -> _Envelope:
         """The answer to a query, which has data."""
         for attempt in range(1, ATTEMPTS + 1):
-            left = until - time.monotonic()
-            if left <= 0:
+            seconds_left = until - time.monotonic()
+            if seconds_left <= 0:
                 raise self._fault("the time for this cycle's queries is up", "it is overloaded.")
-            timeout = min(self.timeout, left)
+            timeout = min(self.timeout, seconds_left)
             status, headers, body = self._send(endpoint, form, timeout)
             if status == 405 and self._method == "POST":
                 self._method = "GET"
@@ -276,7 +276,7 @@ class Prometheus:
             wait = _retry_after(headers)
             again = status in _RETRIED and (envelope is None or envelope.errorType != "timeout")
             if not again or attempt == ATTEMPTS or time.monotonic() + wait >= until:
-                return self._accepted(status, headers, body, envelope)
+                return self._accept_answer(status, headers, body, envelope)
             time.sleep(wait)
         raise AssertionError  # the last attempt returned or raised
 
@@ -295,9 +295,9 @@ class Prometheus:
         except CredentialError as error:
             raise self._fault(str(error), error.hint) from error
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError) as error:
-            raise self._fault(*explained(error, proxied=self._session.proxied)) from error
+            raise self._fault(*explain_fault(error, proxied=self._session.proxied)) from error
 
-    def _accepted(
+    def _accept_answer(
         self, status: int, headers: Any, body: bytes, envelope: _Envelope | None
     ) -> _Envelope:
         if 300 <= status < 400:
@@ -307,16 +307,18 @@ class Prometheus:
             text = " ".join(body[:160].decode("utf-8", "replace").split())
             raise self._fault(
                 f"answered {status} with something that is not a Prometheus answer: {text!r}",
-                refused(status, text) or "the address is a login page or another program's.",
+                advice_on_status(status, text)
+                or "the address is a login page or another program's.",
             )
         if status != 200 or envelope.status != "success":
             kind = envelope.errorType or "no reason"
             raise self._fault(
-                f"answered {status}, {kind}: {envelope.error}", refused(status, envelope.error)
+                f"answered {status}, {kind}: {envelope.error}",
+                advice_on_status(status, envelope.error),
             )
         return envelope
 
-    def _decoded(self, answer: _Envelope, kind: str, row: type[_Row]) -> list[_Row]:
+    def _decode_rows(self, answer: _Envelope, kind: str, row: type[_Row]) -> list[_Row]:
         """The rows of an answer that must be of this kind."""
         if answer.data is None or answer.data.resultType != kind:
             what = answer.data.resultType if answer.data else "nothing"
@@ -348,10 +350,13 @@ def _float(text: str) -> float:
 def _warnings(answer: _Envelope) -> tuple[str, ...]:
     """Those of an answer; Thanos puts what the engine says of the query among them."""
     partial = ("the answer is flagged as partial",) if answer.isPartial else ()
-    return (*(each for each in answer.warnings or () if not each.startswith(_INFO)), *partial)
+    return (
+        *(warning for warning in answer.warnings or () if not warning.startswith(_INFO)),
+        *partial,
+    )
 
 
-def _checked(url: str) -> str:
+def _check_url(url: str) -> str:
     """The address without a trailing slash, if it can be used."""
     try:
         parts = urlsplit(url)

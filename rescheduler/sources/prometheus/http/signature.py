@@ -33,12 +33,12 @@ class Signer:
         signed |= {"content-type": kind} if kind else {}
         signed |= {"x-amz-security-token": self.token} if self.token else {}
         names = ";".join(sorted(signed))
-        asked = sorted(parse_qsl(parts.query, keep_blank_values=True))
+        parameters = sorted(parse_qsl(parts.query, keep_blank_values=True))
         canonical = "\n".join(
             (
                 method,
                 quote(parts.path or "/", safe=f"/{_PLAIN}"),  # encoded already, and once more
-                "&".join(f"{quote(k, safe=_PLAIN)}={quote(v, safe=_PLAIN)}" for k, v in asked),
+                "&".join(f"{quote(k, safe=_PLAIN)}={quote(v, safe=_PLAIN)}" for k, v in parameters),
                 *(f"{name}:{signed[name]}" for name in sorted(signed)),
                 "",
                 names,

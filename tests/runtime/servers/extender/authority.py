@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from rescheduler.runtime.servers.webhook.certificates import Pair
+from rescheduler.runtime.servers.webhook.certificates import KeyPair
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 NAME = "rescheduler-extender.rescheduler.svc"
 
 
-def client(authority: Pair, folder: Path) -> Path:
+def client(authority: KeyPair, folder: Path) -> Path:
     """The certificate of a scheduler and its key, in one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     signer = load_pem_private_key(authority.key, password=None)

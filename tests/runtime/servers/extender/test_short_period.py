@@ -5,8 +5,8 @@ import time
 from datetime import timedelta
 
 from rescheduler.planning.advice import Advice, advise
-from rescheduler.runtime.servers.extender.answers import Known
-from rescheduler.runtime.servers.extender.refreshing import Refreshing
+from rescheduler.runtime.servers.extender.advice_refresh import Refreshing
+from rescheduler.runtime.servers.extender.extender_answers import LatestAdvice
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from tests.runtime.skewed import skewed, spread
@@ -22,9 +22,9 @@ def slowly(_settings: Settings) -> tuple[Advice, dict[str, str]]:
 
 def test_a_period_shorter_than_a_reading_gets_its_readings() -> None:
     stop = Stop()
-    told: list[Known | None] = []
+    told: list[LatestAdvice | None] = []
 
-    def tell(known: Known | None) -> None:
+    def tell(known: LatestAdvice | None) -> None:
         told.append(known)
         stop.request("enough was told")
 

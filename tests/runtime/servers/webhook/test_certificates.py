@@ -10,16 +10,16 @@ import pytest
 import urllib3
 
 from rescheduler.model.errors import SettingsError
-from rescheduler.runtime.servers.serving import JsonServer
+from rescheduler.runtime.servers.json_server import JsonServer
 from rescheduler.runtime.servers.tls import FromFiles, context_of
 from rescheduler.runtime.servers.webhook.certificates import (
     LASTS,
     RENEWED,
-    Pair,
+    KeyPair,
     make_authority,
     make_certificate,
 )
-from rescheduler.runtime.servers.webhook.presented import Own
+from rescheduler.runtime.servers.webhook.own_certificate import Own
 from rescheduler.runtime.settings import Settings
 from tests.runtime.servers.webhook.stored_pair import Stored
 
@@ -45,7 +45,7 @@ def server() -> Iterator[JsonServer]:
     made.stop()
 
 
-def ask(server: JsonServer, authority: Pair, name: str = NAME) -> bytes:
+def ask(server: JsonServer, authority: KeyPair, name: str = NAME) -> bytes:
     trusting = ssl.create_default_context(cadata=authority.certificate.decode())
     trusting.verify_flags |= ssl.VERIFY_X509_STRICT
     with urllib3.HTTPSConnectionPool(
@@ -89,7 +89,7 @@ def test_it_is_kept_and_told_and_a_restart_presents_the_same() -> None:
     assert (secret.writes, told.writes) == (1, 1)
     assert secret.body is not None
     assert told.body is not None
-    bundles = {each["clientConfig"]["caBundle"] for each in told.body["webhooks"]}
+    bundles = {webhook["clientConfig"]["caBundle"] for webhook in told.body["webhooks"]}
     assert bundles == {secret.body["data"]["ca.crt"]}
 
 
@@ -143,4 +143,4 @@ def test_files_are_read_as_they_are_now(tmp_path: Path) -> None:
         key.write_bytes(pair.key)
         assert presented.pair() == pair
     with pytest.raises(SettingsError, match="certificates cannot be used"):
-        context_of(Pair(first.certificate, second.key), Settings())
+        context_of(KeyPair(first.certificate, second.key), Settings())

@@ -1,0 +1,45 @@
+"""Steering, as operators write it in the Limits and in policies."""
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field, model_validator
+
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import Strict
+from rescheduler.model.moves.steering_entry import Strength
+from rescheduler.steering.means_registry import MEANS
+
+if TYPE_CHECKING:
+    MeansName = str
+else:
+    MeansName = Literal["None", *MEANS]
+"""The name of a means; None: replacements go where the scheduler puts them."""
+
+_ABOUT = " ".join(f"{means.name}: {means.about}" for means in MEANS.values())
+_LIMITED = [means.name for means in MEANS.values() if not means.requires]
+_ONLY_PREFER = " ".join(f"{name} can only Prefer." for name in _LIMITED)
+
+
+class SteeringFields(Strict):
+    """Whether replacements are steered, by what, and how strictly."""
+
+    by: MeansName = Field(
+        "None",
+        description=f"None: replacements go where the scheduler puts them. {_ABOUT} "
+        "Each needs its component of deploy/.",
+    )
+    strength: Strength = Field(
+        "Prefer",
+        description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
+        "another one. Require: it has no other choice than two nodes or more, of which the better "
+        "half has more points: mostly the best, and a second for the case that the first cannot "
+        "take it. A replacement that stays Pending beyond its deadline is created again without "
+        f"it, once. {_ONLY_PREFER}",
+    )
+
+    @model_validator(mode="after")
+    def _requires_where_it_can(self) -> "SteeringFields":
+        means = MEANS.get(self.by)
+        if self.strength == "Require" and means is not None and not means.requires:
+            raise FieldError(f"{self.by} can only Prefer", hint="`strength: Prefer`")
+        return self
