@@ -142,8 +142,13 @@ def test_acting_knows_the_cluster_by_what_it_is_given_alone(imports: grimp.Impor
         importer for importer in importers if not importer.startswith("rescheduler.actions.")
     } == {
         actor,
+        "rescheduler.runtime.inspecting.cluster_status",
+        "rescheduler.runtime.inspecting.expected_rights",
+        "rescheduler.runtime.inspecting.reviewed_rights",
         "rescheduler.runtime.live_actor",
+        "rescheduler.runtime.pausing",
         "rescheduler.runtime.stored_history",
+        "rescheduler.runtime.report_keeping",
         "rescheduler.runtime.resetting",
         "rescheduler.runtime.steering_seen",
         # Servers of their own, which follow the table of replacements and act on nothing.

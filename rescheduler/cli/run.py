@@ -35,7 +35,8 @@ def command(settings: Settings) -> int:
     """Run a cycle once, or on a schedule until it is stopped.
 
     In mode Audit, the default, each cycle ends with its report and nothing is evicted; for policies
-    with stableFor, the ConfigMap rescheduler-finding-history keeps since when findings have lasted.
+    with stableFor, the ConfigMap rescheduler-finding-history keeps since when findings have lasted,
+    and rescheduler-last-report the last report and cycles, where there is one.
     In mode Enforce it evicts what the plan says; one instance at a time holds the lock. On a
     schedule, the latest report is the page at the address of --listen.
 

@@ -8,11 +8,13 @@ import click
 @click.command()
 @click.argument(
     "what",
-    type=click.Choice(["policies", "plan", "outcome", "explanation", "history"]),
+    type=click.Choice(
+        ["policies", "plan", "outcome", "explanation", "history", "status", "checkup"]
+    ),
     default="policies",
 )
 def command(what: str) -> int:
-    """Print the JSON Schema of policy files, plans, outcomes, explanations or histories."""
+    """Print the JSON Schema of policy files, plans and other results."""
     if what == "plan":
         from rescheduler.reporting.formats.plan_json import plan_schema  # noqa: PLC0415 - only what is asked
 
@@ -35,6 +37,18 @@ def command(what: str) -> int:
         )
 
         schema = history_schema()
+    elif what == "status":
+        from rescheduler.reporting.status.status_json import (  # noqa: PLC0415 - only what is asked
+            status_schema,
+        )
+
+        schema = status_schema()
+    elif what == "checkup":
+        from rescheduler.reporting.doctor.checkup_json import (  # noqa: PLC0415 - only what is asked
+            checkup_schema,
+        )
+
+        schema = checkup_schema()
     else:
         from rescheduler.policies.files.json_schema import json_schema  # noqa: PLC0415 - only what is asked
 

@@ -19,11 +19,38 @@ class ClientConfig(Base):
     url: str | None = None
 
 
+class WebhookRule(Base):
+    """webhooks[].rules[]: which requests it sees."""
+
+    apiGroups: list[str] | None = None
+    resources: list[str] | None = None
+    operations: list[str] | None = None
+
+    @property
+    def sees_new_pods(self) -> bool:
+        """Whether it sees pods as they are created."""
+        return all(
+            not {wanted, "*"}.isdisjoint(values or ())
+            for wanted, values in (
+                ("", self.apiGroups),
+                ("pods", self.resources),
+                ("CREATE", self.operations),
+            )
+        )
+
+
 class Webhook(Base):
     """webhooks[] of a configuration."""
 
     name: str = ""
     clientConfig: ClientConfig = msgspec.field(default_factory=ClientConfig)
+    failurePolicy: str = ""
+    rules: list[WebhookRule] | None = None
+
+    @property
+    def sees_new_pods(self) -> bool:
+        """Whether it sees pods as they are created."""
+        return any(rule.sees_new_pods for rule in self.rules or ())
 
 
 class WebhookConfiguration(Base):

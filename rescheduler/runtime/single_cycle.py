@@ -1,11 +1,18 @@
 """Runs one cycle and ends: for a CronJob or a person."""
 
+import time
+from datetime import UTC, datetime
+
+from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.moves.plan import Report
-from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
+from rescheduler.runtime.report_keeping import keeper_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
+from rescheduler.sources.kubernetes.client import Connection
 
 
 def run_once(settings: Settings) -> tuple[Report, int]:
@@ -29,5 +36,22 @@ def run_once(settings: Settings) -> tuple[Report, int]:
         policies=lambda: policies,
         remembers=True,
     )
-    report = run_cycle(parts, seed=settings.seed)
+    report = _kept_cycle(settings, connection, state, parts)
     return report, exit_code(report)
+
+
+def _kept_cycle(
+    settings: Settings, connection: Connection | None, state: LockAndLedger | None, parts: Parts
+) -> Report:
+    """Run the cycle, and keep what it ends with in the cluster."""
+    if connection is None:
+        return run_cycle(parts, seed=settings.seed)
+    keeper = keeper_of(connection, state)
+    started, began = datetime.now(UTC), time.monotonic()
+    try:
+        report = run_cycle(parts, seed=settings.seed)
+    except ReschedulerError as error:
+        keeper.keep_failure(error.message, started, time.monotonic() - began, mode=settings.mode)
+        raise
+    keeper.keep_report(report, started, time.monotonic() - began)
+    return report

@@ -17,6 +17,7 @@ from rescheduler.kube.pods.steered_affinity import HOSTNAME, TEMPLATES, WEIGHT
 from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.moves.steering_entry import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
+from rescheduler.runtime.report_keeping import LAST_REPORT
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.manifests import (
     ACTING,
@@ -31,6 +32,7 @@ from tests.deploy.manifests import (
 from tests.deploy.policies_configmap import FILE, ROOT, rendered
 
 READS = {"get", "list"}
+REMEMBERED = [FINDING_HISTORY, LAST_REPORT]
 
 
 def test_the_four_overlays_are_there() -> None:
@@ -69,7 +71,7 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
         ("Role", "leases", "create", ""),
         ("Role", "leases", "update", LEASE),
         ("Role", "configmaps", "update", STATE),
-        ("Role", "configmaps", "update", FINDING_HISTORY),
+        ("Role", "configmaps", "update", f"{FINDING_HISTORY},{LAST_REPORT}"),
     }
 
 
@@ -187,7 +189,7 @@ def test_remembering_adds_one_right_to_audit() -> None:
     ]
     ((rule,),) = (role["rules"] for role in roles)
     assert rule["resources"] == ["configmaps"]
-    assert (rule["resourceNames"], rule["verbs"]) == ([FINDING_HISTORY], ["get", "update"])
+    assert (rule["resourceNames"], rule["verbs"]) == (REMEMBERED, ["get", "update"])
 
 
 @pytest.mark.parametrize("name", OVERLAYS)
@@ -200,7 +202,7 @@ def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> No
             assert (kind, names) == ("Role", ""), "a right to create cannot be held to a name"
         elif resource in ("leases", "configmaps"):
             assert kind == "Role"
-            assert set(names.split(",")) <= {LEASE, STATE, FINDING_HISTORY}
+            assert set(names.split(",")) <= {LEASE, STATE, *REMEMBERED}
             assert names
 
 
@@ -247,6 +249,19 @@ def test_pods_meet_the_restricted_standard(name: str) -> None:
     assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
     (token,) = (volume["projected"] for volume in pod["volumes"] if "projected" in volume)
     assert token["sources"][0]["serviceAccountToken"]["expirationSeconds"] == 3600
+
+
+def test_the_job_of_doctor_is_a_cycle_with_another_verb() -> None:
+    (job,) = documents(KUSTOMIZE / "doctor")
+    (cycle,) = pods("audit-cronjob")
+    template = job["spec"]["template"]
+    (own,), (other,) = template["spec"].pop("containers"), cycle.pop("containers")
+    assert own.pop("args") == ["doctor"]
+    assert own.pop("env") == [{"name": "RESCHEDULER_MODE", "value": "Audit"}]
+    assert template["spec"] == cycle, "the same account and files, as well hardened"
+    assert own == {key: other[key] for key in other.keys() - {"args", "env"}}
+    label = {"app.kubernetes.io/name": "rescheduler"}
+    assert template["metadata"]["labels"] == label, "the NetworkPolicy lets it out"
 
 
 def test_the_cronjob_never_runs_twice_or_for_ever() -> None:

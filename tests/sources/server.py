@@ -18,6 +18,7 @@ class Request:
     path: str
     query: dict[str, str]
     headers: dict[str, str]
+    body: str = ""
 
 
 @dataclass
@@ -55,7 +56,11 @@ def serving(
             parts = urlsplit(self.path)
             query = {k: v[0] for k, v in parse_qs(parts.query or form).items()}
             request = Request(
-                self.command, parts.path, query, {k.lower(): v for k, v in self.headers.items()}
+                self.command,
+                parts.path,
+                query,
+                {k.lower(): v for k, v in self.headers.items()},
+                form,
             )
             kept.append(request)
             reply = answer(request)

@@ -13,12 +13,11 @@ from datetime import datetime
 
 import msgspec
 
-from rescheduler.model.moves.plan import Mode, Outcome, Report, plan_in
+from rescheduler.model.moves.plan import Mode, Report
 from rescheduler.model.trails.trail_history import PastCycle
 from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.history.history_page import CycleRow, render_cycles_page
-from rescheduler.runtime.cycle_audit import verdict_of
-from rescheduler.runtime.exit_codes import exit_code
+from rescheduler.runtime.ended_cycle import ended_cycle, failed_cycle
 
 KEPT = 50
 MOST_BYTES = 16 * 1024 * 1024
@@ -56,7 +55,7 @@ class PastCycles:
         packed = zlib.compress(_encoder.encode(report), 1)
         with self._lock:
             self._number += 1
-            self._kept.append(_Kept(self._number, _cycle(report, started, seconds), packed))
+            self._kept.append(_Kept(self._number, ended_cycle(report, started, seconds), packed))
             size = 0
             for cycle_page in reversed(self._kept):
                 size += len(cycle_page.report)
@@ -65,21 +64,7 @@ class PastCycles:
 
     def fail(self, message: str, started: datetime, seconds: float, *, mode: Mode) -> None:
         """A cycle has ended without a report."""
-        failed = PastCycle(
-            started=started,
-            seconds=seconds,
-            mode=mode,
-            verdict="failed",
-            code="",
-            message=message,
-            exit=1,
-            plan="",
-            moves=0,
-            evicted=0,
-            refused=0,
-            scoreBefore=None,
-            scoreAfter=None,
-        )
+        failed = failed_cycle(message, started, seconds, mode=mode)
         with self._lock:
             self._number += 1
             self._kept.append(_Kept(self._number, failed))
@@ -105,25 +90,3 @@ def _page(packed: bytes) -> bytes:
 
 def _link(cycle_page: _Kept) -> str:
     return f"{PATH}/{cycle_page.number}"
-
-
-def _cycle(report: Report, started: datetime, seconds: float) -> PastCycle:
-    plan = plan_in(report)
-    outcome = report if isinstance(report, Outcome) else None
-    code = exit_code(report)
-    results = outcome.enforced if outcome else []
-    return PastCycle(
-        started=started,
-        seconds=seconds,
-        mode="Enforce" if outcome else "Audit",
-        verdict=verdict_of(report, code),
-        code=outcome.verdict.code if outcome else "",
-        message=outcome.verdict.message if outcome else "",
-        exit=code,
-        plan=plan.id,
-        moves=len(plan.moves),
-        evicted=sum(result.result == "evicted" for result in results),
-        refused=sum(plan.totals.refused.values()),
-        scoreBefore=plan.score.before,
-        scoreAfter=plan.score.after,
-    )

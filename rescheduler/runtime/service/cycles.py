@@ -14,6 +14,7 @@ from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.report_keeping import ReportKeeper
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -29,6 +30,7 @@ class ServiceCycles:
     """Runs one cycle after the other; a fault of one does not end the process.
 
     fatal: is called with what the process cannot be trusted after.
+    keeper: keeps reports in the cluster.
     last: the newest plan or outcome. past: the last cycles, with those without either.
     """
 
@@ -41,6 +43,7 @@ class ServiceCycles:
         report: Callable[[Report], None],
         *,
         fatal: Callable[[str], None],
+        keeper: ReportKeeper | None = None,
     ) -> None:
         self.last: Report | None = None
         self.past = PastCycles()
@@ -51,6 +54,7 @@ class ServiceCycles:
         self._health = health
         self._report = report
         self._fatal = fatal
+        self._keeper = keeper
 
     def run(self) -> None:
         """One cycle. The scheduler would swallow whatever is raised here, so nothing is."""
@@ -85,7 +89,10 @@ class ServiceCycles:
 
     def _record_failure(self, problem: str) -> None:
         started, began = self._began
-        self.past.fail(problem, started, time.monotonic() - began, mode=self._settings.mode)
+        seconds, mode = time.monotonic() - began, self._settings.mode
+        self.past.fail(problem, started, seconds, mode=mode)
+        if self._keeper is not None:
+            self._keeper.keep_failure(problem, started, seconds, mode=mode)
 
     def _cycle(self) -> str:
         """Run it and report it; what is wrong with our sources, taints or rights, or ""."""
@@ -94,7 +101,10 @@ class ServiceCycles:
         report = run_cycle(replace(self._parts, last=last), seed=self._settings.seed)
         self.last = report
         started, began = self._began
-        self.past.add(report, started, time.monotonic() - began)
+        seconds = time.monotonic() - began
+        self.past.add(report, started, seconds)
+        if self._keeper is not None:
+            self._keeper.keep_report(report, started, seconds)
         self._telemetry.observe(report)
         verdict = _verdict(report)
         self._telemetry.count_cycle(verdict)

@@ -27,6 +27,7 @@ from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
+from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.server import Endpoints, pages
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -72,7 +73,10 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     parts = parts_of(
         settings, connection, state=state, stop=stop, phase=telemetry.time_phase, remembers=True
     )
-    service = Service(settings, parts, trigger, stop, telemetry, report=report, state=state)
+    keeper = None if connection is None else keeper_of(connection, state)
+    service = Service(
+        settings, parts, trigger, stop, telemetry, report=report, state=state, keeper=keeper
+    )
     endpoints = Endpoints(
         settings.listen,
         pages(service.health, telemetry, lambda: service.cycles.last, service.cycles.past),
@@ -104,10 +108,11 @@ def trigger_of(settings: Settings) -> BaseTrigger:
 class Service:
     """Runs cycles while it may.
 
-    state: the lock and the ledger in Enforce mode; None in Audit.
+    state: the lock and the ledger in Enforce mode; None in Audit. keeper: keeps its reports in the
+    cluster.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who is told of its cycles
         self,
         settings: Settings,
         parts: Parts,
@@ -117,11 +122,20 @@ class Service:
         *,
         report: Callable[[Report], None],
         state: LockAndLedger | None = None,
+        keeper: ReportKeeper | None = None,
     ) -> None:
         self.health = CycleHealth(settings.cycle_deadline)
         self.cycles = ServiceCycles(
-            parts, settings, telemetry, self.health, report, fatal=self._fail
+            parts,
+            settings,
+            telemetry,
+            self.health,
+            report,
+            fatal=self._fail,
+            keeper=keeper,
         )
+        if keeper is not None:
+            keeper.next_at = self._next_at
         self._at_once = settings.every is not None
         self._trigger = trigger
         self._stop = stop
@@ -193,6 +207,10 @@ class Service:
         if self._state is None or self._state.lease.held:
             self.cycles.run()
         self._expect(self._job.next_run_time)
+
+    def _next_at(self) -> datetime | None:
+        at: datetime | None = self._job.next_run_time
+        return at
 
     def _expect(self, at: datetime | None) -> None:
         self.health.expect(None if at is None else (at - datetime.now(UTC)).total_seconds())

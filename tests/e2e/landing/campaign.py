@@ -36,7 +36,7 @@ def decisions(
     folder: Path | None = None,
     creating: float = CREATING,
 ) -> Iterator[Decision]:
-    """`each` decisions in the cluster of every seed, twice as many where nodes are sampled.
+    """`per_cluster` decisions in each seed's cluster, twice as many where nodes are sampled.
 
     folder: gets a line for every decision, and the snapshot that it was predicted on, which
     `rescheduler explain pod --snapshot` takes.

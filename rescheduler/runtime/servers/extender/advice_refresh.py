@@ -54,7 +54,7 @@ class Refreshing:
         on_period: Callable[[], None],
         observe: Callable[[Settings], tuple[Advice, dict[str, str]]] = observe_advice,
     ) -> None:
-        """each: called once a period, whether or not the cluster can be read then."""
+        """on_period: called once a period, whether or not the cluster can be read then."""
         self._settings = settings
         self._period = period.total_seconds()
         self._patience = max(MOST_AGE * self._period, LEAST_PATIENCE)

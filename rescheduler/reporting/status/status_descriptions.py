@@ -1,0 +1,82 @@
+"""What each field of a status means: the descriptions of its JSON Schema."""
+
+from rescheduler.reporting.history.history_descriptions import PROPERTIES as OF_HISTORY
+
+PROPERTIES: dict[str, dict[str, str]] = {
+    "RunStatus": {
+        "kind": "Always Status: what runs in a cluster, as it is read now.",
+        "schemaVersion": "Version of this format; it changes when a field changes its meaning.",
+        "tool": "Name and version of the program that wrote this.",
+        "taken": "When it was read, by the API server's clock.",
+        "cluster": "Name of the cluster, as the kubeconfig calls it.",
+        "mode": "Mode of the last cycle, Audit or Enforce; empty where none is known.",
+        "paused": "Whether people have paused all evictions.",
+        "reasons": "Why nothing moves now; empty where nothing holds evictions.",
+        "lock": "The lock, or null where it may not be read.",
+        "next": "The next cycle.",
+        "cycles": "The last cycles, the newest first.",
+        "budgets": "What is used of each limit on moves; empty where the Limits are not known.",
+        "slowStartCycles": "Cycles of the slow start that are to come, each of one move.",
+        "moves": "Moves that are under way.",
+        "policies": "Policies that only report.",
+        "steering": "What steers replacements.",
+        "resets": "What `rescheduler reset` can end here.",
+        "plan": "Id of the plan whose report is kept; empty without one.",
+        "notes": "What could not be read, and what follows from that.",
+    },
+    "LockView": {
+        "holder": "The instance that holds it; empty where nobody does.",
+        "renewed": "When it was renewed last, or null.",
+        "expires": "When it expires without another renewal, or null.",
+        "live": "Whether somebody holds it and it has not expired.",
+    },
+    "NextCycle": {
+        "at": "When the next cycle begins, or null where that is not known.",
+        "message": "Who runs it, or why it is not known.",
+        "overdueSeconds": "By how much the cycle after the last one is late, or null.",
+    },
+    "CycleRecord": {
+        "cycle": "The cycle; its code and message say why it evicted nothing.",
+        "instance": "The process that ran it.",
+        "next": "When that process runs the next one; null where it runs one only.",
+    },
+    "PastCycle": OF_HISTORY["PastCycle"],
+    "SpentBudget": {
+        "limit": "Field of the Limits.",
+        "window": "In what time moves count together: cycle, hour or day.",
+        "group": "What is counted together; empty: all moves.",
+        "amount": "As the Limits have it, a number or a percentage of pods.",
+        "used": "Moves that count now.",
+        "most": "Moves that may be made in the window; null for a percentage.",
+        "remaining": "How many of them are left; null for a percentage.",
+        "since": "Moves that were made since then count.",
+        "free": "When the oldest of them counts no more; null where none counts.",
+    },
+    "OpenMove": {
+        "namespace": "Namespace of the pod.",
+        "pod": "Name of the evicted pod.",
+        "node": "The node that it leaves.",
+        "landedOn": "Node of the replacement; empty where there is none yet.",
+        "state": "What the move waits for.",
+        "since": "When the eviction was announced.",
+        "plan": "Id of the plan.",
+        "policies": "Policies that wanted it.",
+        "steered": "Whether its replacement is steered.",
+    },
+    "ReportingPolicy": {
+        "policy": "Name of the policy.",
+        "until": "When it acts again; null where that is for people to decide.",
+        "code": "Reason code; empty where its document says so.",
+        "message": "Why it only reports.",
+    },
+    "SteeringView": {
+        "by": "The means that policies want; empty where they want none, or none is known.",
+        "live": "Whether all of them are set up; null where none is wanted or known.",
+        "problems": "What is not set up.",
+    },
+    "ResetOffer": {
+        "command": "The command to type.",
+        "message": "What it ends, and since when that is so.",
+    },
+    "Problem": OF_HISTORY["Problem"],
+}
