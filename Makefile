@@ -131,9 +131,12 @@ soak: $(READY) ## a million simulated cycles, a crash at every call, 30 virtual 
 	$(BIN)/python -m tests.simulation.hostile --storms 100000
 	$(BIN)/python -m tests.simulation.soak --cycles $(CYCLES) --out $(OUT)/soak.json
 
-storms: $(READY) ## 13,700 simulated cycles under faults and churn, other ones than the fast suite's (a minute)
+storms: $(READY) ## 13,700 simulated cycles under faults and churn, other ones than the fast suite's, and crashes (2 minutes)
 	@mkdir -p $(OUT)
-	$(BIN)/python -m tests.simulation.soak --cycles 3700 --first 200000
+	$(BIN)/python -m tests.simulation.crash_points --step 4
+	$(BIN)/python -m tests.simulation.chains --step 24
+	$(BIN)/python -m tests.simulation.gangs --step 12
+	$(BIN)/python -m tests.simulation.soak --cycles 3700 --first 100000
 	$(BIN)/python -m tests.simulation.soak --cycles 10000 --first 1000000 --out $(OUT)/storms.json
 	$(BIN)/python -m tests.simulation.hostile --storms 200 --first 1000000
 

@@ -66,7 +66,7 @@ def test_a_restart_after_each_eviction_does_not_begin_with_fresh_budgets(stage: 
     assert code(stage, Process(stage, "z", limits=limits), later) == "ACT001"
 
 
-def test_a_plan_with_more_moves_than_a_cycle_may_have_is_held_by_the_ledger(stage: Stage) -> None:
+def test_the_ledger_holds_a_plan_with_more_moves_than_a_cycle_may_have(stage: Stage) -> None:
     moves = [planned(web(stage, f"w{i}", f"n{i}", f"rs-{i}"), batch=i + 1) for i in range(4)]
     limits = Limits(**WIDE | {"movesPerCycle": 2, "cyclePeriod": timedelta(seconds=1)})
     outcome = act(plan(stage, "a", *moves), Process(stage, "a", limits=limits).actor())
@@ -90,7 +90,7 @@ def test_a_first_run_moves_one_pod_in_each_of_three_cycles() -> None:
 
 
 @pytest.mark.parametrize(("waited", "then"), [(100, "PAC005"), (121, "ACT001")])
-def test_an_intent_without_an_effect_is_refunded_after_two_minutes_and_not_before(
+def test_an_intent_without_an_effect_is_refunded_after_two_minutes(
     stage: Stage, waited: int, then: str
 ) -> None:
     limits = Limits(**WIDE, movesPerHour=1)

@@ -64,7 +64,7 @@ def stored(stage: Stage) -> list[str]:
     return [move.pod for move in Process(stage, "reader").ledger.peek().moves]
 
 
-def test_a_selector_too_long_to_follow_is_refused_before_any_list_is_asked_with_it(
+def test_a_selector_too_long_to_follow_is_refused_before_any_list(
     stage: Stage,
 ) -> None:
     """The API server takes any number of values; its URLs may have a mebibyte."""

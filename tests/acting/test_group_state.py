@@ -47,7 +47,7 @@ def test_a_crash_at_any_request_evicts_nothing_twice_and_forgets_no_budget() -> 
             assert not [past for past in found.values() if past.state == "intended"]
 
 
-def test_what_steers_one_that_is_asked_again_is_open_in_the_state_before_it_is_in_the_table(
+def test_a_steering_entry_is_in_the_state_before_it_is_in_the_table(
     stage: Stage,
 ) -> None:
     """A process that ends right then must find in the state what it has to sweep."""

@@ -18,7 +18,7 @@ from tests.fakes.stage import WIDE, Process, Stage, warm
 __all__ = ["stage"]
 
 
-def test_a_gang_is_evicted_one_right_after_the_other_beyond_what_one_workload_may(
+def test_a_gang_is_evicted_at_once_beyond_what_one_workload_may(
     stage: Stage,
 ) -> None:
     times: list[float] = []
@@ -116,7 +116,7 @@ def test_where_the_first_is_refused_nothing_more_of_the_gang_is_sent(stage: Stag
     assert exit_code(outcome) == 3
 
 
-def test_where_a_later_one_is_refused_the_rest_stays_and_what_went_is_followed(
+def test_where_one_of_a_gang_is_refused_the_rest_stays(
     stage: Stage,
 ) -> None:
     stage.world.add_budget("ring", "ring", allowed=3)
@@ -129,7 +129,7 @@ def test_where_a_later_one_is_refused_the_rest_stays_and_what_went_is_followed(
     assert len(stage.world.accepted) == 1
 
 
-def test_a_member_that_is_gone_once_the_gang_is_broken_up_is_charged_and_followed(
+def test_a_member_gone_after_the_gang_broke_up_is_charged_and_followed(
     stage: Stage,
 ) -> None:
     moves = gang(stage)
@@ -312,7 +312,7 @@ def test_a_member_that_was_read_too_long_ago_ends_the_gang(
     assert [past.charged for past in history(stage)] == [n < which for n in range(3)]
 
 
-def test_what_an_eviction_of_a_gang_was_answered_holds_for_what_comes_after_it(
+def test_the_answer_to_an_eviction_of_a_gang_holds_for_what_follows(
     stage: Stage,
 ) -> None:
     other = planned(stage.world.add_pod("web", "n9", owner=("ReplicaSet", "rs-9"), app="web"))

@@ -43,7 +43,7 @@ def readable_again(stage: Stage, *, applied: bool) -> Object:
     return pod
 
 
-def test_a_pod_that_was_never_evicted_is_neither_unreadable_nor_stuck_once_it_is_seen(
+def test_a_pod_that_was_never_evicted_is_not_stuck_once_it_is_seen(
     stage: Stage,
 ) -> None:
     """Its eviction stays charged, and nobody has to look."""
@@ -96,7 +96,7 @@ def test_an_eviction_that_was_answered_is_not_said_to_have_no_answer(stage: Stag
     assert told([move]) == [("lost", "ACT019", True)]
 
 
-def test_a_pod_that_is_seen_to_go_at_last_counts_as_lost_until_it_is_replaced(
+def test_a_pod_seen_to_go_at_last_is_lost_until_it_is_replaced(
     stage: Stage,
 ) -> None:
     stage.world.stuck = lambda _: True

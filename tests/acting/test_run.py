@@ -58,7 +58,7 @@ def test_the_plan_itself_is_left_as_it_was(stage: Stage) -> None:
             made.code = "ACT013"  # type: ignore[union-attr, misc]
 
 
-def test_what_is_predicted_when_it_is_sent_is_reported_beside_what_was_planned(
+def test_what_was_predicted_when_sent_is_reported_beside_the_plan(
     stage: Stage,
 ) -> None:
     now = [LandingShare(node="spare", probability=0.5), LandingShare(node="n9", probability=0.25)]

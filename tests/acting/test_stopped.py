@@ -28,7 +28,7 @@ def stage() -> Stage:
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_request_without_an_answer_is_found_out_by_the_workload_and_never_sent_again(
+def test_a_request_without_an_answer_is_settled_and_never_sent_again(
     stage: Stage, when: str
 ) -> None:
     moves = gang(stage)
@@ -65,9 +65,7 @@ def test_a_request_that_a_proxy_repeats_is_charged_and_followed(stage: Stage) ->
 
 
 @pytest.mark.parametrize("sent", [False, True])
-def test_a_process_that_is_killed_leaves_nothing_that_anybody_has_to_resume(
-    stage: Stage, sent: bool
-) -> None:
+def test_a_killed_process_leaves_nothing_to_resume(stage: Stage, sent: bool) -> None:
     moves = gang(stage)
     stage.world.kueue.sees = 300.0
     process = Process(stage, "a", limits=ROOM)

@@ -155,7 +155,7 @@ def test_where_three_namespaces_in_a_row_are_late_the_run_ends(stage: Stage) -> 
     assert stage.world.accepted == []
 
 
-def test_namespaces_that_are_late_in_every_run_let_later_runs_begin_with_others(
+def test_after_late_namespaces_later_runs_begin_with_others(
     stage: Stage,
 ) -> None:
     """Three tenants with very many pods ended every run, so that nobody else ever moved."""

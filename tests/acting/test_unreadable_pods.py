@@ -303,7 +303,7 @@ def test_a_pod_that_takes_as_long_to_end_as_numbers_go_ends_no_run(stage: Stage)
     ("evicted", "read", "ends"),
     [(404, 403, False), (409, 403, False), (404, 500, True), (404, 401, True), (503, 403, True)],
 )
-def test_a_pod_that_alone_may_not_be_read_after_a_clear_answer_holds_its_workload_alone(
+def test_a_pod_that_alone_may_not_be_read_holds_its_workload_alone(
     stage: Stage, evicted: int, read: int, ends: bool
 ) -> None:
     """An authorizer may decide by pod; where the server answers nothing clearly, the run ends."""

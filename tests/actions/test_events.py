@@ -4,13 +4,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
 from rescheduler.model.moves.plan import MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
+from tests.cases import every
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import became, planned
 from tests.fakes.stage import START, Stage
@@ -116,8 +116,7 @@ def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
         assert len(fake.sent("POST", "/events")) == 1
 
 
-@pytest.mark.parametrize(
-    ("said", "written"),
+@every(
     [
         ("room for default/api-1 on n1", "room for default/api-1 on n1"),
         ("room for bank/ledger-0 on n1", "room for something in another namespace on n1"),
@@ -130,7 +129,7 @@ def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
         ("3/4 of nvidia.com/gpu in topology.kubernetes.io/zone=a", None),
         ("GET https://10.0.0.1:6443/api/v1/namespaces/bank/pods: 200", None),
         ("Deployment default/web, half/", None),
-    ],
+    ]
 )
 def test_an_event_names_nothing_in_other_namespaces(said: str, written: str | None) -> None:
     move, result = ended()

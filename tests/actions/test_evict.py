@@ -17,6 +17,7 @@ from rescheduler.actions.evict import (
 from rescheduler.actions.seen_pod import read_pod, was_evicted
 from rescheduler.model.errors import ClusterUnavailable
 from rescheduler.model.moves.plan import PlannedMove, PodRef, Result
+from tests.cases import every
 from tests.fakes.apiserver import FakeServer, Fault, Kind, serving
 from tests.fakes.moves import planned
 from tests.fakes.stage import Stage
@@ -142,15 +143,14 @@ def test_other_answers(
     assert len(server.sent("POST", EVICTION)) == 1
 
 
-@pytest.mark.parametrize(
-    "said",
+@every(
     [
         {"message": "slow down", "details": "limit 100/s"},
         {"details": ["DisruptionBudget"]},
         {"details": {"causes": "DisruptionBudget"}},
         {"details": {"causes": ["DisruptionBudget", None, 1]}},
         {"details": None},
-    ],
+    ]
 )
 def test_a_429_with_a_body_of_somebody_else_is_no_budget(said: dict[str, object]) -> None:
     reply = http.Reply(status=429, body=msgspec.json.encode(said))
@@ -187,7 +187,7 @@ def test_an_answer_is_understood_by_its_cause(
     assert (answer.result, answer.code, answer.stops) == ("refused", code, False)
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@every([301, 302, 307, 308])
 def test_an_eviction_goes_nowhere_else(status: int) -> None:
     redirect = http.Reply(status=status, headers={"Location": "/elsewhere"})
     with http.serving(lambda _: redirect) as served:

@@ -22,6 +22,7 @@ from tests.actions.state import (
     past,
     stored_state,
 )
+from tests.cases import every
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.stage import LEASES, MAPS, START, Process, Stage
 
@@ -71,10 +72,7 @@ def test_pausing_by_hand_is_seen_at_the_next_write_and_kept() -> None:
     assert [move.podUid for move in a.ledger.load().moves] == ["u1"]
 
 
-@pytest.mark.parametrize(
-    ("value", "paused"),
-    [("true", True), ("True", True), ("yes", True), ("", True), ("false", False)],
-)
+@every([("true", True), ("True", True), ("yes", True), ("", True), ("false", False)])
 def test_only_an_explicit_false_lets_evictions_through(value: str, paused: bool) -> None:
     stage = Stage()
     a = begun(stage)
@@ -183,8 +181,7 @@ def raw(stored: bytes) -> dict[str, Any]:
 BOMB = gzip.compress(b" " * (2**25 + 1))
 
 
-@pytest.mark.parametrize(
-    ("stored", "words"),
+@every(
     [
         (packed({"schemaVersion": 3, "fence": 1, "history": {}}), "schema 3"),
         (raw(BOMB), "larger than 32 MiB"),
@@ -196,7 +193,7 @@ BOMB = gzip.compress(b" " * (2**25 + 1))
         ({**GOOD, "data": {}}, "instead of None"),
         ({**GOOD, "binaryData": {"state": "%%"}}, "cannot be decoded"),
         (raw(b"xx"), "cannot be decoded"),
-    ],
+    ]
 )
 def test_a_state_that_cannot_be_trusted(stored: dict[str, Any], words: str) -> None:
     stage = Stage()
@@ -305,7 +302,7 @@ def test_intents_leave_room_for_what_becomes_of_them() -> None:
     """What is stored as intended can be stored as evicted, with its replacement."""
     stage = Stage()
     a = begun(stage)
-    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(INTENT_BYTES // 65)]
+    noise = [hashlib.sha512(str(n).encode()).hexdigest() for n in range(INTENT_BYTES // 80)]
     moves = [past(uid) for uid in noise]
     while True:
         try:

@@ -18,6 +18,7 @@ from tests.actions.state import (
     taken_over,
     unpacked,
 )
+from tests.cases import every
 from tests.fakes.stage import Killed, Process, Stage, warm
 
 
@@ -108,7 +109,7 @@ def test_a_state_restored_while_it_is_ours_ends_the_lease_transition() -> None:
         a.ledger.write(History([past("u2")]))
 
 
-@pytest.mark.parametrize("lost", ["older", "gone", "damaged", "no lease", "newer"])
+@every(["older", "gone", "damaged", "no lease", "newer"])
 def test_a_person_may_forget_budgets_that_cannot_be_believed(lost: str) -> None:
     stage = Stage()
     a = begun(stage)
@@ -135,7 +136,7 @@ def test_a_person_may_forget_budgets_that_cannot_be_believed(lost: str) -> None:
     assert taken_over(stage, "c").ledger.open() == history
 
 
-@pytest.mark.parametrize("word", ["", "true", "keep", "forgotten"])
+@every(["", "true", "keep", "forgotten"])
 def test_no_other_word_makes_us_forget_the_budgets(word: str) -> None:
     stage = Stage()
     a = begun(stage)

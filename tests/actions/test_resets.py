@@ -2,8 +2,6 @@
 
 from datetime import timedelta
 
-import pytest
-
 from rescheduler.actions.resets import (
     drop_requests,
     obey_requests,
@@ -14,6 +12,7 @@ from rescheduler.actions.resets import (
 from rescheduler.model.moves.gains import GainRecord
 from rescheduler.model.moves.history import SLOW_FOR, History
 from rescheduler.model.moves.past_move import PastMove, State
+from tests.cases import every
 from tests.cluster import NOW
 
 
@@ -33,8 +32,7 @@ def history(state: State = "lost", code: str = "ACT011", namespace: str = "team"
     return History([move])
 
 
-@pytest.mark.parametrize(
-    ("state", "code", "name", "done"),
+@every(
     [
         ("lost", "ACT011", "team", True),
         ("lost", "ACT011", "team/web-0", True),
@@ -46,7 +44,7 @@ def history(state: State = "lost", code: str = "ACT011", namespace: str = "team"
         ("intended", "", "team", False),
         ("ready", "ACT001", "team/web-0", False),
         ("refused", "ACT004", "team/web-0", False),
-    ],
+    ]
 )
 def test_a_hold_is_forgiven_where_there_is_one_and_nothing_is_given_back(
     state: State, code: str, name: str, done: bool

@@ -268,7 +268,7 @@ def test_an_answer_that_finds_the_disk_full_is_kept_and_nothing_follows_it(
     assert (chain.broken, chain.warnings) == (0, [])
 
 
-def test_a_record_that_was_written_though_the_disk_failed_to_confirm_it_is_there_once(
+def test_a_record_whose_sync_failed_is_in_the_trail_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = trail(tmp_path / "t")
@@ -324,7 +324,7 @@ def test_text_and_numbers_that_json_does_not_have_stop_nothing(tmp_path: Path) -
     assert (chain.broken, chain.warnings) == (0, [])
 
 
-def test_a_trail_that_could_not_be_written_for_long_goes_on_once_there_is_room(
+def test_a_trail_goes_on_once_there_is_room_again(
     tmp_path: Path, full: Callable[[int | None], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trail_module, "MOST_WAITING", 3)

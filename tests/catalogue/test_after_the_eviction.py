@@ -336,7 +336,7 @@ def test_an_autoscaler_and_it_come_to_rest_beside_each_other() -> None:
         run = drawn(apps, {app: 0.6 + 0.1 * n for n, app in enumerate(apps)}, **ROOMY)
         run.metrics.loads["a1"] = lambda at: 0.7 + 0.6 * math.sin(math.tau * at / (4 * 3600))
         scaler = Autoscaler(run, fewest=3)
-        for hours in range(24):
+        for hours in range(18):
             if hours == 6:
                 for kind, name in (("deployments", "a0"), ("replicasets", "a0-1")):
                     run.cluster.objects[kind, "default", name]["spec"]["replicas"] = 9
@@ -353,7 +353,7 @@ def test_an_autoscaler_and_it_come_to_rest_beside_each_other() -> None:
             leaving = {n for n, at in scaler.removed.items() if at <= eviction.at}
             assert known.isdisjoint(young | leaving), eviction
         assert len(run.ground.evicted) <= len(apps) * 2
-        assert [eviction for eviction in run.ground.evicted if eviction.at > 12 * 3600] == [], (
+        assert [eviction for eviction in run.ground.evicted if eviction.at > 9 * 3600] == [], (
             "it is at rest"
         )
         assert bool(run.ground.evicted) == (mode == "Enforce")

@@ -81,7 +81,7 @@ def test_f63_an_empty_selector_does_not_stand_for_all(tmp_path: Path) -> None:
 
 @virtual
 @pytest.mark.parametrize("grown", [2, 6])
-def test_nothing_is_evicted_that_a_policy_selects_only_since_its_report_was_reviewed(
+def test_what_a_policy_selects_only_since_the_review_is_not_evicted(
     grown: int,
 ) -> None:
     """F63: a selector, or the labels that it asks for, may match far more than was approved."""

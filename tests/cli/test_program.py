@@ -17,6 +17,7 @@ from rescheduler.cli.shared.output import _color
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.recording import save
 from tests.cli.recorded import NOWHERE, PLAN, call, here, made
+from tests.fakes.loaded import loader
 from tests.runtime.skewed import skewed
 
 __all__ = ["here"]
@@ -99,7 +100,7 @@ def test_a_recording_cannot_be_acted_on(here: Path) -> None:
     assert "recorded snapshot" in result.stderr
 
 
-def test_a_policy_without_readings_is_not_evaluated_and_the_report_is_still_written(
+def test_a_policy_without_readings_is_not_evaluated_but_reported(
     here: Path,
 ) -> None:
     result = call("plan", "-p", "hot.yaml", "--snapshot", "cluster.snapshot", "-o", "json")
@@ -149,30 +150,24 @@ def test_a_dash_is_standard_output(here: Path, verb: str, monkeypatch: pytest.Mo
     assert not Path("-").exists()
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        PLAN,
-        (*PLAN, "-o", "json"),
-        ("render", "plan.json"),
-        ("check", "spread.yaml"),
-        ("schema",),
-        ("version",),
-        ("--help",),
-        ("plan", "--help"),
-    ],
-)
-def test_a_full_disk_is_not_our_mistake(here: Path, arguments: tuple[str, ...]) -> None:
+def test_a_full_disk_is_not_our_mistake(here: Path) -> None:
     call(*PLAN, "-o", "json", "--out", "plan.json")
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "rescheduler", *arguments],
-            stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False,
-        )  # fmt: skip
-    assert done.returncode == 6
-    said = done.stderr.splitlines()
-    assert said[0] == "error: standard output cannot be written: No space left on device"
-    assert len(said) == 2, "a hint, and nothing of Python's own"
+    said = here / "stderr"
+    with loader() as loaded:
+        for arguments in (
+            PLAN,
+            (*PLAN, "-o", "json"),
+            ("render", "plan.json"),
+            ("check", "spread.yaml"),
+            ("schema",),
+            ("version",),
+            ("--help",),
+            ("plan", "--help"),
+        ):
+            assert loaded.begin(arguments, here, stdout="/dev/full").wait(60.0) == 6, arguments
+            first, *hint = said.read_text().splitlines()
+            assert first == "error: standard output cannot be written: No space left on device"
+            assert len(hint) == 1, "a hint, and nothing of Python's own"
 
 
 def test_warnings_are_told_even_where_the_result_cannot_be_written(here: Path) -> None:

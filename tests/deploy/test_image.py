@@ -55,7 +55,7 @@ def test_the_python_of_both_stages_is_supported_and_the_same() -> None:
     assert f"Programming Language :: Python :: {version}" in project["classifiers"]
 
 
-def test_the_lock_with_the_clouds_has_their_libraries_and_else_the_tested_versions() -> None:
+def test_the_lock_of_the_clouds_adds_libraries_to_the_tested_versions() -> None:
     """botocore wants an older python-dateutil, and so an older Kubernetes client."""
     plain, clouds = (versions(name) for name in ("requirements.lock", "requirements-clouds.lock"))
     arguments = [rest for word, rest in stages()[1] if word == "ARG"]

@@ -12,6 +12,7 @@ import yaml
 
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.selectors import matches
+from tests.cases import every
 from tests.deploy.manifests import overlay
 from tests.deploy.policies_configmap import ROOT
 
@@ -110,8 +111,7 @@ def test_prometheus_is_asked_and_scrapes(namespace: str, port: int) -> None:
     assert passes("ingress", Peer(namespace=namespace), "TCP", 8080)
 
 
-@pytest.mark.parametrize(
-    ("peer", "protocol", "port"),
+@every(
     [
         (Peer("169.254.169.254"), "TCP", 80),
         (Peer("169.254.169.254"), "TCP", 443),
@@ -123,7 +123,7 @@ def test_prometheus_is_asked_and_scrapes(namespace: str, port: int) -> None:
         (Peer(namespace="shop", labels={"k8s-app": "kube-dns"}), "UDP", 53),
         (Peer(namespace="kube-system", labels={"app": "web"}), "UDP", 53),
         (Peer(namespace="shop"), "TCP", 9090),
-    ],
+    ]
 )
 def test_nothing_else_is_reached(peer: Peer, protocol: str, port: int) -> None:
     assert not passes("egress", peer, protocol, port)
@@ -150,7 +150,7 @@ def test_the_policy_is_about_the_pods_that_listen_for_scrapers(name: str) -> Non
 ALLOWED = {"rescheduler.io/metrics": "allowed"}
 
 
-@pytest.mark.parametrize("port", [8080, 8427, 8428, 8481, 9090, 9091, 10902])
+@every([8080, 8427, 8428, 8481, 9090, 9091, 10902])
 def test_a_source_elsewhere_is_asked_where_its_namespace_is_labelled(port: int) -> None:
     more = spec_of("metrics-elsewhere")
     assert passes("egress", Peer(namespace="mimir", of_namespace=ALLOWED), "TCP", port, more)
@@ -158,14 +158,13 @@ def test_a_source_elsewhere_is_asked_where_its_namespace_is_labelled(port: int) 
     assert not passes("egress", Peer("10.0.0.5"), "TCP", port, more)
 
 
-@pytest.mark.parametrize(
-    ("address", "port"),
+@every(
     [
         ("169.254.169.254", 80),
         ("169.254.169.252", 988),
         ("169.254.170.23", 80),
         ("fd00:ec2::23", 80),
-    ],
+    ]
 )
 def test_tokens_of_a_cloud_are_had_by_a_component_alone(address: str, port: int) -> None:
     more = spec_of("cloud-identity")

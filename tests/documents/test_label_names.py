@@ -18,6 +18,7 @@ from rescheduler.documents.label_names import (
 )
 from rescheduler.model.errors import PolicyError
 from rescheduler.sources.policy_files import load_policies
+from tests.cases import every
 
 HEAD = "apiVersion: rescheduler.io/v1alpha1\nkind: {kind}\nmetadata: {{name: s}}\nspec:\n"
 
@@ -30,8 +31,7 @@ def accepts(kind: Any, text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("kind", "good", "bad"),
+@every(
     [
         (
             LabelKey,
@@ -71,7 +71,7 @@ def accepts(kind: Any, text: str) -> bool:
             ["a/{dataset}", "fluid.io/s-{namespace}-{dataset}", "{dataset}"],
             ["a b/{dataset}", "a/{datset}", "a/-{dataset}", "", "a/{dataset"],
         ),
-    ],
+    ]
 )
 def test_names(kind: Any, good: list[str], bad: list[str]) -> None:
     assert [name for name in good if not accepts(kind, name)] == []

@@ -4,16 +4,15 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from rescheduler.documents.promql import Query, SeriesSelector
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    "text", ["x", "a:b:c{}", 'x{a="}", b=~"c{2}$"}', "{__name__='x'}", 'x{$match a="b"}']
-)
+@every(["x", "a:b:c{}", 'x{a="}", b=~"c{2}$"}', "{__name__='x'}", 'x{$match a="b"}'])
 def test_a_selector_is_one_name_with_matchers(text: str) -> None:
     assert TypeAdapter(SeriesSelector).validate_python(text) == text
 
 
-@pytest.mark.parametrize("text", ["", "rate(x[5m])", "x[5m]", "x{", 'x{a="b}', "1x", "x y"])
+@every(["", "rate(x[5m])", "x[5m]", "x{", 'x{a="b}', "1x", "x y"])
 def test_nothing_else_is_a_selector(text: str) -> None:
     with pytest.raises(ValidationError, match="name with matchers"):
         TypeAdapter(SeriesSelector).validate_python(text)

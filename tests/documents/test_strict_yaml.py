@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rescheduler.documents.file_problems import FileProblem, TextSpan
 from rescheduler.documents.strict_yaml import MAX_BYTES, MAX_DEPTH, read, tree_of_value
+from tests.cases import every
 from tests.draws import tries
 
 
@@ -50,8 +51,7 @@ def test_means(text: str, value: Any) -> None:
     assert type(answer) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "column", "message"),
+@every(
     [
         ("a: 1\nb: 2\na: 3", 3, 1, "the key `a` was given in line 1 already"),
         ("a: {b: 1, c: 2, b: 3}", 1, 17, "the key `b` was given in line 1 already"),
@@ -69,7 +69,7 @@ def test_means(text: str, value: Any) -> None:
         ("a: \x07", 1, 4, "a character is not allowed"),
         ("[" * (MAX_DEPTH + 1), 1, MAX_DEPTH + 1, "nested deeper"),
         ("a: 1\n" * 60_000, 1, 1, "larger than 256 KiB"),
-    ],
+    ]
 )
 def test_is_refused_at_its_place(text: str, line: int, column: int, message: str) -> None:
     file_problem = first(text)

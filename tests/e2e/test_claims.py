@@ -18,7 +18,7 @@ WANTED = {"small": "20Gi", "large": "30Gi"}
 """Of the memory of one device, in steps of 10Gi, so that 15Gi would become 20Gi."""
 
 
-def test_claims_say_what_they_consume_by_the_names_of_the_devices_capacities(
+def test_claims_name_the_device_capacities_that_they_consume(
     cluster: Cluster,
 ) -> None:
     device = {

@@ -105,7 +105,7 @@ def release(cluster: Cluster) -> None:
         cluster.api.patch(pod, {"metadata": {"finalizers": None}})
 
 
-def test_what_a_tenant_does_in_its_own_namespace_moves_and_stops_nobody_else(
+def test_what_a_tenant_does_moves_and_stops_nobody_else(
     cluster: Cluster, actor: Program, tmp_path: Path
 ) -> None:
     cluster.create(*nodes(4, cpu=16, zones=["a", "b"]))

@@ -148,7 +148,7 @@ def test_moves_that_help_are_measured_to_help(
     names_what_was_changed(Program(binary), trail)
 
 
-def test_a_policy_that_does_not_help_is_demoted_until_a_person_brings_it_back(
+def test_a_policy_that_does_not_help_is_demoted_until_it_is_reset(
     cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
 ) -> None:
     hot = hot_cpus(cluster).hot

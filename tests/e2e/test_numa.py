@@ -19,7 +19,7 @@ pytestmark = pytest.mark.e2e
 _DEVICES = "resource.k8s.io/v1"
 
 
-def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
+def test_a_split_pod_is_made_whole_where_kubelet_admits_it(
     cluster: Cluster, actor: Program, tmp_path: Path
 ) -> None:
     policies = write_policies(tmp_path / "policies", NUMA, swift())
@@ -68,7 +68,7 @@ def test_a_split_pod_is_made_whole_and_none_is_sent_where_kubelet_refuses_it(
         only_evictions_and_own_state(records)
 
 
-def test_devices_apart_meet_where_the_allocator_takes_them_from_one_numa_node(
+def test_devices_apart_meet_where_the_allocator_takes_one_numa_node(
     cluster: Cluster, actor: Program, tmp_path: Path
 ) -> None:
     policies = write_policies(tmp_path / "policies", NUMA, swift())

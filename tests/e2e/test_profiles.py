@@ -94,7 +94,7 @@ def declared() -> PolicySet:
     return load_policies(FOLDER / "policies")
 
 
-def test_configz_of_the_real_scheduler_is_understood_and_agrees_with_its_file(
+def test_configz_of_the_real_scheduler_agrees_with_its_file(
     landing_cluster: LandingCluster,
 ) -> None:
     reported = read_scheduler(

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from rescheduler.kube.controllers import ConditionWithMessage
+from tests.cases import every
 from tests.cluster import NOW, budget
 
 SYNC_FAILED = ConditionWithMessage(
@@ -15,15 +14,14 @@ SYNC_FAILED = ConditionWithMessage(
 )
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
+@every(
     [
         ({"conditions": [SYNC_FAILED]}, "(SyncFailed): found no controller for pod"),
         ({"conditions": [SYNC_FAILED], "observedGeneration": 0}, "SyncFailed"),
         ({"observedGeneration": 0}, "is at generation 1, its status at 0"),
         ({"disruptionsAllowed": -1}, "negative allowance of -1"),
         ({"disruptedPods": {f"p{i}": NOW for i in range(2001)}}, "waits for 2001 evicted pods"),
-    ],
+    ]
 )
 def test_what_is_odd_in_a_budget_is_named(change: dict[str, Any], words: str) -> None:
     guard = budget("web", "web", allowed=1)

@@ -12,6 +12,7 @@ from rescheduler.kube.dra.capacities import consumed_of
 from rescheduler.kube.dra.cel import Unclear
 from rescheduler.kube.dra.devices import Device
 from rescheduler.kube.quantity import nanos
+from tests.cases import every
 
 DRIVER = "gpu.example.com"
 
@@ -35,8 +36,7 @@ def among(*values: str) -> dict[str, Any]:
     return {"default": "1", "validValues": list(values)}
 
 
-@pytest.mark.parametrize(
-    ("asked", "value", "policy", "expected"),
+@every(
     [
         (None, "1", {}, "1"),
         (None, "2", None, "2"),
@@ -53,7 +53,7 @@ def among(*values: str) -> dict[str, Any]:
         ("2", "3", among("1", "2", "3"), "2"),
         ("2", "3", among("1", "3"), "3"),
         ("1", "2", between("1", max="2"), "1"),
-    ],
+    ]
 )
 def test_amounts_are_rounded_up_as_the_policy_says(
     asked: str | None, value: str, policy: Any, expected: str
@@ -61,15 +61,14 @@ def test_amounts_are_rounded_up_as_the_policy_says(
     assert consumed(asked, value, policy) == nanos(expected)
 
 
-@pytest.mark.parametrize(
-    ("asked", "value", "policy"),
+@every(
     [
         ("3", "3", among("1", "2")),
         ("2", "3", between("1", max="1")),
         ("2", "4", between("1", max="2", step="2")),
         ("3", "2", None),
         ("2", "2", between("1", step="2")),
-    ],
+    ]
 )
 def test_devices_that_cannot_give_so_much_serve_nobody(asked: str, value: str, policy: Any) -> None:
     assert consumed(asked, value, policy) is None
@@ -81,14 +80,13 @@ def test_a_capacity_that_the_device_does_not_have_is_not_there() -> None:
         assert consumed_of(device, {name: nanos("1")}, DRIVER) is None
 
 
-@pytest.mark.parametrize(
-    ("offered", "asked"),
+@every(
     [
         (["memory"], ["gpu.example.com/memory"]),
         (["gpu.example.com/memory"], ["memory"]),
         (["memory", "gpu.example.com/memory"], ["memory"]),
         (["memory"], ["memory", "gpu.example.com/memory"]),
-    ],
+    ]
 )
 def test_names_that_are_one_capacity_only_since_1_38_are_not_worked_out(
     offered: list[str], asked: list[str]
@@ -110,10 +108,7 @@ def test_a_negative_request_is_not_rounded_up() -> None:
         consumed("-1", "2", between("1"))
 
 
-@pytest.mark.parametrize(
-    "allowed",
-    [{"min": "1", "step": "0"}, {"min": "500m", "step": "1"}, {"min": "1", "step": "1500m"}, {}],
-)
+@every([{"min": "1", "step": "0"}, {"min": "500m", "step": "1"}, {"min": "1", "step": "1500m"}, {}])
 def test_steps_that_versions_round_differently_are_not_worked_out(allowed: Any) -> None:
     with pytest.raises(Unclear):
         consumed("2", "4", {"default": "1", "validRange": allowed})

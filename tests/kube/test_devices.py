@@ -15,6 +15,7 @@ from rescheduler.policies.health.device_faults import Attribution
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.plugins.dynamic_resources import ClaimedDevices
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 
 DRIVER = "gpu.example.com"
@@ -51,15 +52,14 @@ def claim(device: str, owner: str = "", reserved: tuple[str, ...] = (), **more: 
     )
 
 
-@pytest.mark.parametrize(
-    ("driver", "kind", "whole"),
+@every(
     [
         ("gpu.nvidia.com", "gpu", 1),
         ("gpu.nvidia.com", "mig", 0),
         ("gpu.amd.com", "amdgpu", 1),
         ("gpu.amd.com", "amdgpu-partition", 0),
         ("gpu.intel.com", "", 1),
-    ],
+    ]
 )
 def test_whole_accelerators_are_told_from_partitions_of_any_maker(
     driver: str, kind: str, whole: int
@@ -78,8 +78,7 @@ def holdings(*claims: ResourceClaim) -> DeviceHoldings:
     return DeviceHoldings(claims, pods, DeviceInventory([SLICE], {"a": 0}))
 
 
-@pytest.mark.parametrize(
-    ("given", "used", "freed"),
+@every(
     [
         (claim("g0", "p", ("p",)), {0: [0]}, {0: [0]}),
         (claim("g0", "p"), {0: [0]}, {0: [0]}),
@@ -91,7 +90,7 @@ def holdings(*claims: ResourceClaim) -> DeviceHoldings:
         (claim("g0", "p", ("q",)), {0: [0], 1: [0]}, {1: [0]}),
         (claim("g0", "ended"), {}, {}),
         (claim("g0"), {}, {}),
-    ],
+    ]
 )
 def test_a_claim_keeps_its_devices_until_its_last_user_goes(
     given: ResourceClaim, used: Any, freed: Any

@@ -9,6 +9,7 @@ from rescheduler.kube import annotations
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.gang_marks import GangMark, GangObject, kueue_marked, marks
 from rescheduler.kube.objects import Pod
+from tests.cases import every
 
 LABELS = {
     "scheduling.x-k8s.io/pod-group",
@@ -152,8 +153,7 @@ def test_an_indexed_job_that_needs_all_its_pods_at_once_is_a_gang() -> None:
         assert not list(marks(pod(), other))
 
 
-@pytest.mark.parametrize(
-    ("api", "spec", "minimum"),
+@every(
     [
         ("scheduling.k8s.io/v1alpha2", {"schedulingPolicy": {"gang": {"minCount": 3}}}, 3),
         ("scheduling.k8s.io/v1alpha2", {"schedulingPolicy": {"basic": {}}}, 0),
@@ -195,7 +195,7 @@ def test_an_indexed_job_that_needs_all_its_pods_at_once_is_a_gang() -> None:
             None,
         ),
         ("kueue.x-k8s.io/v1beta1", {"podSets": [{"count": 2}, {"count": 3}]}, 5),
-    ],
+    ]
 )
 def test_how_many_pods_must_run(api: str, spec: dict[str, Any], minimum: int | None) -> None:
     assert described(api, **spec) == minimum

@@ -1,12 +1,10 @@
 """Durations as Go writes them."""
 
-import pytest
-
 from rescheduler.kube.go_durations import go_seconds
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("text", "seconds"),
+@every(
     [
         ("1h30m", 5400.0),
         (".5s", 0.5),
@@ -16,7 +14,7 @@ from rescheduler.kube.go_durations import go_seconds
         ("", None),
         ("9" * 250_000, None),  # as long as an annotation may be
         ("1h" * 501, None),
-    ],
+    ]
 )
 def test_what_is_a_duration(text: str, seconds: float | None) -> None:
     assert go_seconds(text) == seconds

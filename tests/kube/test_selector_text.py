@@ -3,7 +3,6 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import (
     MOST_SELECTOR,
@@ -11,10 +10,10 @@ from rescheduler.kube.controllers import (
     selector_size,
     selector_text,
 )
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("kind", "selector", "text"),
+@every(
     [
         ("ReplicaSet", {"matchLabels": {"app": "web", "hash": "1"}}, "app=web,hash=1"),
         ("ReplicationController", {"app": "web"}, "app=web"),
@@ -32,14 +31,14 @@ from rescheduler.kube.controllers import (
             },
             "app=web,tier in (a,b),zone notin (c),live,!old",
         ),
-    ],
+    ]
 )
 def test_a_selector_in_text(kind: str, selector: dict[str, Any] | None, text: str) -> None:
     controller = msgspec.convert({"kind": kind, "spec": {"selector": selector}}, Controller)
     assert selector_text(controller) == text
 
 
-@pytest.mark.parametrize("values", [10, 29, 30, 100])
+@every([10, 29, 30, 100])
 def test_one_that_is_too_long_to_ask_with_is_none(values: int) -> None:
     """Its size as JSON is an upper bound of its text."""
     drawn = ["v" * 63] * values

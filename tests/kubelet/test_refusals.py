@@ -260,7 +260,7 @@ def test_many_broken_devices_count_wherever_they_lie() -> None:
     assert refused(comes, *zones, policy="restricted", of_node=broken)
 
 
-def test_an_ended_init_container_that_may_lie_anywhere_makes_a_strict_kubelet_unknown() -> None:
+def test_an_ended_init_container_anywhere_makes_a_strict_kubelet_unknown() -> None:
     holders = tuple(
         job(f"p{n}", "n1", sure(cpu="500m"), inits=[box("i", sure(cpu=n + 1, gpu=1))])
         for n in range(8)

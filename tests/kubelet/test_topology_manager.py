@@ -3,13 +3,13 @@
 from itertools import product
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rescheduler.kubelet.numa_zones import demands, read_zones, resources_of
 from rescheduler.kubelet.topology_manager import fewest_zones, least_spread, place
 from rescheduler.policytest.topologies import topology
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 from tests.draws import tries
 from tests.policies.numa_drawing import GPU, NIC, guaranteed
@@ -132,15 +132,14 @@ def test_the_scope_decides_whether_containers_may_part() -> None:
     assert fewest_zones(known, np.array([0], np.int32), found[0]).tolist() == [2]
 
 
-@pytest.mark.parametrize(
-    ("requests", "limits", "cpus"),
+@every(
     [
         ({"cpu": "4", "memory": "1Gi"}, {"cpu": "4", "memory": "1Gi"}, 4.0),
         ({}, {"cpu": "4", "memory": "1Gi"}, 4.0),
         ({"cpu": "3500m", "memory": "1Gi"}, {"cpu": "3500m", "memory": "1Gi"}, 0.0),
         ({"cpu": "2", "memory": "1Gi"}, {"cpu": "4", "memory": "1Gi"}, 0.0),
         ({"cpu": "4"}, {"cpu": "4"}, 0.0),
-    ],
+    ]
 )
 def test_only_whole_cpus_of_guaranteed_pods_are_pinned(
     requests: dict[str, str], limits: dict[str, str], cpus: float

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.cases import every
 from tests.language.counts import CASES, is_bare, is_private, sizes
 from tests.language.maxima import read_maxima
 
@@ -20,12 +21,12 @@ def test_what_tests_read_stays_small_enough_to_be_looked_at() -> None:
     assert sizes()["lines of other test files"] <= 25_200
 
 
-@pytest.mark.parametrize("name", ["of", "_told", "_freed", "_left", "_given", "arriving", "ours"])
+@every(["of", "_told", "_freed", "_left", "_given", "arriving", "ours"])
 def test_a_preposition_participle_or_pronoun_names_no_function(name: str) -> None:
     assert is_bare(name)
 
 
-@pytest.mark.parametrize("name", ["read", "of_node", "asked_for", "need", "__call__", "reading"])
+@every(["read", "of_node", "asked_for", "need", "__call__", "reading"])
 def test_a_verb_a_noun_or_several_words_name_a_function(name: str) -> None:
     assert not is_bare(name)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rescheduler.model import finding_history as module
 from rescheduler.model.finding_history import LONGEST_GAP, FindingHistory, Observation
+from tests.cases import every
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -49,14 +50,13 @@ def test_a_policy_that_means_something_else_starts_anew() -> None:
     assert since(first.remember([observed(1, meaning="n")], START + MINUTE)) == {1: MINUTE}
 
 
-@pytest.mark.parametrize(
-    ("patience", "pause", "kept"),
+@every(
     [
         (10 * MINUTE, LONGEST_GAP, True),
         (10 * MINUTE, LONGEST_GAP + MINUTE, False),
         (24 * 60 * MINUTE, LONGEST_GAP + MINUTE, True),
         (24 * 60 * MINUTE, 25 * 60 * MINUTE, False),
-    ],
+    ]
 )
 def test_so_long_without_a_cycle_starts_anew(
     patience: timedelta, pause: timedelta, kept: bool

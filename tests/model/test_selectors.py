@@ -1,13 +1,11 @@
 """Label selectors."""
 
-import pytest
-
 from rescheduler.kube.objects import LabelSelectorRequirement
 from rescheduler.kube.selectors import satisfies
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("value", "greater"),
+@every(
     [
         ("8", True),
         ("+8", True),
@@ -24,7 +22,7 @@ from rescheduler.kube.selectors import satisfies
         ("9" * 5_000, False),
         ("-" + "0" * 5_000 + "7", False),
         ("0" * 5_000 + "7", True),
-    ],
+    ]
 )
 def test_a_label_is_compared_as_an_int64_or_not_at_all(value: str, greater: bool) -> None:
     requirement = LabelSelectorRequirement(key="size", operator="Gt", values=["6"])

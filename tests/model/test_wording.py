@@ -1,13 +1,10 @@
 """Numbers in sentences."""
 
-import pytest
-
 from rescheduler.model.wording import count_text, verb_for
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("number", "reported"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods"), (1500, "1,500 pods")]
-)
+@every([(0, "0 pods"), (1, "1 pod"), (2, "2 pods"), (1500, "1,500 pods")])
 def test_a_noun_goes_with_its_number(number: int, reported: str) -> None:
     assert count_text(number, "pod") == reported
 

@@ -77,9 +77,7 @@ def test_surplus_moves_the_members_above_the_minimum_and_no_more() -> None:
 
 
 @pytest.mark.parametrize(("version", "served"), [("v1.36.3", "v1alpha2"), ("v1.37.2", "v1beta1")])
-def test_surplus_moves_members_of_a_scheduling_group_as_those_of_any_other_gang(
-    version: str, served: str
-) -> None:
+def test_surplus_moves_a_scheduling_group_as_any_other_gang(version: str, served: str) -> None:
     before = native(crowded(3), 3, version, served)
     made = planned(before, over_racks(), gangs="Surplus", movesPerWorkload=9)
     other = planned(crowded(3), over_racks(), gangs="Surplus", movesPerWorkload=9)
@@ -88,7 +86,7 @@ def test_surplus_moves_members_of_a_scheduling_group_as_those_of_any_other_gang(
     assert codes(made)["ELG027"] == 3
 
 
-def test_surplus_moves_nothing_of_a_scheduling_group_that_is_kept_in_one_domain() -> None:
+def test_surplus_moves_nothing_of_a_group_that_is_kept_in_one_domain() -> None:
     topology = {"topology": [{"key": "rack"}]}
     made = planned(
         native(crowded(3), 3, schedulingConstraints=topology), over_racks(), gangs="Surplus"

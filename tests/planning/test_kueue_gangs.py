@@ -10,6 +10,7 @@ from rescheduler.kube.controllers import Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.plan_digest import digest_of
+from tests.cases import every
 from tests.cluster import budget
 from tests.fakes import kueue
 from tests.planning.gang_worlds import JOBSET, in_one_rack, planned
@@ -27,7 +28,7 @@ def test_a_gang_of_kueue_is_moved_as_a_whole_by_its_workload() -> None:
     assert plan.digest == digest_of(plan)
 
 
-def test_its_job_need_not_ignore_disruptions_as_a_suspended_one_counts_no_failures() -> None:
+def test_a_job_of_kueue_need_not_ignore_disruptions() -> None:
     assert len(made(jobs="Refuse").moves) == 3
     alone = made(lambda objects: objects["workloads"].clear(), jobs="Refuse")
     assert alone.totals.refused == {"ELG014": 3}
@@ -91,9 +92,7 @@ PREFERRED = {"podIndexLabel": "index", "preferred": "rack"}
 ASSIGNED = {"clusterQueue": "all", "podSetAssignments": [{"flavors": {"cpu": "default"}}]}
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
+@every([
         (owned("Pod", "v1"), "run by Pod"),
         (owned("MPIJob", "kubeflow.org/v2beta1"), "run by MPIJob"),
         (owned("RayJob", "ray.io/v1"), "run by RayJob"),
@@ -121,8 +120,7 @@ ASSIGNED = {"clusterQueue": "all", "podSetAssignments": [{"flavors": {"cpu": "de
         ),
         (of("workload", "spec", "podSets", value=[{"count": 4}]), "for 4 pods"),
         (doubled, "not exactly what one Workload"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_workload_that_might_not_come_back_as_it_was_is_left_alone(
     change: Callable[[State], None], said: str
 ) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rescheduler.model.cluster.snapshot import Undecodable
+from tests.cases import every
 from tests.planning.gang_worlds import in_one_rack, planned
 from tests.planning.kueue_gangs import State, cluster, made, state
 
@@ -42,8 +43,7 @@ NOT_TAKEN = {"matchLabels": {"team": "other"}}
 SHARED = {"cohort": "all"}
 
 
-@pytest.mark.parametrize(
-    ("rival", "more", "own", "held"),
+@every(
     [
         (waiting(), [], {}, True),
         (waiting(active=False), [], {}, False),
@@ -71,7 +71,7 @@ SHARED = {"cohort": "all"}
         (waiting("else"), other_queue("all"), {"cohort": "all"}, True),
         (waiting("else"), other_queue("child"), {"cohort": "parent"}, True),
         (waiting("else"), other_queue(cohortName="all"), {"cohortName": "all"}, True),
-    ],
+    ]
 )
 def test_nothing_else_may_wait_for_the_quota_that_it_frees(
     rival: dict[str, Any], more: list[dict[str, Any]], own: dict[str, str], held: bool
@@ -109,7 +109,7 @@ def test_a_queue_counts_what_waits_in_it_only_while_it_admits(
         assert "ClusterQueue b has 1 Workload pending" in plan.refused[0].message
 
 
-def test_where_labels_of_a_namespace_were_not_read_any_queue_may_take_its_workloads() -> None:
+def test_with_unread_namespace_labels_any_queue_may_take_workloads() -> None:
     objects = state()
     objects["workloads"].append(waiting("else", "unread"))
     objects["more"] = other_queue("all", namespaceSelector=NOT_TAKEN)
@@ -119,14 +119,13 @@ def test_where_labels_of_a_namespace_were_not_read_any_queue_may_take_its_worklo
     assert set(plan.totals.refused) == {"ELG034"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "namespace", "name", "held"),
+@every(
     [
         ("LocalQueue", "default", "mistyped", True),
         ("LocalQueue", "", "", True),
         ("LocalQueue", "elsewhere", "mistyped", False),
         ("ClusterQueue", "", "b", False),
-    ],
+    ]
 )
 def test_a_queue_that_cannot_be_decoded_is_not_taken_for_missing(
     kind: str, namespace: str, name: str, held: bool

@@ -212,7 +212,7 @@ def test_a_node_is_not_freed_where_each_of_its_pods_has_room_and_not_all() -> No
     assert left_alone(planned(other(alone, {"web": "1900m", "api": "1600m"})))
 
 
-def test_a_workload_that_cools_down_after_our_own_move_does_not_end_the_freeing() -> None:
+def test_a_workload_that_cools_down_after_our_move_ends_no_freeing() -> None:
     before = cluster()
     dns = next(pod for pod in before.pods if pod.metadata.name.startswith("dns"))
     workload = before.workloads[int(before.pod_workload[before.pod_index[dns.metadata.uid]])]
@@ -290,7 +290,7 @@ def three(n1: str, n2: str, n3: str) -> Snapshot:
     )
 
 
-def test_a_node_whose_pods_land_on_one_that_is_not_freed_after_all_is_freed() -> None:
+def test_a_node_is_freed_though_one_that_its_pods_land_on_is_not() -> None:
     """As long as n3 is to be freed itself, the last pod of n1 has nowhere to go."""
     made = planned(three("web", "api web small", "api small"), schedulers=(FULL_FIRST_BY_BOTH,))
     assert [(move.owner.name, move.source) for move in made.moves] == [("web", "n1")]

@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import ClusterQueue, LocalQueue
@@ -18,6 +17,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
+from tests.cases import every
 from tests.cluster import deployment, node, pod, snapshot
 
 APART = Spread.model_validate(
@@ -157,15 +157,14 @@ def affinity(key: str, operator: str, *values: str) -> dict[str, Any]:
     return {"affinity": {"nodeAffinity": required}}
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "spec", "words"),
+@every(
     [
         (AMD, ARM, {}, "architecture arm64, and its workload runs on amd64 only"),
         (AMD, WINDOWS, {}, "operating system windows 10.0.20348"),
         (AMD, WINDOWS, {"os": {"name": "linux"}}, "and the pod says linux"),
         (WINDOWS, AMD, {"os": {"name": "windows"}}, "and the pod says windows"),
         (A100, H100, {"requests": GPUS | {"nvidia.com/gpu": "1"}}, "GPU model NVIDIA-H100"),
-    ],
+    ]
 )
 def test_a_pod_stays_on_what_it_is_known_to_run_on(
     first: dict[str, str], second: dict[str, str], spec: dict[str, Any], words: str
@@ -176,8 +175,7 @@ def test_a_pod_stays_on_what_it_is_known_to_run_on(
     assert words in refused["FEA017"]
 
 
-@pytest.mark.parametrize(
-    ("second", "spec"),
+@every(
     [
         (ARM, affinity("kubernetes.io/arch", "In", "amd64", "arm64")),
         (ARM, {"tolerations": [{"key": "kubernetes.io/arch", "operator": "Exists"}]}),
@@ -186,7 +184,7 @@ def test_a_pod_stays_on_what_it_is_known_to_run_on(
             H100,
             {"requests": {"nvidia.com/gpu": "1"}, **affinity("nvidia.com/gpu.product", "Exists")},
         ),
-    ],
+    ]
 )
 def test_a_pod_goes_where_it_says_that_it_can_run(
     second: dict[str, str], spec: dict[str, Any]

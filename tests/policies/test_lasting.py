@@ -19,6 +19,7 @@ from rescheduler.policies.health.policy import Health
 from rescheduler.policies.health.term import HealthTerm
 from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.utilization.policy import Utilization
+from tests.cases import every
 from tests.cluster import reading
 from tests.picture import picture
 from tests.policies.numa.zones import SPLIT, bound, cluster, numa, two_zones
@@ -56,8 +57,7 @@ def held(policy: Utilization, use: float = 3.2, **readings: Mapping[str, Any]) -
 NAN = pytest.approx(float("nan"), nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("series", "seconds"),
+@every(
     [
         (LONG, 600),
         ("90%x10", 600),
@@ -66,9 +66,9 @@ NAN = pytest.approx(float("nan"), nan_ok=True)
         ("90%x10 _ 90%x3", 180),
         ("10%x10 90%", 0),
         ("90%x10 10%", None),
-    ],
+    ]
 )
-def test_a_node_has_been_hot_since_the_last_instant_at_which_it_was_not_or_is_not_known(
+def test_a_node_is_hot_since_it_was_last_cool_or_unknown(
     series: str, seconds: float | None
 ) -> None:
     found = held(utilization(), node_cpu={"n1": series, "n2": CALM, "n3": CALM})

@@ -25,6 +25,7 @@ from rescheduler.policies.spread.follower_counts import Following
 from rescheduler.policies.spread.policy import Spread, SpreadConstraint
 from rescheduler.policies.spread.term import SpreadTerm
 from tests.policies import kit, kit_cases
+from tests.policies.conformance import AllFoundError
 
 Method = Callable[..., Any]
 
@@ -120,10 +121,6 @@ MISTAKES: dict[str, tuple[Policy, list[Mistake]]] = {
     ),
     "alone": (ALONE, [(ConformityTerm, "_alone", shifted)]),
 }
-
-
-class AllFoundError(Exception):
-    """No mistake is left to be looked for."""
 
 
 def found(mistake: Mistake, case: kit_cases.Case) -> bool:

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import Plan
 from rescheduler.planning.plan.planner import plan
@@ -12,6 +10,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policytest.series_readings import with_devices
 from rescheduler.reporting.headline import headline
+from tests.cases import every
 from tests.picture import picture
 from tests.policies.utilization.shared_gpus import POOL, SHARES
 
@@ -42,8 +41,7 @@ def planned(policies: list[Utilization], cpu: float, memory: float, moves: int =
     return plan(before, policy_set(list(policies), limits), History(), mode="Enforce")
 
 
-@pytest.mark.parametrize(
-    ("policies", "loads", "said"),
+@every(
     [
         # One node, hot in two resources, of one policy and of two.
         ([hot("u", {**CPU, **MEMORY})], (0.85, 0.95), "1 hot node becomes 0"),
@@ -52,7 +50,7 @@ def planned(policies: list[Utilization], cpu: float, memory: float, moves: int =
         ([hot("u", CPU)], (0.85, 0.2), "1 hot node becomes 0"),
         # It is relieved, and stays hot.
         ([hot("u", CPU)], (0.95, 0.2), "policy u is 59 % better (still 1 hot node)"),
-    ],
+    ]
 )
 def test_a_node_is_counted_once_and_only_while_it_is_hot(
     policies: list[Utilization], loads: tuple[float, float], said: str

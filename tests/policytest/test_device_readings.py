@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rescheduler.policytest.series_readings import with_devices
+from tests.cases import every
 from tests.picture import picture
 
 ONE = "zone a | n1 gpu 2 | train train"
@@ -23,15 +24,14 @@ def test_a_node_reads_what_the_worst_of_its_devices_reads() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("reported", "message"),
+@every(
     [
         ({"node.gpu.ecc": {}}, "devices.node.gpu.ecc: the policy test has no such reading"),
         ({"node.gpu.xid": {"n2": {}}}, "devices.node.gpu.xid.n2: there is no such node"),
         ({"node.gpu.xid": {"n1": {"a": []}}}, "n1.a: a value comes first"),
         ({"node.gpu.xid": {"n1": {"a": ["train-0"]}}}, "n1.a: a value comes first"),
         ({"node.gpu.xid": {"n1": {"a": [1, "web-0"]}}}, "n1.a: there is no pod `web-0`"),
-    ],
+    ]
 )
 def test_mistakes_are_named(reported: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):

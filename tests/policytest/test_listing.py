@@ -8,6 +8,7 @@ from rescheduler.kube.objects import PodAffinityTerm
 from rescheduler.kube.pods.affinity_terms import every_term, merge_label_keys
 from rescheduler.policytest.listing import cluster_of_objects
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 
 
 def listed_pod(name: str, on: str, version: str, keys: str) -> dict[str, Any]:
@@ -35,15 +36,14 @@ def feasible(*pods: dict[str, Any]) -> list[bool]:
     return answer
 
 
-@pytest.mark.parametrize(
-    ("keys", "version", "nodes_left"),
+@every(
     [
         # It is kept from its own kind on its old node too, while the old pod is there.
         ("matchLabelKeys", "2", [False, True]),
         ("matchLabelKeys", "1", [True, False]),
         ("mismatchLabelKeys", "2", [True, False]),
         ("mismatchLabelKeys", "1", [True, True]),
-    ],
+    ]
 )
 def test_label_keys_of_a_listed_pod_are_merged_into_its_terms(
     keys: str, version: str, nodes_left: list[bool]

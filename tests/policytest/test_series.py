@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from rescheduler.policytest.series_readings import samples
+from tests.cases import every
 
 NAN = float("nan")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@every(
     [
         ("0.5", [0.5]),
         ("50%", [0.5]),
@@ -22,14 +22,13 @@ NAN = float("nan")
         ("90%-20%x2", [0.9, 0.7, 0.5]),
         ("70%x2 _x1", [0.7, 0.7, 0.7, NAN, NAN]),
         ("-1", [-1.0]),
-    ],
+    ]
 )
 def test_a_series_is_read(text: str | float | None, expected: list[float]) -> None:
     assert np.allclose(samples(text), expected, equal_nan=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
+@every(
     [
         ("hot", "`hot` is not a sample"),
         ("1+1", "no count"),
@@ -37,7 +36,7 @@ def test_a_series_is_read(text: str | float | None, expected: list[float]) -> No
         ("1x9999 1x9999", "more than"),
         ("1 2 three", "`three`"),
         ("nan", "`nan`"),
-    ],
+    ]
 )
 def test_what_is_no_series_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):

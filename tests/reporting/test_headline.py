@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from msgspec import structs
 
 from rescheduler.model.finding_count import FindingCount
@@ -11,6 +10,7 @@ from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.plan import Cost, GainsResult, Outcome, Plan, PolicyResult, Result
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.view import view
+from tests.cases import every
 from tests.reporting.samples import became, outcome_of, plan
 
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=9.0, use=0.01, hours=0.1)
@@ -40,9 +40,7 @@ def of(*policies: PolicyResult, moves: int = 2) -> Plan:
 HOT = policy(found=[hot(5, 0)])
 
 
-@pytest.mark.parametrize(
-    ("policies", "told"),
-    [
+@every([
         ([HOT], "5 hot GPUs become 0"),
         ([policy(found=[hot(1, 0)])], "1 hot GPU becomes 0"),
         ([policy("u", 4, 3, found=[hot(2, 2)])], "policy u is 25 % better (still 2 hot GPUs)"),
@@ -59,14 +57,12 @@ HOT = policy(found=[hot(5, 0)])
         ([policy(room=[room(after=False)])], "1 gang still waits"),
         ([policy("zones", 4, 3)], "policy zones is 25 % better"),
         ([policy(idle=[IDLE])], "214 GPU-hours a day are idle"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_each_thing_is_told_once(policies: list[PolicyResult], told: str) -> None:
     assert headline(of(*policies)) == f"Moves 2 pods: {told}."
 
 
-@pytest.mark.parametrize(
-    "policies",
+@every(
     [
         [policy(found=[hot(2, 2)])],
         [policy(found=[hot(2, 3)])],
@@ -75,7 +71,7 @@ def test_each_thing_is_told_once(policies: list[PolicyResult], told: str) -> Non
         [policy(room=[room(before=True)])],
         [policy(idle=[structs.replace(IDLE, gpus=0.01)])],
         [],
-    ],
+    ]
 )
 def test_what_does_not_get_better_is_not_told(policies: list[PolicyResult]) -> None:
     assert headline(of(*policies)) == "Moves 2 pods."
@@ -116,9 +112,7 @@ def outcome(*results: Became) -> Outcome:
 WELL: Became = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
 
 
-@pytest.mark.parametrize(
-    ("second", "told"),
-    [
+@every([
         ((1, "evicted", "ACT001", "gpu-b-18", 4.0),
          "Moved 2 of 2 pods; predicted: 5 hot GPUs become 0."),
         ((1, "refused", "ACT004", None, None), "Moved 1 of 2 pods."),
@@ -127,8 +121,7 @@ WELL: Became = (0, "evicted", "ACT001", "gpu-b-17", 38.0)
          "Moved 1 of 2 pods, evicted 1 more that has no Ready replacement on another node."),
         ((1, "evicted", "ACT001", None, None),
          "Moved 1 of 2 pods, evicted 1 more that has no Ready replacement on another node."),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_an_outcome_keeps_what_was_done_apart_from_predictions(second: Any, told: str) -> None:
     assert headline(outcome(WELL, second)) == told
 

@@ -4,7 +4,6 @@ import functools
 import re
 import unicodedata
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -94,7 +93,7 @@ def test_markdown_shows_what_others_wrote_as_text(name: str, payload: str) -> No
     assert not re.search(r"@\w|#\d|:[a-z]\w*:|\$\S|://|www\.", plain)
 
 
-@pytest.mark.parametrize("payload", ["\x1b[31m", "\x1b]0;x\x07", "\x9b31m", "\x1b[2J"])
+@every(["\x1b[31m", "\x1b]0;x\x07", "\x9b31m", "\x1b[2J"])
 def test_with_color_only_our_own_styles_are_sent(payload: str) -> None:
     table = render_table(poisoned("outcome", payload), width=100, color=True)
     ours = re.sub(r"\x1b\[[0-9;]*m", "", table)

@@ -14,6 +14,7 @@ from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.model.problem import Problem
 from rescheduler.reporting.formats.plan_json import from_json, to_json
 from rescheduler.reporting.integrity import CHECKSUMS, checksums
+from tests.cases import every
 from tests.draws import tries
 from tests.planning.random_worlds import worlds
 from tests.planning.world import World
@@ -279,7 +280,7 @@ def test_the_digest_covers_all_that_decides_despite_new_checksums() -> None:
     assert decides <= refused
 
 
-@pytest.mark.parametrize("name", ["moves", "policies", "guards", "schedulers"])
+@every(["moves", "policies", "guards", "schedulers"])
 def test_what_is_left_out_or_put_in_another_order_changes_the_digest(name: str) -> None:
     document = document_of(rich())
     fewer = {**document, name: document[name][:-1]}

@@ -3,9 +3,8 @@
 import shlex
 from typing import Any
 
-import pytest
-
 from rescheduler.reporting.next_steps import Invocation, next_steps
+from tests.cases import every
 from tests.reporting.samples import no_data, outcome, plan
 
 OPTIONS = (("--prometheus-url", "http://p:9090"), ("--prometheus-selector", 'cluster="a"'))
@@ -49,7 +48,7 @@ def test_a_recording_is_followed_by_a_look_at_the_cluster() -> None:
     assert list(said) == ["Plan live", "Review"], "there is no file yet to review"
 
 
-@pytest.mark.parametrize("width", [20, 60, 80, 200])
+@every([20, 60, 80, 200])
 def test_a_command_over_several_lines_is_the_same_command(width: int) -> None:
     given = Invocation(policies="my policies", options=OPTIONS)
     for step in next_steps(plan(), given, applicable=True):

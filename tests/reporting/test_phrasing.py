@@ -1,15 +1,14 @@
 from datetime import UTC, datetime, timedelta, timezone
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.model.moves.plan import OwnerRef, PodRef
 from rescheduler.reporting import phrasing
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
+@every(
     [
         (0, "0.00"),
         (-0.0, "0.00"),
@@ -22,14 +21,13 @@ from rescheduler.reporting import phrasing
         (999.96, "1,000"),
         (1234567.8, "1,234,568"),
         (-6.2, "-6.20"),
-    ],
+    ]
 )
 def test_amounts(value: float, text: str) -> None:
     assert phrasing.amount(value) == text
 
 
-@pytest.mark.parametrize(
-    ("ratio", "digits", "text"),
+@every(
     [
         (0, 0, "0 %"),
         (1, 0, "100 %"),
@@ -40,31 +38,24 @@ def test_amounts(value: float, text: str) -> None:
         (1.0, 1, "100 %"),
         (0.1, 1, "10 %"),
         (1.2, 0, "120 %"),
-    ],
+    ]
 )
 def test_percents(ratio: float, digits: int, text: str) -> None:
     assert phrasing.percent(ratio, digits) == text
 
 
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(None, "unknown"), (0, "0 s"), (38.2, "38 s"), (180, "180 s"), (600, "10 min"),
-     (7200, "2 h"), (172_800, "2 d")],
-)  # fmt: skip
+@every([(None, "unknown"), (0, "0 s"), (38.2, "38 s"), (180, "180 s"), (600, "10 min"),
+     (7200, "2 h"), (172_800, "2 d")])  # fmt: skip
 def test_ages(seconds: float | None, text: str) -> None:
     assert phrasing.age(seconds) == text
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "text"),
-    [(18, 4, "-78 %"), (4, 4, "0 %"), (0, 3, "new"), (2, 3, "+50 %"), (1000, 1000.1, "+<1 %")],
-)
+@every([(18, 4, "-78 %"), (4, 4, "0 %"), (0, 3, "new"), (2, 3, "+50 %"), (1000, 1000.1, "+<1 %")])
 def test_changes(before: float, after: float, text: str) -> None:
     assert phrasing.change(before, after) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
+@every(
     [
         (0.95, "ratio", "95 %"),
         (3.5, "cores", "3.50 cores"),
@@ -73,7 +64,7 @@ def test_changes(before: float, after: float, text: str) -> None:
         (412e6, "bytes/s", "412.0 MB/s"),
         (1e30, "bytes/s", "1,000,000,000,000,000,000 TB/s"),
         (2.0, "", "2.00"),
-    ],
+    ]
 )
 def test_quantities(value: float, unit: str, text: str) -> None:
     assert phrasing.quantity(value, unit) == text

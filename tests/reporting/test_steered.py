@@ -29,7 +29,7 @@ def flat(text: str) -> str:
 
 
 @pytest.mark.parametrize("width", [80, 120, 160])
-def test_a_steered_move_says_where_it_is_told_to_go_and_where_it_would_land_else(
+def test_a_steered_move_names_steered_nodes_and_unsteered_landings(
     width: int,
 ) -> None:
     text = "steered to n7, n8, n9 and 1 more (Require by Webhook), else n1 75 %, n2 25 %"
@@ -42,7 +42,7 @@ def test_a_move_that_taints_steer_names_the_nodes_that_it_is_kept_off() -> None:
     assert "kept off n1, n2 (SoftTaint), else n1 75 %" in flat(render_page(made))
 
 
-def test_the_headline_says_how_far_from_the_best_the_moves_are_and_why_it_ended() -> None:
+def test_the_headline_says_how_near_the_best_and_why_it_ended() -> None:
     for text in (flat(render_table(told(), width=120, color=False)), flat(render_page(told()))):
         assert "96 %" in text
         assert "at least, of the best that 6 moves could gain within these limits; " in text

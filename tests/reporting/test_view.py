@@ -11,6 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.reporting.formats.page import batches, budgets
 from rescheduler.reporting.heat_map import MOST, heat_map, zones
 from rescheduler.reporting.view import view
+from tests.cases import every
 from tests.reporting.brought import changed
 from tests.reporting.sample_nodes import DOCUMENTS
 from tests.reporting.samples import (
@@ -97,8 +98,7 @@ def test_moves_are_in_the_order_of_their_batches() -> None:
     assert [row.number for row in rows] == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    ("fields", "mark", "where"),
+@every(
     [
         ({"landedOn": "gpu-b-04", "predicted": 0.72, "readySeconds": 9.0}, "good", "as predicted"),
         ({"landedOn": "gpu-b-04", "predicted": 0.72, "readySeconds": None}, "bad", "as predicted"),
@@ -109,7 +109,7 @@ def test_moves_are_in_the_order_of_their_batches() -> None:
         ({"result": "refused"}, "bad", "-"),
         ({"result": "unknown"}, "open", "-"),
         ({"result": "skipped"}, "open", "-"),
-    ],
+    ]
 )
 def test_what_became_of_a_move(fields: dict[str, Any], mark: str, where: str) -> None:
     done = structs.replace(became(0, "evicted", "ACT001", ""), **fields)
@@ -269,7 +269,7 @@ def test_zones_are_left_out_where_pods_were_not_counted() -> None:
     assert zones(plan(nodes=[uncounted, *others])) == []
 
 
-def test_a_demotion_that_only_a_run_makes_is_a_note_to_who_may_apply_the_plan() -> None:
+def test_a_demotion_that_only_a_run_makes_is_a_note_on_the_plan() -> None:
     for demoted, level in ((True, "problem"), (False, "note")):
         made = plan()
         found = changed(TAKEN)
@@ -281,7 +281,7 @@ def test_a_demotion_that_only_a_run_makes_is_a_note_to_who_may_apply_the_plan() 
         assert "demoted" in alert.title if demoted else "people apply" in alert.title
 
 
-def test_what_policies_select_is_counted_and_left_open_where_a_plan_does_not_say() -> None:
+def test_what_policies_select_is_counted_or_left_open() -> None:
     def said(selection: SelectionResult | None) -> str:
         one = structs.replace(plan().policies[0], selection=selection)
         (row,) = view(plan(policies=[one])).policies
@@ -292,7 +292,7 @@ def test_what_policies_select_is_counted_and_left_open_where_a_plan_does_not_say
     assert said(None) == "-"
 
 
-def test_a_policy_that_selects_nothing_is_told_so_that_its_cost_is_no_good_news() -> None:
+def test_a_policy_that_selects_nothing_is_reported_as_such() -> None:
     def said(selection: SelectionResult) -> list[str]:
         one = structs.replace(plan().policies[0], selection=selection, problem=None)
         return [

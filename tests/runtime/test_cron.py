@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.service.cron import parse_cron
+from tests.cases import every
 from tests.runtime.firings import NIGHTS, firings, on
 
 
-@pytest.mark.parametrize(
-    ("expression", "fires"),
+@every(
     [
         ("0 9 * * 1-5", "Mon Tue Wed Thu Fri"),
         ("0 9 * * mon-fri", "Mon Tue Wed Thu Fri"),
@@ -25,7 +25,7 @@ from tests.runtime.firings import NIGHTS, firings, on
         ("0 9 * * */3", "Wed Sat Sun"),
         ("0 9 * * ?", "Mon Tue Wed Thu Fri Sat Sun"),
         ("0 9 ? * 2/2", "Tue Thu Sat"),
-    ],
+    ]
 )
 def test_weekdays_are_those_of_kubernetes(expression: str, fires: str) -> None:
     monday = date(2026, 6, 1)
@@ -33,15 +33,14 @@ def test_weekdays_are_those_of_kubernetes(expression: str, fires: str) -> None:
     assert found == [f"{day} 09:00" for day in fires.split()]
 
 
-@pytest.mark.parametrize(
-    ("expression", "times"),
+@every(
     [
         ("*/20 3 * * *", "03:00 03:20 03:40"),
         ("5-15/5 3 * * *", "03:05 03:10 03:15"),
         ("50/4 3 * * *", "03:50 03:54 03:58"),
         ("0 0,12 * * *", "00:00 12:00"),
         ("@daily", "00:00"),
-    ],
+    ]
 )
 def test_minutes_and_hours(expression: str, times: str) -> None:
     found = on(parse_cron(expression, "UTC"), date(2026, 6, 1))
@@ -58,8 +57,7 @@ def test_a_leap_day_comes_even_when_it_is_far() -> None:
     assert cron.next_after(datetime(2096, 3, 1, tzinfo=UTC)) == datetime(2104, 2, 29, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("expression", "zone", "said"),
+@every(
     [
         ("* * * *", "UTC", "has 4 fields"),
         ("60 * * * *", "UTC", "minute '60'"),
@@ -75,7 +73,7 @@ def test_a_leap_day_comes_even_when_it_is_far() -> None:
         ("0 0 , * *", "UTC", "day"),
         ("0 9 * * *", "Europe/Pariss", "Europe/Pariss"),
         ("0 9 * * *", "../etc/passwd", "not known"),
-    ],
+    ]
 )
 def test_what_cannot_be_used_is_named(expression: str, zone: str, said: str) -> None:
     with pytest.raises(SettingsError, match="Maybe") as caught:

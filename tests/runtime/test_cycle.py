@@ -22,6 +22,7 @@ from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.parts import parts_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
+from tests.cases import every
 from tests.fakes.stage import START, Process, Stage, warm
 from tests.runtime.cycles import enforcing, populate
 from tests.runtime.skewed import hot, parts, skewed, spread
@@ -74,7 +75,7 @@ def tainted() -> Snapshot:
     return made
 
 
-def test_a_taint_of_ours_that_nothing_takes_off_is_noted_once_and_somebody_must_look() -> None:
+def test_a_taint_that_nothing_takes_off_is_noted_once_for_somebody() -> None:
     stage = warm(Stage())
     stage.world.load(tainted())
     stage.world.may_taint = False
@@ -109,7 +110,7 @@ def test_an_enforcing_cycle_evicts_what_audit_proposes() -> None:
     assert not process.lease.held, "the lock is given back"
 
 
-def test_where_another_holds_the_lock_nothing_is_tried_and_that_is_no_failure() -> None:
+def test_where_another_holds_the_lock_nothing_is_tried_nor_fails() -> None:
     stage = warm(Stage())
     populate(stage)
     other = Process(stage, "other")
@@ -182,7 +183,7 @@ def test_notes_about_the_history_are_in_the_plan() -> None:
     assert note in plan_in(run_cycle(parts(recall=lambda: (History(), [note])))).notes
 
 
-def test_what_is_not_set_up_to_steer_is_told_in_audit_and_makes_the_exit_code_1() -> None:
+def test_missing_steering_is_reported_in_audit_with_exit_code_1() -> None:
     missing = Problem(code="STR001", message="nothing is steered")
     told = replace(parts(), unsteered=lambda _policies: [missing])
     report = run_cycle(told)
@@ -197,15 +198,14 @@ def test_a_policy_without_a_say_makes_the_exit_code_1() -> None:
     assert exit_code(plan, proposed=True) == 1
 
 
-@pytest.mark.parametrize(
-    ("results", "code"),
+@every(
     [
         (["ACT001"], 0),
         (["ACT001", "ACT012"], 0),
         (["ACT001", "ACT011"], 3),
         (["ACT001", "ACT004"], 3),
         (["ACT009"], 3),
-    ],
+    ]
 )
 def test_the_exit_code_of_an_outcome(results: list[str], code: int) -> None:
     plan = run_cycle(parts())

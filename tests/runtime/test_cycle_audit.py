@@ -119,7 +119,7 @@ def test_a_cycle_leaves_all_that_it_did(tmp_path: Path) -> None:
     assert (end.verdict, end.exit, end.code, end.evicted) == ("done", 0, "ACT013", 1)
 
 
-def test_an_audit_cycle_says_what_it_would_have_done_and_how_good_its_readings_were() -> None:
+def test_an_audit_cycle_says_what_it_would_do_and_how_good_readings_are() -> None:
     records: list[Record] = []
     made = replace(parts(policies=lambda: policy_set([spread(), hot()])), record=records.append)
     plan = run_cycle(made)
@@ -194,7 +194,7 @@ def test_nothing_is_evicted_where_what_announces_it_cannot_be_written(kind: type
     assert not process.lease.held
 
 
-def test_where_the_end_cannot_be_written_the_outcome_says_so_and_keeps_what_was_done() -> None:
+def test_an_outcome_whose_end_cannot_be_written_keeps_what_was_done() -> None:
     stage = Stage()
     populate(stage)
     process = Process(stage, "one")

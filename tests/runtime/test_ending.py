@@ -5,10 +5,7 @@ few where it must be cut off, many where it must end in order, and what hangs do
 """
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +23,7 @@ from rescheduler.actions.lease import LONGEST_RELEASE
 from rescheduler.runtime import stopping
 from tests.fakes.apiserver import FakeServer, Fault
 from tests.fakes.apiserver import serving as acting_server
+from tests.fakes.loaded import Loader, loader
 from tests.fakes.manners import Reply as WorldReply
 from tests.fakes.world import World
 from tests.sources.connected import kubeconfig
@@ -46,12 +44,7 @@ ENFORCE = ("run", "--once", "--mode", "Enforce")
 SERVICE = ("run", "--every", "1h", "--listen", "127.0.0.1:0")
 ACTING_SERVICE = (*SERVICE, "--mode", "Enforce")
 
-START = """
-from rescheduler.cli.main import main
-from rescheduler.runtime import stopping
-stopping.GRACE = {grace}
-main()
-"""
+GRACE = "from rescheduler.runtime import stopping; stopping.GRACE = {grace}\n"
 BUSY = """
 import sys
 import time
@@ -66,6 +59,28 @@ planner.WorkingCopy = busy
 
 
 @dataclass
+class Place:
+    """Where a program is started, and what it says on standard error."""
+
+    folder: Path
+    loader: Loader
+
+    def said(self) -> str:
+        return (self.folder / "stderr").read_text()
+
+
+@pytest.fixture(scope="module")
+def loaded() -> Iterator[Loader]:
+    with loader() as made:
+        yield made
+
+
+@pytest.fixture
+def place(loaded: Loader, tmp_path: Path) -> Place:
+    return Place(tmp_path, loaded)
+
+
+@dataclass
 class Ended:
     code: int
     seconds: float
@@ -73,9 +88,9 @@ class Ended:
 
 
 def run_until(
-    reached: Callable[[subprocess.Popen[str]], bool],
+    reached: Callable[[], bool],
     command: tuple[str, ...],
-    folder: Path,
+    place: Place,
     url: str,
     grace: float = CUT_OFF,
     first: str = "",
@@ -84,37 +99,28 @@ def run_until(
 
     grace: the seconds that it has to end in order. first: what is done before it starts.
     """
-    more = ("-p", str(POLICIES), "--kubeconfig", str(kubeconfig(folder, url)))
-    log = folder / "stderr"
-    with log.open("w") as stderr:
-        process = subprocess.Popen(
-            [sys.executable, "-c", first + START.format(grace=grace), *command, *more],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            text=True,
-        )
-        try:
-            until = time.monotonic() + 180
-            while not reached(process):
-                assert process.poll() is None, log.read_text()
-                assert time.monotonic() < until, log.read_text()
-                time.sleep(0.05)
-            began = time.monotonic()
-            process.send_signal(signal.SIGTERM)
-            code = process.wait(2 * SOON)
-            return Ended(code, time.monotonic() - began, log.read_text())
-        finally:
-            process.kill()
-            process.wait()
+    more = ("-p", str(POLICIES), "--kubeconfig", str(kubeconfig(place.folder, url)))
+    first += GRACE.format(grace=grace)
+    program = place.loader.begin((*command, *more), place.folder, first=first)
+    try:
+        until = time.monotonic() + 180
+        while not reached():
+            assert program.poll() is None, place.said()
+            assert time.monotonic() < until, place.said()
+            time.sleep(0.02)
+        began = time.monotonic()
+        program.send_signal(signal.SIGTERM)
+        code = program.wait(2 * SOON)
+        return Ended(code, time.monotonic() - began, place.said())
+    finally:
+        program.kill()
 
 
 @contextmanager
-def stuck(reply: Reply) -> Iterator[tuple[str, Callable[[subprocess.Popen[str]], bool]]]:
+def stuck(reply: Reply) -> Iterator[tuple[str, Callable[[], bool]]]:
     """A server that gives this answer to everything; and whether it was asked."""
     with serving(lambda _request: reply) as served:
-        yield served.url, lambda _process: bool(served.requests)
+        yield served.url, lambda: bool(served.requests)
         if reply.hang is not None:
             reply.hang.set()
 
@@ -128,48 +134,48 @@ def dripping() -> Reply:
 
 
 def while_no_server_answers(
-    command: tuple[str, ...], reply: Callable[[], Reply], folder: Path
+    command: tuple[str, ...], reply: Callable[[], Reply], place: Place
 ) -> Ended:
     # What only reads may be left at any point, so it needs not be cut off.
     grace = IN_ORDER if command in (PLAN, AUDIT) else CUT_OFF
     with stuck(reply()) as (url, asked):
-        return run_until(asked, command, folder, url, grace)
+        return run_until(asked, command, place, url, grace)
 
 
-def while_it_reads_under_the_lock(command: tuple[str, ...], folder: Path) -> Ended:
+def while_it_reads_under_the_lock(command: tuple[str, ...], place: Place) -> Ended:
     with acting_server(Whole()) as server:
         server.hang = HANGS
         server.faults.append(Fault("GET", "/api/v1/pods", "hang", times=1))
-        return run_until(asked_for(server, "/api/v1/pods"), command, folder, server.url)
+        return run_until(asked_for(server, "/api/v1/pods"), command, place, server.url)
 
 
-def while_it_plans(folder: Path) -> Ended:
+def while_it_plans(place: Place) -> Ended:
     with acting_server(Whole()) as server:
         return run_until(
-            lambda _process: "busy" in (folder / "stderr").read_text(),
+            lambda: "busy" in place.said(),
             ENFORCE,
-            folder,
+            place,
             server.url,
             first=BUSY,
         )
 
 
-def while_it_waits_for_the_lock(folder: Path) -> Ended:
+def while_it_waits_for_the_lock(place: Place) -> Ended:
     with acting_server(Whole()) as server:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         spec = {"holderIdentity": "other", "leaseDurationSeconds": 3600, "renewTime": now}
         server.world.put("leases", "rescheduler", "rescheduler", {"spec": spec})
-        ended = run_until(asked_for(server, "/leases"), ENFORCE, folder, server.url, IN_ORDER)
+        ended = run_until(asked_for(server, "/leases"), ENFORCE, place, server.url, IN_ORDER)
         assert server.sent("PUT", "/leases") == []
         return ended
 
 
-def between_two_cycles(folder: Path) -> Ended:
+def between_two_cycles(place: Place) -> Ended:
     with acting_server(Whole()) as server:
         ended = run_until(
-            lambda _process: "cycle ends" in (folder / "stderr").read_text(),
+            lambda: "cycle ends" in place.said(),
             ACTING_SERVICE,
-            folder,
+            place,
             server.url,
             IN_ORDER,
         )
@@ -179,19 +185,19 @@ def between_two_cycles(folder: Path) -> Ended:
         return ended
 
 
-def while_a_renewal_hangs(folder: Path) -> Ended:
+def while_a_renewal_hangs(place: Place) -> Ended:
     with acting_server(Whole()) as server:
         server.hang = HANGS
 
-        def renewing(_process: subprocess.Popen[str]) -> bool:
-            if "cycle ends" in (folder / "stderr").read_text() and not server.faults:
+        def renewing() -> bool:
+            if "cycle ends" in place.said() and not server.faults:
                 server.faults.append(Fault("PUT", "/leases", "hang", times=9))
             return bool(server.faults) and server.faults[0].times < 9
 
-        return run_until(renewing, ACTING_SERVICE, folder, server.url, IN_ORDER)
+        return run_until(renewing, ACTING_SERVICE, place, server.url, IN_ORDER)
 
 
-WHERE: dict[str, Callable[[Path], Ended]] = {
+WHERE: dict[str, Callable[[Place], Ended]] = {
     "renewal": while_a_renewal_hangs,
     "silent plan": partial(while_no_server_answers, PLAN, silent),
     "silent audit": partial(while_no_server_answers, AUDIT, dripping),
@@ -205,8 +211,8 @@ WHERE: dict[str, Callable[[Path], Ended]] = {
 
 
 @pytest.mark.parametrize("command", ["plan", "audit", "enforce", "service"])
-def test_it_ends_while_a_server_does_not_answer(command: str, tmp_path: Path) -> None:
-    ended = WHERE[f"silent {command}"](tmp_path)
+def test_it_ends_while_a_server_does_not_answer(command: str, place: Place) -> None:
+    ended = WHERE[f"silent {command}"](place)
     assert ended.seconds < SOON
     assert "Traceback" not in ended.said
     if command in ("plan", "audit"):  # they may be left at any point, so at once
@@ -215,15 +221,15 @@ def test_it_ends_while_a_server_does_not_answer(command: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("where", ["reading", "reading service"])
-def test_it_is_cut_off_while_it_reads_under_the_lock(where: str, tmp_path: Path) -> None:
-    ended = WHERE[where](tmp_path)
+def test_it_is_cut_off_while_it_reads_under_the_lock(where: str, place: Place) -> None:
+    ended = WHERE[where](place)
     assert ended.code == 143
     assert ended.seconds < SOON
     assert "this was not done: reading the cluster or its metrics; it was cut off" in ended.said
 
 
-def test_it_ends_while_it_plans(tmp_path: Path) -> None:
-    ended = while_it_plans(tmp_path)
+def test_it_ends_while_it_plans(place: Place) -> None:
+    ended = while_it_plans(place)
     assert "this was not done: planning; it was cut off" in ended.said
     assert ended.code == 143
     assert ended.seconds < SOON
@@ -232,9 +238,9 @@ def test_it_ends_while_it_plans(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "where", ["lock", "between", pytest.param("renewal", marks=pytest.mark.long)]
 )
-def test_it_ends_in_order_where_nothing_keeps_it(where: str, tmp_path: Path) -> None:
+def test_it_ends_in_order_where_nothing_keeps_it(where: str, place: Place) -> None:
     """While it waits for the lock, between two cycles, and while a renewal of the lock hangs."""
-    ended = WHERE[where](tmp_path)
+    ended = WHERE[where](place)
     assert ended.code == 0
     assert ended.seconds < SOON
     assert "cut off" not in ended.said
@@ -261,5 +267,5 @@ class Whole(World):
         return found.status, json.loads(found.body), {}
 
 
-def asked_for(server: FakeServer, path: str) -> Callable[[subprocess.Popen[str]], bool]:
-    return lambda _process: any(path in request[1] for request in server.requests)
+def asked_for(server: FakeServer, path: str) -> Callable[[], bool]:
+    return lambda: any(path in request[1] for request in server.requests)

@@ -12,6 +12,7 @@ from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.service.cycles import _verdict
+from tests.cases import every
 from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import parts
 
@@ -76,12 +77,11 @@ def test_a_guard_that_held_everything(verdict: str) -> None:
 
 
 @pytest.mark.parametrize("verdict", ["GRD005", "GRD006"])
-def test_held_on_purpose_after_something_was_done_is_not_all_that_was_asked(verdict: str) -> None:
+def test_held_on_purpose_after_a_move_is_not_all_that_was_asked(verdict: str) -> None:
     assert exit_code(ended(verdict, DONE, UNTRIED)) == 3
 
 
-@pytest.mark.parametrize(
-    ("verdict", "move", "code"),
+@every(
     [
         ("ACT013", DONE, 0),
         ("ACT013", ("evicted", "ACT012"), 0),
@@ -96,7 +96,7 @@ def test_held_on_purpose_after_something_was_done_is_not_all_that_was_asked(verd
         ("ACT005", ("refused", "ACT005"), 3),
         ("ACT015", DONE, 1),
         ("ACT016", UNTRIED, 1),
-    ],
+    ]
 )
 def test_how_acting_ended(verdict: str, move: tuple[Result, str], code: int) -> None:
     assert exit_code(ended(verdict, move)) == code
@@ -106,16 +106,14 @@ def test_nothing_to_do_is_done() -> None:
     assert exit_code(ended("ACT013")) == 0
 
 
-@pytest.mark.parametrize(
-    ("guard", "code"), [("GRD002", 3), ("GRD007", 1), ("GRD010", 1), ("GRD011", 1)]
-)
+@every([("GRD002", 3), ("GRD007", 1), ("GRD010", 1), ("GRD011", 1)])
 def test_a_plan_that_a_guard_holds(guard: str, code: int) -> None:
     held = structs.replace(planned(), moves=[], guards=[Problem(code=guard, message="")])
     assert exit_code(held) == code
     assert exit_code(held, proposed=True) == code
 
 
-@pytest.mark.parametrize("code", ["STR001", "STR002", "STR014", "ACT022"])
+@every(["STR001", "STR002", "STR014", "ACT022"])
 def test_what_is_not_set_up_is_a_fault_though_all_moves_were_made(code: str) -> None:
     done = ended("ACT013", DONE)
     noted = structs.replace(done.plan, notes=[Problem(code=code, message="")])
@@ -129,8 +127,7 @@ def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
     assert exit_code(ended("ACT013", DONE, ("refused", "DRF005")), applying=True) == 3
 
 
-@pytest.mark.parametrize(
-    ("outcome", "verdict"),
+@every(
     [
         (ended("ACT013", DONE), "good"),
         (ended("GRD005", UNTRIED), "held"),
@@ -142,7 +139,7 @@ def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
         (ended("GRD004", UNTRIED), "failed"),
         (ended("ACT015", DONE), "failed"),
         (ended("ACT016", UNTRIED), "failed"),
-    ],
+    ]
 )
 def test_only_a_good_cycle_refreshes_the_last_success(outcome: Outcome, verdict: str) -> None:
     telemetry = Telemetry()

@@ -170,7 +170,7 @@ def test_what_cannot_be_stored_ends_the_cycle_before_anything_is_evicted(stage: 
     assert stage.world.accepted == []
 
 
-def test_a_policy_is_demoted_by_fewer_moves_than_that_only_where_it_was_before(
+def test_a_policy_is_demoted_early_only_where_it_was_before(
     stage: Stage,
 ) -> None:
     warned: list[Problem] = []

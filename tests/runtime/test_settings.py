@@ -9,10 +9,10 @@ import pytest
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.settings import Settings, env_names
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@every(
     [
         ({"prometheus_url": "localhost:9090"}, "not an http or https address"),
         ({"prometheus_url": "ftp://x"}, "not an http or https address"),
@@ -41,7 +41,7 @@ from rescheduler.runtime.settings import Settings, env_names
         ({"digest": "1f0c42aa91d"}, "not the beginning of a digest"),
         ({"snapshot": Path("x"), "mode": "Enforce"}, "recorded snapshot"),
         ({"snapshot": Path("x"), "prometheus_url": "http://x:9090"}, "holds its readings"),
-    ],
+    ]
 )
 def test_a_contradiction_is_named(given: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError) as caught:

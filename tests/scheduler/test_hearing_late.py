@@ -79,7 +79,7 @@ def test_one_that_is_gone_may_still_seem_to_be_there() -> None:
     assert shares(landing(made, "v1.34.4")) == shares(found), "all is as it was"
 
 
-def test_a_terminating_pod_is_not_counted_when_it_is_gone_and_that_is_not_heard() -> None:
+def test_a_terminating_pod_that_is_gone_unheard_is_not_counted() -> None:
     made = old_and_sibling("ScheduleAnyway", "StatefulSet")
     assert shares(landing(made, "v1.34.4")) == shares(landing(made, "v1.35.4")) == {0: 1.0}
 

@@ -46,7 +46,7 @@ def test_an_owner_of_unknown_kind_is_refused_where_the_state_matters() -> None:
     assert SchedulerModel(made).feasible(0).tolist() == [False, True]
 
 
-def test_an_owner_of_unknown_kind_is_predicted_where_the_state_does_not_matter() -> None:
+def test_an_owner_of_unknown_kind_is_predicted_if_its_state_is_no_matter() -> None:
     nodes = [node("a", unschedulable=True), node("b")]
     made = snapshot(nodes, [owned("CloneSet", "a")])
     assert SchedulerModel(made).landing(0).nodes.tolist() == [1]
@@ -176,7 +176,7 @@ def test_a_pod_that_names_its_nodes_is_scanned_over_these_alone() -> None:
     assert np.sort(landing.nodes).tolist() == [3, 200]
 
 
-def test_nodes_that_a_pod_does_not_name_are_rejected_before_any_filter_is_asked() -> None:
+def test_nodes_that_a_pod_does_not_name_are_rejected_before_filters() -> None:
     taint = [{"key": "dedicated", "effect": "NoSchedule"}]
     nodes = [node("a", taints=taint), node("b", taints=taint), node("c"), node("d")]
     named = [

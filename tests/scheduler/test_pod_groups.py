@@ -11,6 +11,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 
 GROUP: dict[str, Any] = {"schedulingGroup": {"podGroupName": "g"}}
@@ -65,8 +66,7 @@ def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does(
     assert landing.probabilities.tolist() == expected.probabilities.tolist()
 
 
-@pytest.mark.parametrize(
-    ("where", "version", "spec"),
+@every(
     [
         ("", "v1.36.3", GROUP),
         ("", "v1.37.2", GROUP),
@@ -74,9 +74,9 @@ def test_a_member_of_a_scheduling_group_lands_as_any_other_pod_does(
         ("", "v1.35.0", REFERENCE),
         ("a", "v1.35.0", REFERENCE),
         ("a", "v1.37.2", REFERENCE),
-    ],
+    ]
 )
-def test_a_scheduling_group_that_waits_or_of_another_version_is_not_predicted(
+def test_a_waiting_or_newer_scheduling_group_is_not_predicted(
     where: str, version: str, spec: dict[str, Any]
 ) -> None:
     code, message = refusal([pod("p", where, **spec)], version)
@@ -92,7 +92,7 @@ def test_a_scheduling_group_that_waits_or_of_another_version_is_not_predicted(
         ("v1.36.3", "v1alpha2", "v1.37.2"),
     ],
 )
-def test_a_scheduler_that_reads_pod_groups_of_another_version_is_not_predicted(
+def test_a_scheduler_with_other_pod_groups_is_not_predicted(
     version: str, served: str, scheduler: str
 ) -> None:
     code, message = refusal([member()], version, pod_group(served), scheduler)
@@ -105,8 +105,7 @@ NEVER: dict[str, Any] = {"preemptionPolicy": "Never"}
 ELSE: dict[str, Any] = {"schedulerName": "mine"}
 
 
-@pytest.mark.parametrize(
-    ("group", "others", "differing"),
+@every(
     [
         ({}, [member("q", "c", **HIGH)], "priority, 0 and 1000"),
         ({}, [member("q", "", **HIGH)], "priority, 0 and 1000"),
@@ -114,7 +113,7 @@ ELSE: dict[str, Any] = {"schedulerName": "mine"}
         ({}, [member("q", "c", **NEVER)], "preemptionPolicy, Never and PreemptLowerPriority"),
         (NEVER, [], "preemptionPolicy, Never and PreemptLowerPriority"),
         ({}, [member("q", "c", **ELSE)], "schedulerName, default-scheduler and mine"),
-    ],
+    ]
 )
 def test_a_group_whose_pods_are_not_alike_gets_no_new_pod(
     group: dict[str, Any], others: list[Pod], differing: str

@@ -12,6 +12,7 @@ from rescheduler.scheduler.config.default_profile import default_profile, minor_
 from rescheduler.scheduler.config.scheduler_profile import with_gates
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.profile import ScoringStrategy
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 
 USUAL = default_profile("v1.36.3")
@@ -225,9 +226,6 @@ def test_gates_switch_what_is_modelled_and_stop_what_is_not() -> None:
     assert "is off" in with_gates(USUAL, {"PodLevelResources": False}).problem
 
 
-@pytest.mark.parametrize(
-    ("version", "minor"),
-    [("v1.36.3", 36), ("1.34.4-gke.1", 34), ("1.40", 40), ("v1.20.0", None), ("2.36", None)],
-)
+@every([("v1.36.3", 36), ("1.34.4-gke.1", 34), ("1.40", 40), ("v1.20.0", None), ("2.36", None)])
 def test_versions(version: str, minor: int | None) -> None:
     assert minor_of(version) == minor

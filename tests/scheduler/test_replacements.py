@@ -10,6 +10,7 @@ from rescheduler.kube.controllers import Controller
 from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import NOW, controller, node, pod, snapshot
 
 
@@ -114,15 +115,14 @@ def test_a_pending_pod_that_is_placed_is_nominated_no_longer() -> None:
     assert model.feasible(0).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("spec", "victim", "code"),
+@every(
     [
         ({"priority": 10}, {"priority": 0}, "FEA009"),
         ({"priority": 10, "preemptionPolicy": "Never"}, {"priority": 0}, None),
         ({"priority": 0}, {"priority": 0}, None),
         ({"priority": 10, "nodeSelector": {"no": "node"}}, {"priority": 0}, None),
         ({"priority": 10, "requests": {"cpu": "7950m"}}, {"priority": 0}, None),
-    ],
+    ]
 )
 def test_what_could_preempt_is_refused(spec: Any, victim: Any, code: Any) -> None:
     other = pod("other", "a", **{"requests": {"cpu": "7"}, **victim})

@@ -9,6 +9,7 @@ from rescheduler.kube.pods.pod_requests import is_resized
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.occupancy import Occupancy
 from rescheduler.scheduler.requests import incoming_requests, running_requests
+from tests.cases import every
 from tests.cluster import node
 from tests.scheduler.containers import container, two
 
@@ -26,8 +27,7 @@ def test_containers_are_added_up() -> None:
     assert asked.plain == {"cpu": 1100, "memory": MI}
 
 
-@pytest.mark.parametrize(
-    ("init", "cpu"),
+@every(
     [
         ([container("i", cpu="3")], 3000),
         ([container("i", cpu="1")], 2000),
@@ -35,7 +35,7 @@ def test_containers_are_added_up() -> None:
         ([container("s", "Always", cpu="1"), container("i", cpu="5")], 6000),
         ([container("i", cpu="5"), container("s", "Always", cpu="1")], 5000),
         ([container("s", "Always", cpu="1"), container("t", "Always", cpu="2")], 5000),
-    ],
+    ]
 )
 def test_init_containers_and_sidecars(init: Any, cpu: Any) -> None:
     assert incoming_requests(spec(container("a", cpu="2"), initContainers=init)).plain == {
@@ -60,7 +60,7 @@ def test_containers_without_requests_count_a_little_when_nodes_are_scored() -> N
     assert (asked.cpu, asked.memory) == (250, 400 * MI)
 
 
-def test_pod_level_requests_replace_the_sum_but_least_allocated_does_not_see_them() -> None:
+def test_pod_level_requests_are_unseen_by_least_allocated() -> None:
     pods = spec(container("a", cpu="1"), resources={"requests": {"cpu": "4", "memory": "2Mi"}})
     asked = incoming_requests(pods)
     assert asked.plain == {"cpu": 4000, "memory": 2 * MI}
@@ -106,8 +106,7 @@ def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Po
     )
 
 
-@pytest.mark.parametrize(
-    ("pod", "cpu"),
+@every(
     [
         (bound("1", "1"), 1000),
         (bound("2", "1"), 2000),
@@ -115,15 +114,14 @@ def bound(actual: str, allocated: str | None, *, infeasible: bool = False) -> Po
         (bound("500m", "500m"), 1000),
         (bound("500m", "700m", infeasible=True), 700),
         (bound("500m", None), 1000),
-    ],
+    ]
 )
 def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) -> None:
     assert running_requests(pod).plain == {"cpu": cpu}
     assert incoming_requests(pod.spec).plain == {"cpu": 1000}
 
 
-@pytest.mark.parametrize(
-    ("pod", "before", "since"),
+@every(
     [
         (two(), 4000, 3000),
         (two(infeasible=True), 3000, 3000),
@@ -156,7 +154,7 @@ def test_a_resized_pod_counts_the_most_that_is_said_of_it(pod: Any, cpu: Any) ->
         (bound("2", "1"), 2000, 2000),
         (bound("500m", "700m", infeasible=True), 700, 700),
         (bound("500m", None, infeasible=True), 500, 500),
-    ],
+    ]
 )
 def test_since_1_37_a_resized_pod_counts_the_most_of_the_sums(
     pod: Pod, before: int, since: int

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.scheduler.sampling import RACES, sample_size, scan_order, shares, with_races
+from tests.cases import every
 from tests.cluster import node
 
 
-@pytest.mark.parametrize(
-    ("nodes", "found"),
+@every(
     [
         (5, 5),
         (99, 99),
@@ -22,7 +22,7 @@ from tests.cluster import node
         (3000, 780),
         (5000, 500),
         (10_000, 500),
-    ],
+    ]
 )
 def test_how_many_feasible_nodes_are_searched(nodes: Any, found: Any) -> None:
     assert sample_size(nodes) == found

@@ -125,7 +125,7 @@ def test_where_the_scheduler_samples_its_windows_are_the_same(count: int, requir
         assert shares(model, 0, steer) == shares(told, 0)
 
 
-def test_a_preferred_node_is_missed_where_it_is_not_sampled_and_a_required_one_is_not() -> None:
+def test_a_preferred_node_is_missed_unsampled_and_a_required_one_is_not() -> None:
     made = many(240)
     model = SchedulerModel(made)
     preferred = model.landing(0, Steer.to_nodes([7, 8], 240, require=False))

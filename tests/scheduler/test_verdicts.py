@@ -25,7 +25,7 @@ def test_each_filter_says_what_it_rejects_alone_and_first() -> None:
     assert reported.state == "gone"
 
 
-def test_a_replacement_that_waits_is_reported_in_the_state_that_it_waits_for() -> None:
+def test_a_waiting_replacement_is_reported_in_the_state_it_waits_for() -> None:
     owner = controller("ReplicaSet", "r")
     mine = pod("p", "a", owner=owner, requests={"cpu": "5"})
     reported = SchedulerModel(snapshot([node("a")], [mine])).verdicts(0)

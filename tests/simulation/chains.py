@@ -1,6 +1,6 @@
 """A full cluster that only swaps and chains repair, with a fault at every single call in between.
 
-    python -m tests.simulation.chains
+    python -m tests.simulation.chains --step 4
 
 The suite has a part of it.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from rescheduler.actions.steering.steering_format import read
 from tests.fakes.steering import TABLE_KEY
-from tests.simulation.crash_points import AT_EVERY_CALL, At
+from tests.simulation.crash_points import At, play_all
 from tests.simulation.objects import is_ready
 from tests.simulation.scenario import PERIOD, Run, simulated
 
@@ -148,13 +148,5 @@ def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
                 yield from (f"{where}: {violation}" for violation in wrong(run))
 
 
-def main() -> int:
-    """Every fault at every call; 1 where something is broken."""
-    found = [violation for fault in AT_EVERY_CALL for violation in broken(fault)]
-    sys.stdout.write("".join(f"{violation}\n" for violation in found))
-    sys.stdout.write(f"crash points of chains: {len(found)} broken\n")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_all("crash points of chains", broken))

@@ -1,18 +1,21 @@
 """Killed, or stopped until another one has taken over, at every single call of a cycle.
 
-    python -m tests.simulation.crash_points
+    python -m tests.simulation.crash_points --step 4
 
 The suite has a part of it.
 """
 
+import argparse
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from tests.simulation.faults import FAULTS
 from tests.simulation.matrix import sure
 from tests.simulation.process import Process
 from tests.simulation.scenario import Run, recovered, simulated
+from tests.simulation.soak import prepare
 
 SEED = 5
 AT_EVERY_CALL = ("killed", "killed after", "lease stolen")
@@ -73,18 +76,25 @@ def broken(fault: str, first: int = 0, step: int = 1, *, tainting: bool = False)
                 yield f"{where}: evicted {uids}, each once and at least one is right"
 
 
-def main() -> int:
-    """Every fault at every call; 1 where something is broken."""
+def play_all(name: str, *parts: Callable[[str, int, int], Iterable[str]]) -> int:
+    """Every fault at every call, or in steps; prints what is broken, and is 1 where something is.
+
+    parts: what is broken after a fault, from a first call on, in steps.
+    """
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--step", type=int, default=1)
+    step = parser.parse_args().step
+    prepare()
     found = [
         violation
-        for fault in AT_EVERY_CALL
-        for tainting in (False, True)
-        for violation in broken(fault, tainting=tainting)
+        for number, fault in enumerate(AT_EVERY_CALL)
+        for part in parts
+        for violation in part(fault, number % step, step)
     ]
     sys.stdout.write("".join(f"{violation}\n" for violation in found))
-    sys.stdout.write(f"crash points: {len(found)} broken\n")
+    sys.stdout.write(f"{name}: {len(found)} broken\n")
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_all("crash points", broken, partial(broken, tainting=True)))

@@ -1,6 +1,6 @@
 """A gang that Kueue runs and that a calm cycle stops, with a fault at every single call in between.
 
-    python -m tests.simulation.gangs
+    python -m tests.simulation.gangs --step 4
 
 The suite has a part of it.
 """
@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 
-from tests.simulation.crash_points import AT_EVERY_CALL, At
+from tests.simulation.crash_points import At, play_all
 from tests.simulation.kueue import Kueue
 from tests.simulation.loads import constant
 from tests.simulation.objects import is_ready, leaving
@@ -92,13 +92,5 @@ def broken(fault: str, first: int = 0, step: int = 1) -> Iterator[str]:
             yield from (f"{where}: {violation}" for violation in wrong(run))
 
 
-def main() -> int:
-    """Every fault at every call; 1 where something is broken."""
-    found = [violation for fault in AT_EVERY_CALL for violation in broken(fault)]
-    sys.stdout.write("".join(f"{violation}\n" for violation in found))
-    sys.stdout.write(f"crash points of gangs: {len(found)} broken\n")
-    return 1 if found else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(play_all("crash points of gangs", broken))

@@ -18,11 +18,11 @@ from tests.simulation.loads import constant
 from tests.simulation.process import Process
 from tests.simulation.scenario import PERIOD, Run, simulated
 
-STEP = 12
+STEP = 25
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("first", "fault"), [(4 * n, f) for n, f in enumerate(AT_EVERY_CALL)])
+@pytest.mark.parametrize(("first", "fault"), [(8 * n, f) for n, f in enumerate(AT_EVERY_CALL)])
 def test_a_gang_is_stopped_once_whatever_happens_in_between(first: int, fault: str) -> None:
     assert list(broken(fault, first, STEP)) == []
 

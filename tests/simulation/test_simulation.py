@@ -16,20 +16,17 @@ from tests.simulation.reach import too_seldom
 from tests.simulation.scenario import simulated
 from tests.simulation.storms import storm
 
-CYCLES = 3_700
-"""With those of crashes, faults, chains and loads beside it, the suite plays 6,300; `.ci/run` plays
-13,700 others, by `make storms`. Fewer than 1,850 in a part may meet no rare fault."""
-PARTS = 2
+CYCLES = 1_850
+"""Fewer may meet no rare fault. `.ci/run` plays 13,700 others, by `make storms`."""
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", range(PARTS))
-def test_whatever_goes_wrong_no_promise_is_broken(part: int) -> None:
+def test_whatever_goes_wrong_no_promise_is_broken() -> None:
     reached: Counter[str] = Counter()
     broken: list[str] = []
-    seed = part * 100_000
+    seed = 0
     with simulated():
-        while reached["cycles"] < CYCLES / PARTS:
+        while reached["cycles"] < CYCLES:
             run = storm(seed, reached)
             broken += [f"seed {seed}: {violation}" for violation in run.ground.broken]
             seed += 1

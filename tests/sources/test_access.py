@@ -16,6 +16,7 @@ import pytest
 from rescheduler.model.errors import SettingsError
 from rescheduler.sources.prometheus.http.access import Access, header_files
 from rescheduler.sources.prometheus.prometheus import Prometheus
+from tests.cases import every
 from tests.sources.access import SECRET, read, stub
 from tests.sources.server import Reply, Request, Served, serving
 
@@ -54,7 +55,7 @@ def test_a_header_is_given_once_and_by_a_file(given: tuple[str, ...]) -> None:
     assert SECRET not in f"{caught.value} {caught.value.hint}"
 
 
-@pytest.mark.parametrize("name", ["Host", "Content-Length", "Transfer-Encoding", "a b", "x:y"])
+@every(["Host", "Content-Length", "Transfer-Encoding", "a b", "x:y"])
 def test_a_header_that_would_break_the_request_is_refused(name: str) -> None:
     with pytest.raises(SettingsError, match="is no header that can be set"):
         Access(header_files={name: Path("/file")})
@@ -114,15 +115,12 @@ def test_no_credential_travels_in_the_clear(tmp_path: Path) -> None:
     Prometheus("http://mimir.monitoring:8080", access=tenant).close()
 
 
-@pytest.mark.parametrize(
-    ("reply", "hint"),
-    [
+@every([
         (Reply(b"no org id", 401), "Maybe it keeps tenants apart: give yours"),
         (Reply(b'{"status":"error","error":"no org id"}', 401), "--prometheus-header"),
         (Reply(b"Unauthorized", 401), "Maybe it wants credentials: --prometheus-token-file"),
         (Reply(b"", 407), "the proxy wants a login"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_advice_on_a_refusal_is_true(reply: Reply, hint: str) -> None:
     with serving(lambda _: reply) as refusing:
         assert hint in read(refusing.url, Access())

@@ -7,6 +7,7 @@ import pytest
 from rescheduler.model.cluster.readings import Reading
 from rescheduler.sources.prometheus.series_values import SourceValue, differ
 from tests import cluster
+from tests.cases import every
 from tests.sources.metrics import Stub, read
 
 PROFILED, RUNNING = 0, 1
@@ -23,8 +24,8 @@ def chance_to_differ(share: float, samples: int) -> float:
     )
 
 
-@pytest.mark.parametrize("samples", [3, 5, 10, 20, 60])
-def test_a_job_that_alternates_within_a_scrape_hardly_ever_contradicts_itself(samples: int) -> None:
+@every([3, 5, 10, 20, 60])
+def test_a_job_that_alternates_in_a_scrape_hardly_contradicts_itself(samples: int) -> None:
     assert max(chance_to_differ(share / 100, samples) for share in range(101)) < 0.001
 
 

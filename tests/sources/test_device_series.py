@@ -5,6 +5,7 @@ import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from tests import cluster
+from tests.cases import every
 from tests.sources.metrics import Stub, read
 
 TARGET = {"job": "dcgm", "instance": "10.244.0.9:9400"}
@@ -115,8 +116,7 @@ def test_a_device_with_only_copies_is_as_busy_as_they_agree() -> None:
     assert np.isnan(doubted.values).all()
 
 
-@pytest.mark.parametrize(
-    "workload",
+@every(
     [
         {"exported_namespace": "default", "exported_pod": "train", **EXPORTER},
         {"namespace": "default", "pod": "train"},
@@ -125,7 +125,7 @@ def test_a_device_with_only_copies_is_as_busy_as_they_agree() -> None:
         # Collectors that set only one of the two themselves, as Google's may.
         {"namespace": "gpu", "exported_namespace": "default", "pod": "train"},
         {"pod": "dcgm-x", "exported_pod": "train", "namespace": "default"},
-    ],
+    ]
 )
 def test_the_pod_of_a_device_is_found_under_each_name_of_its_labels(
     workload: dict[str, str],

@@ -138,10 +138,9 @@ def test_every_back_end_is_sent_the_same_queries(backend: str) -> None:
     assert golden(backend) == GOLDEN.read_text()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-def test_the_matchers_of_a_cluster_are_in_every_selector(backend: str) -> None:
+def test_the_matchers_of_a_cluster_are_in_every_selector() -> None:
     match = 'cluster="eu-1",'
-    narrowed = golden(backend, match.rstrip(","))
+    narrowed = golden("prometheus", match.rstrip(","))
     assert narrowed.replace(match, "").replace(match[:-1], "") == GOLDEN.read_text()
     queries = [line.split(" ", 3)[3] for line in narrowed.splitlines() if line.startswith("  ")]
     assert all(match[:-1] in selector for query in queries for selector in selectors(query))

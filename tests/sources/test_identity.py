@@ -10,6 +10,7 @@ from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.identity import Identity
 from tests import cluster
+from tests.cases import every
 from tests.sources.metrics import Stub, read
 
 
@@ -37,8 +38,7 @@ def fleet() -> Snapshot:
 INDEX = {pod.metadata.name: index for index, pod in enumerate(fleet().pods)}
 
 
-@pytest.mark.parametrize(
-    ("labels", "node"),
+@every(
     [
         ({"node": "n1"}, 0),
         ({"node": "0", "instance": "10.0.0.2:9100"}, 1),
@@ -65,7 +65,7 @@ INDEX = {pod.metadata.name: index for index, pod in enumerate(fleet().pods)}
         ({"instance": "10.0.0.9:9100"}, -1),
         ({"instance": ""}, -1),
         ({}, -1),
-    ],
+    ]
 )
 def test_the_node_of_a_series(labels: dict[str, str], node: int) -> None:
     assert Identity(fleet()).node(labels) == node
@@ -107,15 +107,14 @@ def test_an_address_that_two_nodes_have_is_of_neither(other: str) -> None:
     assert Identity(before).node({"instance": "10.0.0.1:9400"}) == -1, "n1 has it too"
 
 
-@pytest.mark.parametrize(
-    ("label", "said", "found"),
+@every(
     [
         ("phys-17", "phys-17.dc.example", 0),
         ("phys-17", "PHYS-17", 0),
         ("phys-17.dc.example", "phys-17", 0),
         ("phys-17.dc.example", "phys-17.other.example", -1),
         ("n1", "phys-17.dc.example", -1),
-    ],
+    ]
 )
 def test_a_host_may_have_another_name_than_its_node(label: str, said: str, found: int) -> None:
     node = cluster.node("n1", labels={"kubernetes.io/hostname": label})
@@ -128,8 +127,7 @@ def test_the_same_label_values_in_other_labels_are_not_mistaken() -> None:
     assert identity.node({"namespace": "gpu", "pod": "other"}) == -1
 
 
-@pytest.mark.parametrize(
-    ("labels", "pod"),
+@every(
     [
         ({"namespace": "default", "pod": "web", "node": "n1"}, "web"),
         ({"namespace": "default", "pod": "web"}, "web"),
@@ -148,7 +146,7 @@ def test_the_same_label_values_in_other_labels_are_not_mistaken() -> None:
             "train",
         ),
         ({"exported_namespace": "default", "exported_pod": "train", "Hostname": "n2"}, None),
-    ],
+    ]
 )
 def test_the_pod_of_a_series(labels: dict[str, str], pod: str | None) -> None:
     assert Identity(fleet()).pod(labels).number == (-1 if pod is None else INDEX[pod])

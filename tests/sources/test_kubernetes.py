@@ -49,7 +49,7 @@ def test_only_annotations_that_are_read_are_kept(tmp_path: Path) -> None:
     assert all(pod.metadata.annotations == kept for pod in snapshot.pods)
 
 
-def test_annotations_of_the_operators_own_marks_are_kept_and_those_that_ask_to_stay(
+def test_annotations_of_own_marks_and_those_that_ask_to_stay_are_kept(
     tmp_path: Path,
 ) -> None:
     api = small()
@@ -214,7 +214,7 @@ def test_a_job_that_is_suspended_is_there_and_one_that_has_ended_is_not(tmp_path
     assert waits.spec.template is None, "there may be thousands, and no pod is made from it"
 
 
-def test_what_is_above_controllers_is_read_with_what_people_ask_of_us_there(tmp_path: Path) -> None:
+def test_what_is_above_controllers_is_read_with_its_annotations(tmp_path: Path) -> None:
     notes = {"rescheduler.io/opt-out": "true", "else": "x"}
     api = small()
     for path in (

@@ -18,6 +18,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.kubernetes.client import connect
 from rescheduler.sources.kubernetes.running_scheduler import foreign_address, read_scheduler
 from rescheduler.sources.recording import load, save
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 from tests.sources.connected import kubeconfig
 from tests.sources.server import Reply, Request, Served, serving
@@ -196,8 +197,7 @@ def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> No
     assert "none.crt" in reported.problem.message
 
 
-@pytest.mark.parametrize(
-    ("url", "own"),
+@every(
     [
         ("https://10.0.0.7:10259", True),
         ("https://master-1:10259", True),
@@ -212,7 +212,7 @@ def test_a_certificate_file_that_is_not_there_is_a_problem(tmp_path: Path) -> No
         ("https://10.0.0.7:30259", False),
         ("https://master-1", False),
         ("https://10.96.0.1:31000", False),
-    ],
+    ]
 )
 def test_credentials_go_to_the_clusters_own_addresses_alone(url: str, own: bool) -> None:
     master = node("master-1")
@@ -248,8 +248,7 @@ SIDECAR_TAKER.spec.initContainers = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("pods", "port", "own"),
+@every(
     [
         ([], 10259, True),
         ([STRANGER], 10259, False),
@@ -265,7 +264,7 @@ SIDECAR_TAKER.spec.initContainers = [
         ([scheduler_pod()], 30259, False),
         ([STRANGER, scheduler_pod("master-1", "kube-system", 30259)], 30259, True),
         ([STRANGER, scheduler_pod("master-1", "kube-system", 30259)], 10259, False),
-    ],
+    ]
 )
 def test_on_a_node_they_go_to_the_port_of_its_scheduler_alone(
     pods: list[Pod], port: int, own: bool

@@ -11,6 +11,7 @@ from rescheduler.runtime.reading_sources import locate_source, reading_sources
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.metric_services import metric_service
 from tests import cluster
+from tests.cases import every
 
 
 def service(where: str, *ports: tuple[str, int], kind: str = "ClusterIP", **labels: str) -> Service:
@@ -35,9 +36,7 @@ OTHERS = (KUBE, GRAFANA, ALERTS, service("monitoring/kps-prometheus-node-exporte
 OPENSHIFT = service("openshift-monitoring/thanos-querier", ("web", 9091), ("tenancy", 9092))
 
 
-@pytest.mark.parametrize(
-    ("found", "url"),
-    [
+@every([
         ([STACK, OPERATED], "http://kps-kube-prometheus-stack-prometheus.monitoring.svc:9090"),
         ([OPERATED], "http://prometheus-operated.monitoring.svc:9090"),
         (
@@ -80,22 +79,20 @@ OPENSHIFT = service("openshift-monitoring/thanos-querier", ("web", 9091), ("tena
             [service("vm/vmsingle-main", ("http", 8429), name="vmsingle")],
             "http://vmsingle-main.vm.svc:8429",
         ),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_the_one_that_there_is_is_found(found: list[Service], url: str) -> None:
     assert metric_service([*OTHERS, *found]) == url
     assert metric_service([*found[::-1], *OTHERS]) == url
 
 
-@pytest.mark.parametrize(
-    "found",
+@every(
     [
         [],
         [service("m/prometheus-operated", ("http-web", 9090), kind="ExternalName")],
         [service("m/prometheus-operated", ("grpc", 10901))],
         # Only in the namespace of the platform itself is it OpenShift's.
         [service("tenant/thanos-quer", ("web", 9091))],
-    ],
+    ]
 )
 def test_none_is_an_error(found: list[Service]) -> None:
     with pytest.raises(SettingsError, match="finds no Service"):

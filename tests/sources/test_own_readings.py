@@ -13,6 +13,7 @@ from rescheduler.policies.own_readings.readings_document import preset_of
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from tests import cluster
+from tests.cases import every
 from tests.sources.metrics import AT, WINDOW, Rows, Stub
 from tests.sources.server import serving
 
@@ -95,7 +96,7 @@ def test_more_tasks_may_wait_than_a_node_has_cpus() -> None:
     assert (reading.values.tolist(), reading.problem) == ([3.76, 0.4], None)
 
 
-@pytest.mark.parametrize("bad", ["NaN", "+Inf", -1, 1e13])
+@every(["NaN", "+Inf", -1, 1e13])
 def test_a_value_that_cannot_be_is_absent_and_never_zero(bad: object) -> None:
     reading = of_nodes(own(), [(at("n1"), bad), (at("n2"), 1)])
     assert math.isnan(reading.values[0])
@@ -178,14 +179,13 @@ def test_each_device_that_the_node_offers_must_be_there_and_no_other(count: int,
 SLICED = {"nvidia.com/gpu.sharing-strategy": "time-slicing", "nvidia.com/gpu.replicas": "4"}
 
 
-@pytest.mark.parametrize(
-    ("resource", "labels", "series", "told"),
+@every(
     [
         ("nvidia.com/gpu", SLICED, 2, True),
         ("nvidia.com/gpu", SLICED, 8, False),
         ("nvidia.com/gpu", {}, 8, True),
         ("nvidia.com/gpu.shared", {}, 2, True),
-    ],
+    ]
 )
 def test_a_device_that_pods_share_counts_once(
     resource: str, labels: dict[str, str], series: int, told: bool

@@ -16,6 +16,7 @@ from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.pairs import queries
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
 from rescheduler.sources.recording import load, save
+from tests.cases import every
 from tests.cluster import deployment, node, pod, snapshot
 from tests.sources.metrics import AT, Stub
 from tests.sources.server import Reply, Request, serving
@@ -70,14 +71,13 @@ def test_the_query_is_made_from_the_series_and_its_labels() -> None:
     assert queries(wanted(query="my_rule"))[0] == "my_rule"
 
 
-@pytest.mark.parametrize(
-    ("series", "query", "blamed"),
+@every(
     [
         ("sent_total", None, "sent_total"),
         ("sent_total{$match}", "my_rule", "my_rule"),
         ("sent_total", "my_rule{$match}", "sent_total"),
         ("sent_total{$match}", "my_rule{$match}", None),
-    ],
+    ]
 )
 def test_what_would_read_other_clusters_too_is_not_asked(
     series: str, query: str | None, blamed: str | None
@@ -112,7 +112,7 @@ def test_an_end_outside_of_the_cluster_is_noted_and_counts_for_nothing() -> None
     assert reading.problem is None
 
 
-@pytest.mark.parametrize("bad", ["NaN", "+Inf", "-1", "1e30", "", "many"])
+@every(["NaN", "+Inf", "-1", "1e30", "", "many"])
 def test_a_value_that_cannot_be_is_absent(bad: str) -> None:
     reading = read([row("web", "db", 5), row("db", "web", bad)], wanted(minCoverage=0.5))
     assert math.isnan(reading.values[0])

@@ -159,7 +159,7 @@ def test_a_pod_that_may_not_be_read_by_itself_is_read_with_its_namespace(
     assert read(server).pods == []
 
 
-def test_a_pod_that_may_not_be_read_by_itself_and_cannot_be_decoded_is_not_gone(
+def test_an_unreadable_pod_that_cannot_be_decoded_is_not_gone(
     server: FakeServer,
 ) -> None:
     server.faults.append(Fault("GET", "pods/web-0", 403, times=9))

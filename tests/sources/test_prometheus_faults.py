@@ -12,6 +12,7 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import SettingsError
 from rescheduler.sources.prometheus.http.access import Access
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
+from tests.cases import every
 from tests.sources.metrics import AT, Stub, answer, read, vector
 from tests.sources.server import Reply, Request, serving
 from tests.sources.two_nodes import NAMES, two_nodes
@@ -53,8 +54,7 @@ def error(status: int, kind: str, message: str) -> Reply:
     return Reply(json.dumps(document).encode(), status, {"Retry-After": "0"})
 
 
-@pytest.mark.parametrize(
-    ("broken", "words"),
+@every(
     [
         (Reply(b"<html>Log in</html>"), "not a Prometheus answer: '<html>Log in</html>'"),
         (Reply(b'{"status": "success", "data": '), "not a Prometheus answer"),
@@ -74,7 +74,7 @@ def error(status: int, kind: str, message: str) -> Reply:
         (answer(None), "'nothing' instead of a vector"),
         (answer({"resultType": "vector", "result": [{"metric": 1}]}), "garbled vector"),
         (answer({"resultType": "vector", "result": [{"metric": {}, "value": ["", 1]}]}), "garbled"),
-    ],
+    ]
 )
 def test_an_answer_that_cannot_be_used_is_a_problem(broken: Reply, words: str) -> None:
     stub = memory(0.25, 0.5)
@@ -133,9 +133,7 @@ def test_asked_to_try_again_it_does(status: int) -> None:
     assert read(stub, "node.memory", two_nodes()).problem is None
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"), [(503, "timeout"), (422, "execution"), (400, "bad_data"), (500, "internal")]
-)
+@every([(503, "timeout"), (422, "execution"), (400, "bad_data"), (500, "internal")])
 def test_what_would_fail_again_is_not_tried_again(status: int, kind: str) -> None:
     stub = memory(0.25, 0.5)
     stub.fail = lambda _request: error(status, kind, "no")
@@ -237,8 +235,7 @@ def test_a_token_is_read_again_for_each_request(tmp_path: Path) -> None:
     assert readings.entries[0].problem.code == "RDG001"
 
 
-@pytest.mark.parametrize(
-    ("url", "words"),
+@every(
     [
         ("http://user:secret@host:9090", "holds credentials"),
         ("ftp://host", "is not an http or https URL"),
@@ -246,7 +243,7 @@ def test_a_token_is_read_again_for_each_request(tmp_path: Path) -> None:
         ("http://", "is not an http or https URL"),
         ("http://host:port", "is not a URL"),
         ("http://host/?query=up", "has a query or a fragment"),
-    ],
+    ]
 )
 def test_an_address_that_cannot_be_used(url: str, words: str) -> None:
     with pytest.raises(SettingsError, match=re.escape(words)) as caught:

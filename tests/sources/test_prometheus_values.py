@@ -16,6 +16,7 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill
 from rescheduler.sources.prometheus.series_values import ReadingProblems, Row, Trust
 from tests import cluster
+from tests.cases import every
 from tests.draws import tries
 from tests.sources.metrics import Rows, Stub, read
 
@@ -36,7 +37,7 @@ def by_name(*values: object) -> list[tuple[dict[str, str], object]]:
     return [({"instance": f"n{number}"}, value) for number, value in enumerate(values, 1)]
 
 
-@pytest.mark.parametrize("bad", ["NaN", "+Inf", "-Inf", "-0.3", "1.3", "9.2e18", "", "many"])
+@every(["NaN", "+Inf", "-Inf", "-0.3", "1.3", "9.2e18", "", "many"])
 def test_a_value_that_cannot_be_is_absent_and_never_zero(bad: str) -> None:
     reading = read(memory(by_name(0.5, bad)), "node.memory", nodes(2), min_coverage=0.5)
     assert reading.values[0] == 0.5
@@ -47,7 +48,7 @@ def test_a_value_that_cannot_be_is_absent_and_never_zero(bad: str) -> None:
     assert "n2" in reading.notes[0]
 
 
-@pytest.mark.parametrize(("value", "kept"), [(-0.01, 0.0), (1.02, 1.0), (0, 0.0), (1, 1.0)])
+@every([(-0.01, 0.0), (1.02, 1.0), (0, 0.0), (1, 1.0)])
 def test_rounding_past_the_ends_is_clamped(value: float, kept: float) -> None:
     assert read(memory(by_name(value)), "node.memory", nodes(1)).values.tolist() == [kept]
 
@@ -152,7 +153,7 @@ def test_gpus_are_averaged_over_what_the_node_can_allocate() -> None:
     assert reading.capacity.tolist() == [2]
 
 
-def test_percent_of_running_kernels_stands_in_for_devices_without_a_profile() -> None:
+def test_kernel_time_stands_in_for_devices_without_a_profile() -> None:
     stub = Stub().series("node.gpu", [(device("n1", 0), 0.9)])
     stub.series("node.gpu", [(device("n1", 0), 99), (device("n1", 1), 10)], source=1)
     assert read(stub, "node.gpu", nodes(1, gpus=2)).values.tolist() == [0.5]
@@ -226,14 +227,13 @@ def test_the_busiest_link_counts_for_the_node() -> None:
     assert reading.capacity.tolist() == [1.25e9]
 
 
-@pytest.mark.parametrize(
-    ("traffic", "speeds", "kept"),
+@every(
     [
         (9e8, {}, None),
         (9e8, {"eth0": 1e6}, None),
         (0.0, {}, None),
         (9e8, {"eth0": 1.25e9, "eth1": 1.0}, 0.72),
-    ],
+    ]
 )
 def test_a_link_needs_a_speed_that_can_be(
     traffic: float, speeds: dict[str, float], kept: float | None
@@ -286,15 +286,12 @@ def test_speeds_that_differ_are_not_replaced_by_a_declared_one() -> None:
     assert np.isnan(reading.values).all()
 
 
-@pytest.mark.parametrize(
-    ("device", "physical"),
-    [
+@every([
         ("eth0", True), ("ens5", True), ("eno1", True), ("enp1s0f1np1", True), ("enP2p33s0", True),
         ("enx001122334455", True), ("end0", True), ("bond0", True), ("ib0", True), ("ibs1", True),
         ("eni1234567890a", False), ("enic0", False), ("lo", False), ("cali12ab", False),
         ("veth12ab", False), ("cni0", False), ("docker0", False), ("lxc12", False),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_links_are_the_nodes_own(device: str, physical: bool) -> None:
     query = fill(CATALOG["node.network.receive"][0].dated, 300, "")
     [pattern] = re.findall(r'device=~"([^"]+)"', query)

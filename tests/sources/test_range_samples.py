@@ -11,6 +11,7 @@ from rescheduler.model.cluster.readings import Reading, ReadingRequest, instants
 from rescheduler.sources.prometheus import range_samples
 from rescheduler.sources.prometheus.catalog import fill
 from rescheduler.sources.prometheus.prometheus import Prometheus, read_readings
+from tests.cases import every
 from tests.cluster import NOW, node, pod, snapshot
 from tests.sources.metrics import WINDOW, Rows, answer, sources_of, vector
 from tests.sources.server import Reply, Request, Served, serving
@@ -285,10 +286,7 @@ def test_many_rows_are_asked_for_piece_by_piece(monkeypatch: pytest.MonkeyPatch)
     assert len(asked) == 8, "two templates for each of 3, 3, 3 and 1 instants"
 
 
-@pytest.mark.parametrize(
-    ("span", "count", "step"),
-    [(20, 2, 20), (60, 2, 60), (90, 2, 90), (600, 11, 60), (7200, 30, 249), (86400, 30, 2980)],
-)
+@every([(20, 2, 20), (60, 2, 60), (90, 2, 90), (600, 11, 60), (7200, 30, 249), (86400, 30, 2980)])
 def test_instants_cover_the_span_with_few_evaluations(span: float, count: int, step: float) -> None:
     found = instants(span)
     assert len(found) == count

@@ -9,6 +9,7 @@ from rescheduler.model.cluster.readings import DeviceValue, Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.sources.prometheus.catalog import CATALOG, fill, holders_of
 from tests import cluster
+from tests.cases import every
 from tests.sources.metrics import AT, WINDOW, Stub, read, sources_of
 
 PROFILED, RUNNING, AMD, GAUDI, INTEL = range(5)
@@ -91,7 +92,7 @@ def test_a_pool_without_reported_pods_silences_no_other_pods() -> None:
     assert any("RDG012" in note and "default/a" in note for note in reading.notes)
 
 
-@pytest.mark.parametrize(("number", "code"), [(6, None), (8, None), (9, "RDG015"), (5, "RDG003")])
+@every([(6, None), (8, None), (9, "RDG015"), (5, "RDG003")])
 def test_withdrawn_gpus_report_and_those_of_other_clusters_are_refused(
     number: int, code: str | None
 ) -> None:

@@ -149,7 +149,7 @@ def test_one_that_stays_pending_is_told_nothing_any_more_after_a_minute(
     assert Process(stage, "reader").ledger.peek().landings == []
 
 
-def test_one_placed_after_the_deadline_in_the_table_is_not_held_against_the_prediction(
+def test_what_is_placed_after_the_tables_deadline_blames_no_prediction(
     stage: Stage,
 ) -> None:
     """The extender goes by the deadline in the table, however late the replacement is made."""
@@ -169,7 +169,7 @@ def test_one_placed_after_the_deadline_in_the_table_is_not_held_against_the_pred
     assert Process(stage, "reader").ledger.peek().landings == []
 
 
-def test_of_a_scaled_up_controller_only_as_many_pods_are_told_as_have_entries(
+def test_only_as_many_pods_of_a_scaled_controller_are_steered_as_entered(
     stage: Stage,
 ) -> None:
     scheduling = Scheduling(stage)

@@ -255,7 +255,7 @@ TABLED = [means for means in MEANS.values() if not means.taints]
 
 
 @pytest.mark.parametrize("means", TABLED, ids=lambda means: means.name)
-def test_pods_of_one_controller_that_are_entered_at_once_may_go_to_the_nodes_of_all(
+def test_pods_of_a_controller_entered_at_once_may_go_to_nodes_of_all(
     stage: Stage, means: type[Means]
 ) -> None:
     acting, other = Acting(stage, means), "uid-3"

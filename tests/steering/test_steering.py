@@ -31,7 +31,7 @@ def test_a_replacement_goes_where_it_is_told(stage: Stage, kind: str, strength: 
     assert table(stage) == []
 
 
-def test_it_stands_in_the_table_from_the_intent_until_the_replacement_is_seen(
+def test_the_entry_stands_from_the_intent_until_the_replacement_is_seen(
     stage: Stage,
 ) -> None:
     seen: list[tuple[str, int, str]] = []
@@ -178,7 +178,7 @@ def fresh() -> Stage:
     return made
 
 
-def test_what_an_unsteered_replacement_does_is_not_held_against_the_prediction(
+def test_what_an_unsteered_replacement_does_blames_no_prediction(
     stage: Stage,
 ) -> None:
     """Another API server, or a webhook that replaces the affinity."""

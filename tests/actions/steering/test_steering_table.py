@@ -21,6 +21,7 @@ from rescheduler.actions.steering.steering_format import (
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.model.errors import ActionError, LockLost
 from rescheduler.model.moves.steering_entry import MOST_NODES, SteeringEntry
+from tests.cases import every
 from tests.fakes.stage import MAPS, START, Process, Stage
 from tests.fakes.steering import wanted
 from tests.runtime.servers import entries
@@ -182,7 +183,7 @@ def test_what_others_filled_it_with_makes_room() -> None:
     assert not stored.get("binaryData")
 
 
-@pytest.mark.parametrize("data", [None, "text", 7, []])
+@every([None, "text", 7, []])
 def test_data_of_another_shape_is_nothing(data: Any) -> None:
     stage, _, ours = begun()
     ours.add([entry("p1")], fence=1)

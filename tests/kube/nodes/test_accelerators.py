@@ -5,10 +5,10 @@ import math
 import pytest
 
 from rescheduler.kube.nodes.accelerators import maker, offer_of, offers, part_of_gpu
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("resource", "labels", "devices", "shared"),
+@every(
     [
         ("nvidia.com/gpu", {}, 8, False),
         ("nvidia.com/gpu", {"nvidia.com/gpu.replicas": "1"}, 8, False),
@@ -26,7 +26,7 @@ from rescheduler.kube.nodes.accelerators import maker, offer_of, offers, part_of
         ("gpu.intel.com/xe", {"gpu.intel.com/device.count": "2"}, 2, True),
         ("gpu.intel.com/i915", {"gpu.intel.com/device-id.0300-56c0.count": "8"}, 8, False),
         ("habana.ai/gaudi", {}, 8, False),
-    ],
+    ]
 )
 def test_devices_are_whole_unless_the_node_says_that_they_are_shared(
     resource: str, labels: dict[str, str], devices: int, shared: bool
@@ -35,7 +35,7 @@ def test_devices_are_whole_unless_the_node_says_that_they_are_shared(
     assert (offer.devices, offer.shared) == (devices, shared)
 
 
-@pytest.mark.parametrize("resource", ["cpu", "nvidia.com/gpumem", "amd.com/other", "x/gpu"])
+@every(["cpu", "nvidia.com/gpumem", "amd.com/other", "x/gpu"])
 def test_other_resources_are_no_accelerators(resource: str) -> None:
     assert maker(resource) == ""
     assert offers({resource: "8"}, {}) == []
@@ -52,8 +52,7 @@ def test_a_partition_belongs_to_the_offer_of_its_profile() -> None:
     assert offer_of([], "GPU-1") is None
 
 
-@pytest.mark.parametrize(
-    ("profile", "part"),
+@every(
     [
         ("", 1.0),
         ("1g.10gb", 1 / 7),
@@ -66,7 +65,7 @@ def test_a_partition_belongs_to_the_offer_of_its_profile() -> None:
         ("2g.32gb", 1.0),
         ("1g.12gb", 1 / 7),
         ("2g.24gb", 2 / 7),
-    ],
+    ]
 )
 def test_a_partition_is_the_part_that_its_slices_are_of_its_gpu(profile: str, part: float) -> None:
     assert part_of_gpu(profile) == pytest.approx(part)

@@ -7,6 +7,7 @@ from rescheduler.kube.nodes.node_marks import LEAVING as LEAVING_MARKS
 from rescheduler.kube.objects import Condition, Node, ObjectMeta, Taint
 from rescheduler.policies.files.guide import guide
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import node
 
 
@@ -244,21 +245,20 @@ def test_a_known_mark_can_be_ignored(mark: tuple[str, ...]) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "written",
+@every(
     [
         {},
         {"taint": "a", "label": "b"},
         {"condition": "A=Maybe"},
         {"taint": "a", "leaving": True, "ignore": True},
-    ],
+    ]
 )
 def test_a_mark_that_cannot_be_one_is_refused(written: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"taint|type|leaving"):
         Limits.model_validate({"avoidNodes": [written]})
 
 
-def test_the_documentation_names_every_known_mark_once_for_each_who_sets_it() -> None:
+def test_the_documentation_names_each_mark_once_for_each_who_sets_it() -> None:
     text = guide().split("## Marks of nodes", 1)[1].split("\n## ", 1)[0]
     for mark in (*LEAVING_MARKS, *AVOIDED_MARKS):
         assert text.count(f"`{mark.text}`") == 1, mark

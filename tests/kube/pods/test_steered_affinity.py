@@ -3,10 +3,10 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.objects import Affinity, PodSpec
 from rescheduler.kube.pods.steered_affinity import count_preferred, steer_spec, steered_affinity
+from tests.cases import every
 
 ASKED = {"key": "kubernetes.io/hostname", "operator": "In", "values": ["n1", "n2"]}
 ZONE = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a"]}
@@ -37,7 +37,7 @@ def test_a_pod_without_affinity_gets_one() -> None:
     }
 
 
-@pytest.mark.parametrize(("told", "best"), [(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])
+@every([(1, 1), (2, 1), (3, 1), (4, 2), (7, 3)])
 def test_of_nodes_that_are_required_the_better_half_is_preferred(told: int, best: int) -> None:
     names = [f"n{number}" for number in range(told)]
     node = steered_affinity(None, names, require=True)["nodeAffinity"]
@@ -48,7 +48,7 @@ def test_of_nodes_that_are_required_the_better_half_is_preferred(told: int, best
     assert count_preferred(told, require=False) == told
 
 
-def test_a_required_term_is_added_to_each_term_and_an_empty_one_still_matches_nothing() -> None:
+def test_a_required_term_is_added_to_each_and_an_empty_one_stays_empty() -> None:
     before = required({"matchExpressions": [ZONE]}, {"matchFields": [NAMED]}, {}, preferred=False)
     assert steered_affinity(before, ["n1", "n2"], require=True) == required(
         {"matchExpressions": [ZONE, ASKED]},

@@ -124,7 +124,7 @@ def test_a_resize_that_no_other_pod_shows_leaves_the_next_pod_in_doubt(
     assert "were resized in place" in following.doubt
 
 
-def test_several_that_were_resized_alike_beside_one_that_was_not_are_in_doubt() -> None:
+def test_several_resized_alike_beside_one_that_was_not_are_in_doubt() -> None:
     owner = maker(containers=[container(resources("1"))])
     pods = [of(owner, n, 9, changed=n > 0, requests={"cpu": "3" if n else "1"}) for n in range(3)]
     for number, doubt in ((2, False), (3, True)):
@@ -186,7 +186,7 @@ def test_what_a_limit_range_gives_is_in_what_the_template_asks_for() -> None:
     assert asked == {"cpu": 3 * NANO, "memory": 8 * 2**30 * NANO}
 
 
-def test_pods_of_an_older_revision_pending_and_terminating_ones_show_nothing() -> None:
+def test_older_pending_and_terminating_pods_show_nothing() -> None:
     owner = maker("StatefulSet", containers=[container(resources("1"))])
     old = of(owner, 0, 9, requests={"cpu": "1"})
     for number, hide in enumerate(("labels", "node", "deletionTimestamp"), 1):
@@ -212,7 +212,7 @@ SIBLINGS = st.lists(
 
 @settings(max_examples=tries(500))
 @given(template=CPUS, siblings=SIBLINGS)
-def test_the_next_pod_asks_for_no_less_than_its_template_unless_siblings_show_it(
+def test_the_next_pod_asks_for_its_template_unless_siblings_show_less(
     template: str, siblings: list[tuple[int, str, bool, bool]]
 ) -> None:
     """Hours ago, CPUs, whether it was changed in place, whether it is of the template of now."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rescheduler.model.moves.calibration import LandingRecord, compare, scheduler_version
 from rescheduler.model.moves.history import COMPARED_NODES, MOST_RECORDS, History
 from rescheduler.model.moves.past_move import PastMove
+from tests.cases import every
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
 
@@ -79,10 +80,7 @@ def test_nodes_that_are_not_named_contradict_nothing_unless_all_are_named() -> N
     assert not compare({"a": 0.5, "b": 0.0}, 0.0, "b").within, "it was named, with nothing"
 
 
-@pytest.mark.parametrize(
-    ("said", "version"),
-    [("v1.36.3", "1.36"), ("1.34.4-gke.1", "1.34"), ("v1.35+", "1.35"), ("", "unknown")],
-)
+@every([("v1.36.3", "1.36"), ("1.34.4-gke.1", "1.34"), ("v1.35+", "1.35"), ("", "unknown")])
 def test_a_version_is_that_of_the_minor_release(said: str, version: str) -> None:
     assert scheduler_version(said) == version
 
@@ -103,14 +101,13 @@ def test_a_replacement_that_stays_pending_is_a_landing_too() -> None:
     assert (history.landings[0].compared, history.landings[0].within) == (1, 0.0)
 
 
-@pytest.mark.parametrize(
-    "more",
+@every(
     [
         {"state": "lost", "landedOn": "", "replacement": ""},
         {"state": "evicted", "landedOn": ""},
         {"state": "refused", "landedOn": "", "replacement": ""},
         {"scheduler": ""},
-    ],
+    ]
 )
 def test_what_says_nothing_of_the_scheduler_is_not_counted(more: dict[str, Any]) -> None:
     history = History()

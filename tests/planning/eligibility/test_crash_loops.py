@@ -24,6 +24,7 @@ from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
 from rescheduler.policytest.object_builders import crash_looping
+from tests.cases import every
 from tests.cluster import NOW, pod
 from tests.picture import picture
 
@@ -120,14 +121,13 @@ def test_what_is_ready_beside_it_keeps_its_bounds() -> None:
     assert reported(planned(before)) == ["web-0 n1 -> n2", "web-1 ELG024"]
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
+@every(
     [
         ({"phase": "Pending"}, "ELG004"),
         ({"phase": "Unknown"}, "ELG004"),
         ({"containerStatuses": None}, "ELG006"),
         ({"conditions": None, "containerStatuses": []}, "ELG006"),
-    ],
+    ]
 )
 def test_others_that_are_not_ready_stay(change: dict[str, Any], code: str) -> None:
     before = picture(ON_ONE_NODE)
@@ -139,8 +139,7 @@ def test_others_that_are_not_ready_stay(change: dict[str, Any], code: str) -> No
     assert refusal.code == code
 
 
-@pytest.mark.parametrize(
-    ("reason", "restarts", "expected"),
+@every(
     [
         ("CrashLoopBackOff", 0, True),
         ("CreateContainerError", 0, False),
@@ -148,7 +147,7 @@ def test_others_that_are_not_ready_stay(change: dict[str, Any], code: str) -> No
         ("ContainerCreating", 1, False),
         ("PodInitializing", 1, False),
         ("", 1, False),
-    ],
+    ]
 )
 def test_a_container_that_just_starts_anew_does_not_crash_loop(
     reason: str, restarts: int, expected: bool
@@ -172,8 +171,7 @@ def test_young_pods_stay() -> None:
     assert reported(planned(before)) == ["web-0 ELG007"]
 
 
-@pytest.mark.parametrize(
-    ("drawing", "allowed", "policy", "code"),
+@every(
     [
         (ON_ONE_NODE, 0, None, ""),  # 2 of 2 needed are healthy: IfHealthyBudget lets it go
         (ON_ONE_NODE, 0, "IfHealthyBudget", ""),
@@ -182,7 +180,7 @@ def test_young_pods_stay() -> None:
         (TWICE, 0, "AlwaysAllow", ""),
         (ALONE, 0, None, "BUD002"),  # none is needed: the default does not let it go
         (ALONE, 0, "AlwaysAllow", ""),
-    ],
+    ]
 )
 def test_budgets_are_spent_as_the_eviction_api_does(
     drawing: str, allowed: int, policy: str | None, code: str

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.planning.eligibility.eligibility import Eligibility, refusal
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import NOW, controller, deployment, node, pod, snapshot
 
 IGNORES: dict[str, Any] = {
@@ -130,8 +130,7 @@ def job(pods: int, *, status: dict[str, Any] | None = None, **spec: Any) -> Snap
     return snapshot([node(f"n{i}") for i in range(3)], owned, controllers=[made])
 
 
-@pytest.mark.parametrize(
-    ("before", "code"),
+@every(
     [
         (job(4, parallelism=4, completions=9), ""),
         (job(3, parallelism=4, completions=9), "ELG024"),
@@ -144,7 +143,7 @@ def job(pods: int, *, status: dict[str, Any] | None = None, **spec: Any) -> Snap
         # Its controller has not counted the second one as Ready.
         (job(2, parallelism=2, status={"ready": 1}), "ELG024"),
         (job(2, parallelism=2, status={"ready": None}), ""),
-    ],
+    ]
 )
 def test_pods_of_a_job_that_have_completed_are_not_missing(before: Snapshot, code: str) -> None:
     assert verdict(before) == code

@@ -124,7 +124,7 @@ LEVELS: dict[str, tuple[str, Json, bool]] = {
 
 
 @every(LEVELS)
-def test_a_level_of_pod_security_that_was_raised_holds_what_it_would_refuse(
+def test_a_raised_level_of_pod_security_holds_what_it_would_refuse(
     level: str, changes: Json, held: bool
 ) -> None:
     top, owner = deployment("web")
@@ -218,10 +218,7 @@ def classes(**values: int) -> list[PriorityClass]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("known", "held"),
-    [(classes(low=5), ""), (classes(low=6), "ELG041"), (classes(), "ELG042"), ([], "")],
-)
+@every([(classes(low=5), ""), (classes(low=6), "ELG041"), (classes(), "ELG042"), ([], "")])
 def test_the_priority_class_of_the_pod_has_to_be_there_as_it_was(
     known: list[PriorityClass], held: str
 ) -> None:

@@ -11,6 +11,7 @@ from rescheduler.kube.extensions import APIService
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.dependencies import Dependencies
 from rescheduler.planning.eligibility.needed_pods import NeededPods
+from tests.cases import every
 from tests.cluster import pod
 from tests.planning.eligibility.services import (
     METRICS,
@@ -26,8 +27,7 @@ from tests.planning.eligibility.services import (
 Change = Callable[[Snapshot], Snapshot]
 
 
-@pytest.mark.parametrize(
-    ("host", "namespace"),
+@every(
     [
         ("prom.monitoring", ""),
         ("prom.monitoring.svc", ""),
@@ -37,17 +37,14 @@ Change = Callable[[Snapshot], Snapshot]
         ("prom", "monitoring"),
         ("10.96.0.7", ""),
         ("fd00::7", ""),
-    ],
+    ]
 )
 def test_the_pods_behind_the_metric_source_stay(host: str, namespace: str) -> None:
     before = cluster(METRICS, dependencies=asking(host, namespace))
     assert refused(before) == {"metrics": "it answers Prometheus at http://there"}
 
 
-@pytest.mark.parametrize(
-    ("host", "namespace"),
-    [("prom", "default"), ("prometheus.example.org", ""), ("10.96.0.8", ""), ("127.0.0.1", "")],
-)
+@every([("prom", "default"), ("prometheus.example.org", ""), ("10.96.0.8", ""), ("127.0.0.1", "")])
 def test_an_address_that_is_not_in_the_cluster_protects_nothing(host: str, namespace: str) -> None:
     assert refused(cluster(METRICS, dependencies=asking(host, namespace))) == {}
 
@@ -98,7 +95,7 @@ def test_the_back_ends_of_webhooks_stay(kind: str, config: dict[str, Any]) -> No
     assert why.endswith("WebhookConfiguration guard")
 
 
-def test_a_webhook_that_cannot_be_followed_protects_nothing_and_breaks_nothing() -> None:
+def test_a_webhook_that_cannot_be_followed_protects_and_breaks_nothing() -> None:
     before = cluster(service("guard", "policy", "hook"))
     for config in ({}, {"url": "https://[oops"}, {"service": {"namespace": "x", "name": "y"}}):
         assert refused(replace(before, validating_webhooks=webhooks(**config))) == {}
@@ -129,14 +126,13 @@ def test_our_own_pod_stays_and_so_do_those_beside_it() -> None:
         assert refused(cluster(dependencies=Dependencies((), *elsewhere))) == {}
 
 
-@pytest.mark.parametrize(
-    ("named", "labels", "needed"),
+@every(
     [
         ("volcano", {"k8s-app": "volcano-scheduler"}, True),
         ("default-scheduler", {"component": "kube-scheduler"}, True),
         ("bin-pack", {"component": "volcano-scheduler"}, False),
         ("my-scheduler", {"component": "my-scheduler"}, True),
-    ],
+    ]
 )
 def test_schedulers_that_pods_name_stay(named: str, labels: dict[str, str], needed: bool) -> None:
     before = label(cluster(), "hook", **labels)

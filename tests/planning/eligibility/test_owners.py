@@ -9,6 +9,7 @@ from rescheduler.kube import annotations as names
 from rescheduler.kube.controllers import MOST_OWNERS, Owner
 from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.planning.eligibility.eligibility import refusal
+from tests.cases import every
 from tests.cluster import NOW, controller, pod
 from tests.planning.cases import Case, settled
 from tests.planning.eligibility.jobs import failure_policy, job
@@ -85,15 +86,14 @@ def test_an_owner_above_that_is_not_read_may_have_opted_out(
     assert case.verdict() == ("" if unread else "ELG015")
 
 
-@pytest.mark.parametrize(
-    ("allowed", "code"),
+@every(
     [
         (["Rollout.example.com"], ""),
         (["Postgres.example.com", "Rollout.example.com"], ""),
         (["Postgres.example.com"], "ELG036"),
         # The same word in the API group of somebody else.
         (["Rollout.argoproj.io"], "ELG036"),
-    ],
+    ]
 )
 def test_owners_above_of_kinds_that_are_listed_are_allowed(allowed: list[str], code: str) -> None:
     assert below("ReplicaSet", "Rollout", read=False, otherOwners=allowed)[0].verdict() == code
@@ -112,8 +112,7 @@ def test_the_autoscaler_of_an_owner_above_is_heeded(kind: str, above: str, *, re
         assert case.verdict() == code, (target, desired)
 
 
-@pytest.mark.parametrize(
-    ("kind", "phase", "code"),
+@every(
     [
         ("ReplicaSet", "Running", "ELG013"),
         ("ReplicaSet", "Pending", "ELG013"),
@@ -121,7 +120,7 @@ def test_the_autoscaler_of_an_owner_above_is_heeded(kind: str, above: str, *, re
         ("ReplicationController", "Running", "ELG013"),
         # Of StatefulSets an operator keeps several for good.
         ("StatefulSet", "Running", ""),
-    ],
+    ]
 )
 def test_an_unread_owner_with_pods_of_two_replica_sets_may_be_rolling_out(
     kind: str, phase: str, code: str

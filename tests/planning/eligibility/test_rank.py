@@ -5,19 +5,19 @@ import pytest
 from rescheduler.model.moves.history import History
 from rescheduler.planning.eligibility.eligibility import refusal
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import deployment, node, pod, snapshot
 
 BOLD = Limits(maxPriority=2_100_000_000)
 
 
-@pytest.mark.parametrize(
-    ("priority", "name", "code"),
+@every(
     [
         (2_000_000_000, "", "ELG009"),
         (2_000_001_000, "", "ELG009"),
         (1_000_000_000, "system-cluster-critical", "ELG009"),
         (1_000_000_000, "important", None),
-    ],
+    ]
 )
 def test_a_critical_priority_is_seen_by_number_and_by_name(
     priority: int, name: str, code: str | None

@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.managed_fields import ControllerFields, TemplateWrite
@@ -127,10 +126,7 @@ def test_what_admission_adds_to_all_pods_of_a_template_is_no_edit() -> None:
     assert code(cluster(bare, [of(bare, number, **added) for number in range(3)])) == "ELG041"
 
 
-@pytest.mark.parametrize(
-    ("times", "held"),
-    [((48 * HOUR,), False), ((2 * HOUR,), True), ((48 * HOUR, 2 * HOUR), True), ((), True)],
-)
+@every([((48 * HOUR,), False), ((2 * HOUR,), True), ((48 * HOUR, 2 * HOUR), True), ((), True)])
 def test_managed_fields_say_since_when_a_template_is_as_it_is(
     times: tuple[timedelta, ...], held: bool
 ) -> None:
@@ -139,7 +135,7 @@ def test_managed_fields_say_since_when_a_template_is_as_it_is(
     assert code(cluster(owner, pods)) == ("ELG041" if held else "")
 
 
-def test_a_replica_set_with_an_owner_was_edited_where_somebody_else_wrote_its_template() -> None:
+def test_an_owned_replica_set_was_edited_if_another_wrote_its_template() -> None:
     top, owner = deployment("web")
     owner.spec.template = alone(nodeSelector={"disk": "ssd"}).spec.template
     pods = [of(owner, number) for number in range(3)]
@@ -274,7 +270,7 @@ def test_a_pod_of_the_new_template_may_go_and_those_of_the_old_one_stay() -> Non
     assert [code(before, pod) for pod in range(3)] == ["ELG041", "ELG041", ""]
 
 
-def test_a_stateful_set_says_by_its_revision_which_pods_are_of_its_template() -> None:
+def test_a_stateful_set_tells_pods_of_its_template_by_its_revision() -> None:
     owner = alone("StatefulSet")
     owner.status.updateRevision = owner.status.currentRevision = "web-2"
     for revision, held in (("web-2", ""), ("web-1", "ELG041"), ("", "ELG041")):

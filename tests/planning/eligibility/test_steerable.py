@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import PodTemplate
 from rescheduler.kube.objects import Affinity, PodSpec
 from rescheduler.planning.eligibility.steerable import Steerable
+from tests.cases import every
 from tests.cluster import node, snapshot
 from tests.planning.cases import Case, settled
 
@@ -68,8 +68,7 @@ def unbound(case: Case) -> None:
     case.snapshot.volumes.clear()
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
+@every(
     [
         (lambda _: None, None),
         (orphan, "ELG001"),
@@ -91,7 +90,7 @@ def unbound(case: Case) -> None:
         (unbound, "ELG031"),
         (queued, "ELG032"),
         (queued_above, "ELG032"),
-    ],
+    ]
 )
 def test_who_is_steered(change: Change, code: str | None) -> None:
     case = settled()

@@ -25,6 +25,14 @@ from tests.planning.scenarios import coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
 
 
+@pytest.fixture(autouse=True)
+def some_short_plans(request: pytest.FixtureRequest) -> None:
+    """What is proposed together is tried with the means that only prefer nodes."""
+    means = getattr(request.node, "callspec", None)
+    if means is None or means.params.get("strength") != "Prefer":
+        request.getfixturevalue("short_plans")
+
+
 def loops(world: World) -> tuple[int, list[str]]:
     """Plan and act until nothing is planned: how many moved, and the plans' landings."""
     evictions, landed = 0, []
@@ -71,7 +79,7 @@ def one_plan(**steering: Any) -> tuple[World, Plan]:
     return world, world.plan()
 
 
-def test_a_plan_says_where_replacements_are_told_to_go_and_where_they_would_land_else() -> None:
+def test_a_plan_names_steered_nodes_and_unsteered_landings() -> None:
     _, made = one_plan(strength="Require")
     assert len(made.moves) == 7
     for move in made.moves:
@@ -279,9 +287,7 @@ def test_no_node_is_tainted_to_which_it_goes_all_the_same(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(("by", "gangs"), [("SoftTaint", False), ("AdmissionPolicy", True)])
-def test_no_node_is_tainted_for_a_gang_whose_replacements_come_at_the_same_time(
-    by: str, gangs: bool
-) -> None:
+def test_no_node_is_tainted_for_a_gang_that_is_replaced_at_one_time(by: str, gangs: bool) -> None:
     world = coming_back(limits=steered(by=by, strength="Prefer"))
     copy = WorkingCopy(world.snapshot, world.policies, world.limits, History())
     chooser, pods = Evaluator(copy).chooser, range(len(world.snapshot.pods))
@@ -307,7 +313,7 @@ def test_the_nodes_that_are_tainted_come_by_name_however_nodes_are_listed() -> N
         assert told == [sorted(names) for names in told]
 
 
-def test_an_explanation_says_what_a_pod_is_told_and_where_it_would_land_else() -> None:
+def test_an_explanation_names_steered_nodes_and_unsteered_landings() -> None:
     world = coming_back(limits=steered(strength="Require"))
     move = world.plan().moves[0]
     assert move.steered is not None

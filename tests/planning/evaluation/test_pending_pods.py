@@ -8,6 +8,7 @@ import pytest
 from rescheduler.kube.controllers import Namespace
 from rescheduler.kube.managed_fields import NamespaceMeta
 from rescheduler.runtime.exit_codes import exit_code
+from tests.cases import every
 from tests.cluster import pod
 from tests.planning.evaluation.pending import codes, outcome, waiting
 from tests.planning.scenarios import hot_gpus
@@ -70,7 +71,7 @@ def test_lower_impossible_and_gated_pods_hold_nothing(case: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize(("namespace", "held"), [("default", False), ("batch", True)])
-def test_pods_that_another_namespace_got_placed_show_that_a_scheduler_is_there(
+def test_pods_placed_in_another_namespace_show_that_a_scheduler_is_there(
     namespace: str, held: bool
 ) -> None:
     """One in its own namespace may have named its node itself."""
@@ -79,14 +80,13 @@ def test_pods_that_another_namespace_got_placed_show_that_a_scheduler_is_there(
     assert ("GRD008" in made.totals.refused) == held
 
 
-@pytest.mark.parametrize(
-    "case",
+@every(
     [
         {"age": 3600.0},
         {"tried": True, "age": 600.0},
         {"gpus": "8", "priority": 10, "age": 3600.0},
         {"gpus": "8", "priority": 10, "tried": True, "age": 600.0},
-    ],
+    ]
 )
 def test_a_pod_that_fits_waits_until_its_scheduler_has_passed_it_over(
     case: dict[str, Any],
@@ -110,7 +110,7 @@ def test_another_namespace_of_the_same_tenant_shows_no_scheduler(held: bool) -> 
     assert ("GRD008" in world.plan().totals.refused) == held
 
 
-def test_where_pending_pods_hold_every_move_the_plan_says_so_and_somebody_must_look() -> None:
+def test_a_plan_that_pending_pods_hold_asks_somebody_to_look() -> None:
     made = outcome(waiting())
     assert not made.moves
     (guard,) = made.guards

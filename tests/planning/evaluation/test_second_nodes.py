@@ -15,7 +15,7 @@ def pairs(
     return [array.tolist() for array in found]
 
 
-def test_each_of_the_two_best_nodes_goes_with_the_least_liked_of_all_others() -> None:
+def test_each_of_the_two_best_nodes_is_beside_the_least_liked_one() -> None:
     assert pairs([50, 40, 10, 90], [0, 3, 1, 2], []) == [[0, 2], [3, 2]]
     assert pairs([10, 60, 20], [0, 1, 2], []) == [[0, 2], [1, 0]]
 

@@ -20,6 +20,7 @@ from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.reporting.explain.explanation_words import TITLES
+from tests.cases import every
 from tests.cluster import NOW, node, pod, snapshot
 from tests.planning.full_cluster import full_cluster, index, working_copy
 from tests.planning.gang_worlds import FREE, in_one_rack
@@ -38,7 +39,7 @@ def codes(reported: PodExplanation, result: str) -> list[str]:
     return [check.code for check in reported.eligibility if check.result == result]
 
 
-def test_a_pod_that_moves_is_reported_with_its_batch_its_gain_and_its_landing() -> None:
+def test_a_moving_pod_is_reported_with_its_batch_gain_and_landing() -> None:
     made = skewed()
     reported = explained(made, "web-0", spread())
     (move,) = plan(made, policy_set([spread()]), History(), mode="Audit").moves
@@ -98,7 +99,7 @@ def test_the_best_nodes_are_shown_and_the_pods_own() -> None:
     assert (reported.state, reported.returns, reported.scores[0].node) == ("gone", 1.0, "n0")
 
 
-def test_filters_count_alone_and_first_with_an_example_and_the_schedulers_words() -> None:
+def test_filters_are_counted_with_an_example_and_the_schedulers_words() -> None:
     reported = explained(full_cluster(), "big-0")
     by_name = {result.plugin: result for result in reported.filters}
     fit = by_name["NodeResourcesFit"]
@@ -209,8 +210,7 @@ def test_pods_are_found_by_their_names(said: str, name: str) -> None:
     assert made.pods[find_pod(made, said)].metadata.name == name
 
 
-@pytest.mark.parametrize(
-    ("said", "message", "hint"),
+@every(
     [
         ("default/wbe-0", "there is no pod default/wbe-0", "default/web-0"),
         ("defualt/web-0", "there is no pod defualt/web-0", "default/web-0 is meant"),
@@ -219,7 +219,7 @@ def test_pods_are_found_by_their_names(said: str, name: str) -> None:
         ("qqqqqqqqqq", "there is no pod qqqqqqqqqq", "another cluster is meant; here are 11 pods."),
         ("default/qqqq", "there is no pod default/qqqq", "here are 11 pods in namespace default."),
         ("zzzz/qqqq", "there is no pod zzzz/qqqq", "namespace zzzz has no pod here."),
-    ],
+    ]
 )
 def test_unknown_pods_are_answered_with_what_is_near(said: str, message: str, hint: str) -> None:
     with pytest.raises(NotFound) as caught:

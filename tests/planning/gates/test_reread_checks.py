@@ -129,9 +129,7 @@ def test_who_names_a_scheduler_is_not_read_again_and_keeps_it_all_the_same(
 
 
 @pytest.mark.parametrize("newer", [False, True])
-def test_a_pod_stays_whose_siblings_show_another_replacement_than_was_planned(
-    *, newer: bool
-) -> None:
+def test_a_pod_stays_whose_siblings_show_an_unplanned_replacement(*, newer: bool) -> None:
     """As where an autoscaler made one of them with more, since the cluster was read."""
 
     def seen(cpu: str) -> Snapshot:

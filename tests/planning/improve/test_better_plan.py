@@ -39,7 +39,7 @@ from tests.planning.random_worlds import FREE
 from tests.planning.world import World
 
 quick = settings(
-    max_examples=tries(50, 2),
+    max_examples=tries(50, 5),
     database=None,
 )
 
@@ -120,7 +120,7 @@ def unlike(seed: int) -> World:
 
 def test_what_is_kept_gains_its_share_for_what_it_disrupts_more() -> None:
     kept_others = 0
-    for seed in range(12):
+    for seed in range(tries(12, 3)):
         its = evaluator(unlike(seed))
         gate = its.bounds().gate
         found = search(its)
@@ -208,7 +208,7 @@ def test_the_order_of_the_input_changes_nothing_where_annealing_decides() -> Non
     made = World(cluster, [whole_gpus()], limits, {}).plan()
     assert made.search is not None
     assert made.search.singly is not None, "nothing is shown by a plan that was found one by one"
-    for seed in range(3):
+    for seed in range(tries(3, 3)):
         order = random.Random(seed)
         pods, nodes = list(cluster.pods), list(cluster.nodes)
         order.shuffle(pods)

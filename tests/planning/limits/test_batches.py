@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,6 +15,7 @@ from rescheduler.planning.plan.planner import plan as planned
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.plugins.image_locality import full_name
+from tests.cases import every
 from tests.cluster import node
 from tests.picture import picture
 from tests.runtime.skewed import spread
@@ -114,8 +114,7 @@ def test_an_image_that_its_own_node_does_not_report_either_says_nothing() -> Non
     assert pulled("r.io/web:2", here=[], there=["r.io/db:1"]) == []
 
 
-@pytest.mark.parametrize(
-    ("written", "reported"),
+@every(
     [
         ("busybox:1.36", "docker.io/library/busybox:1.36"),
         ("busybox", "docker.io/library/busybox:latest"),
@@ -124,7 +123,7 @@ def test_an_image_that_its_own_node_does_not_report_either_says_nothing() -> Non
         ("reg.io:5000/app@sha256:bb", "reg.io:5000/app@sha256:bb"),
         ("localhost/app:v1", "localhost/app:v1"),
         ("docker.io/library/busybox:1.36", "busybox:1.36"),
-    ],
+    ]
 )
 def test_an_image_is_known_by_the_name_that_its_runtime_gives_it(
     written: str, reported: str

@@ -15,20 +15,20 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import NOW, budget, controller, deployment, node, pod, snapshot
 from tests.planning.limits.budgets import WIDE, cluster, code, spent
 
 _NONE = Problem(code="", message="")
 
 
-@pytest.mark.parametrize(
-    ("limits", "refused", "allowed"),
+@every(
     [
         ({"movesPerCycle": 1}, {1: "PAC001", 4: "PAC001"}, ()),
         ({"movesPerNode": 1}, {3: "PAC002"}, (1, 4)),
         ({"movesPerNamespace": 1}, {1: "PAC003", 5: "PAC003"}, ()),
         ({"movesPerWorkload": 1}, {1: "PAC004", 2: "PAC004"}, (3, 4)),
-    ],
+    ]
 )
 def test_own_limits(limits: dict[str, Any], refused: dict[int, str], allowed: Any) -> None:
     budgets = spent(cluster(), limits, 0)
@@ -58,14 +58,13 @@ def moved(
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.mark.parametrize(
-    ("name", "code_", "others"),
+@every(
     [
         ("movesPerCycle", "PAC001", {1: "PAC001", 4: "PAC001"}),
         ("movesPerNode", "PAC002", {1: "", 3: "PAC002", 4: ""}),
         ("movesPerNamespace", "PAC003", {1: "PAC003", 4: "PAC003"}),
         ("movesPerWorkload", "PAC004", {1: "PAC004", 4: ""}),
-    ],
+    ]
 )
 def test_a_restart_does_not_begin_with_fresh_budgets(
     name: str, code_: str, others: dict[int, str]
@@ -103,7 +102,7 @@ def test_the_past_and_the_plan_share_a_budget_and_nothing_counts_twice() -> None
     assert not code(budgets, 5)
 
 
-def test_the_moves_of_the_plan_that_is_carried_out_count_however_long_it_takes() -> None:
+def test_moves_of_the_plan_being_carried_out_count_however_long() -> None:
     limits = Limits.model_validate(WIDE | {"movesPerCycle": 1})
     history = History([moved("x", ago=30 * MINUTE, plan="mine")])
     assert Budgets(cluster(), limits, history, "mine").refusal(0)
@@ -153,7 +152,7 @@ def test_a_move_in_the_future_was_made_just_now(ages: list[int]) -> None:
     assert bool(code(Budgets(cluster(), limits, History(past)), 0)) == forced
 
 
-@pytest.mark.parametrize(("ago", "left"), [((), 3), ((60,), 2), ((60, 40), 1), ((60, 40, 20), 0)])
+@every([((), 3), ((60,), 2), ((60, 40), 1), ((60, 40, 20), 0)])
 def test_after_a_cold_start_each_of_three_cycles_moves_one_pod(
     ago: tuple[int, ...], left: int
 ) -> None:
@@ -183,8 +182,7 @@ def test_a_budget_is_spent_by_every_move_of_the_plan() -> None:
     assert code(budgets, 2) == ""
 
 
-@pytest.mark.parametrize(
-    ("policy", "healthy", "desired", "refused"),
+@every(
     [
         ("AlwaysAllow", 0, 2, ""),
         ("IfHealthyBudget", 2, 2, ""),
@@ -192,7 +190,7 @@ def test_a_budget_is_spent_by_every_move_of_the_plan() -> None:
         ("IfHealthyBudget", 0, 0, "BUD002"),
         (None, 2, 2, ""),
         (None, 1, 2, "BUD002"),
-    ],
+    ]
 )
 def test_a_pod_that_is_not_ready_needs_a_healthy_budget(
     policy: str | None, healthy: int, desired: int, refused: str
@@ -245,8 +243,7 @@ def test_an_old_move_does_not_count() -> None:
     assert Counter(code(budgets, pod) for pod in range(6)) == {"": 6}
 
 
-@pytest.mark.parametrize(
-    ("limits", "moved", "refused", "allowed"),
+@every(
     [
         # 6 pods run in all and in their namespace, 2 on each node, 3 of each workload.
         ({"movesPerCycle": "50%"}, (0, 1, 2), {3: "PAC001"}, ()),
@@ -264,7 +261,7 @@ def test_an_old_move_does_not_count() -> None:
         ({"movesPerNode": 0}, (), {0: "PAC002"}, ()),
         ({"movesPerNamespace": 0}, (), {0: "PAC003"}, ()),
         ({"movesPerWorkload": 0}, (), {0: "PAC004"}, ()),
-    ],
+    ]
 )
 def test_a_percentage_is_of_what_runs_rounded_down_and_zero_is_none(
     limits: dict[str, Any], moved: tuple[int, ...], refused: dict[int, str], allowed: Any

@@ -14,6 +14,7 @@ from rescheduler.kube.objects import ObjectMeta, OwnerReference
 from rescheduler.model.cluster.snapshot import Undecodable
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import NOW, controller, pod
 from tests.fakes import kueue
 from tests.planning.limits.unready import skew, unready
@@ -236,15 +237,14 @@ def test_a_guard_holds_everything_or_nothing(
     assert sum(made.totals.refused.values()) + len(made.moves) == made.totals.candidates
 
 
-@pytest.mark.parametrize(
-    ("kind", "ready", "code", "holds"),
+@every(
     [
         ("Pod", 4, "ACT023", False),
         ("Pod", 3, "ACT023", True),
         ("Pod", 4, "ACT011", True),
         ("Node", 4, "ACT023", True),
         ("", 4, "ACT023", True),
-    ],
+    ]
 )
 def test_a_pod_that_cannot_be_decoded_may_be_the_one_that_is_missing(
     kind: str, ready: int, code: str, holds: bool
@@ -256,7 +256,7 @@ def test_a_pod_that_cannot_be_decoded_may_be_the_one_that_is_missing(
 
 
 @pytest.mark.parametrize("first", ["ACT023", "ACT011"])
-def test_a_pod_that_cannot_be_decoded_hides_no_move_that_is_known_to_be_lost(first: str) -> None:
+def test_a_pod_that_cannot_be_decoded_hides_no_lost_move(first: str) -> None:
     world = hot_gpus(limits=limits(maxHotShare=0.5))
     unread(world, "Pod", code=first)
     other = "ACT011" if first == "ACT023" else "ACT023"

@@ -16,6 +16,7 @@ from rescheduler.kube.objects import Named, ObjectMeta
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan
 from rescheduler.runtime.exit_codes import exit_code
+from tests.cases import every
 from tests.cluster import NOW, pod
 from tests.planning.scenarios import SWIFT, hot_gpus
 from tests.planning.world import World
@@ -282,8 +283,7 @@ def lack(world: World, number: int, **spec: Any) -> None:
     world.measure()
 
 
-@pytest.mark.parametrize(
-    ("spec", "edited", "own"),
+@every(
     [
         ({"schedulingGates": [Named(name="mine")]}, 0, True),
         ({"nodeSelector": {"no": "node"}}, 30, True),
@@ -292,9 +292,9 @@ def lack(world: World, number: int, **spec: Any) -> None:
         ({"nodeSelector": {"kubernetes.io/hostname": "n1"}}, 30, False),
         ({"schedulerName": "nobody", "nodeSelector": {"no": "node"}}, 30, False),
         ({}, 30, False),
-    ],
+    ]
 )
-def test_a_replacement_that_its_own_rules_keep_off_every_node_holds_nobody_else(
+def test_a_replacement_that_fits_no_node_by_its_own_rules_holds_it_alone(
     spec: dict[str, Any], edited: int, own: bool
 ) -> None:
     """edited: minutes since its template was written; the pods were evicted 60 minutes ago.

@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from rescheduler.model.moves.calibration import MOST_WORKLOADS, LandingRecord, compare
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.landing_trust import calibration, distrust
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.planning.scenarios import SWIFT, hot_gpus
 
 NOW = datetime(2026, 11, 21, 14, 0, tzinfo=UTC)
@@ -34,10 +33,7 @@ def held(*records: LandingRecord, kind: str = "ReplicaSet", namespace: str = "sh
     return found.refusal(kind, namespace) is not None
 
 
-@pytest.mark.parametrize(
-    ("hits", "misses", "stays"),
-    [(0, 9, False), (0, 10, True), (7, 3, True), (9, 1, False), (80, 10, False), (10, 0, False)],
-)
+@every([(0, 9, False), (0, 10, True), (7, 3, True), (9, 1, False), (80, 10, False), (10, 0, False)])
 def test_a_low_share_counts_once_the_sample_is_large_enough(
     hits: int, misses: int, stays: bool
 ) -> None:

@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import PodTemplate, ResourceQuota, ResourceQuotaSpec
 from rescheduler.kube.objects import PodSpec
@@ -13,6 +12,7 @@ from rescheduler.model.cluster.next_pods import REVISION
 from rescheduler.model.moves.history import History
 from rescheduler.planning.limits.budgets import Budgets
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import NOW, like
 from tests.planning.limits.budgets import cluster, code, spent
 from tests.planning.limits.quotas import QUOTA
@@ -32,8 +32,7 @@ def test_a_stateful_set_waits_so_the_quota_has_room() -> None:
     assert code(spent(cluster(quota=QUOTA, kind="StatefulSet"), {}, 0, 1), 2) == ""
 
 
-@pytest.mark.parametrize(
-    ("kind", "hard", "used", "said"),
+@every(
     [
         (
             "StatefulSet",
@@ -49,9 +48,9 @@ def test_a_stateful_set_waits_so_the_quota_has_room() -> None:
         ("Deployment", {"memory": "1Ti"}, {}, "container main has none"),
         ("Deployment", {"cpu": "100"}, {"cpu": "1"}, ""),
         ("Deployment", {"requests.storage": "1Ti"}, {}, ""),
-    ],
+    ]
 )
-def test_a_quota_that_was_lowered_or_came_later_does_not_admit_the_replacement(
+def test_a_lowered_or_later_quota_does_not_admit_the_replacement(
     kind: str, hard: dict[str, str], used: dict[str, str], said: str
 ) -> None:
     quota = QUOTA | {"status": {"hard": hard, "used": used}}
@@ -63,8 +62,7 @@ def test_a_quota_that_was_lowered_or_came_later_does_not_admit_the_replacement(
 PRIORITY = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 
 
-@pytest.mark.parametrize(
-    ("spec", "held"),
+@every(
     [
         ({}, True),
         ({"scopes": ["NotTerminating"]}, True),
@@ -76,7 +74,7 @@ PRIORITY = {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
         ({"scopeSelector": {"matchExpressions": [PRIORITY]}}, False),
         ({"scopeSelector": {"matchExpressions": [PRIORITY | {"operator": "NotIn"}]}}, True),
         ({"scopes": ["CrossNamespacePodAffinity"]}, True),
-    ],
+    ]
 )
 def test_a_quota_counts_the_pods_in_its_scopes_alone(spec: dict[str, Any], held: bool) -> None:
     """A full one of high priority says nothing of others; a scope not evaluated counts all."""
@@ -86,14 +84,13 @@ def test_a_quota_counts_the_pods_in_its_scopes_alone(spec: dict[str, Any], held:
     assert found == ("BUD004" if held else "")
 
 
-@pytest.mark.parametrize(
-    ("pod", "scopes"),
+@every(
     [
         ({}, {"NotTerminating", "BestEffort"}),
         ({"activeDeadlineSeconds": 60}, {"Terminating", "BestEffort"}),
         ({"resources": {"requests": {"cpu": "1"}}}, {"NotTerminating", "NotBestEffort"}),
         ({"priorityClassName": "high"}, {"NotTerminating", "BestEffort", "PriorityClass"}),
-    ],
+    ]
 )
 def test_a_pod_is_in_these_scopes(pod: dict[str, Any], scopes: set[str]) -> None:
     spec = msgspec.convert(pod, PodSpec)
@@ -107,14 +104,13 @@ def test_a_quota_that_cannot_be_read_refuses() -> None:
     assert code(Budgets(cluster(quota=odd), Limits(), History()), 0) == "BUD004"
 
 
-@pytest.mark.parametrize(
-    ("kind", "hard", "used", "said"),
+@every(
     [
         ("StatefulSet", "6", "4600m", "needs 1.5 more than the pod has"),
         ("StatefulSet", "6", "4500m", ""),
         ("Deployment", "6", "4500m", "1.5 left of requests.cpu, and the replacement needs 2"),
         ("Deployment", "6500m", "4500m", ""),
-    ],
+    ]
 )
 def test_a_quota_counts_what_the_replacement_asks_for(
     kind: str, hard: str, used: str, said: str

@@ -15,6 +15,7 @@ from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.planning.eligibility.ready_times import ReadyTimes, Usual
 from rescheduler.planning.limits.disruption import disruption_cost
 from rescheduler.planning.limits.restart import restart_cost
+from tests.cases import every
 from tests.cluster import NOW, controller, pod
 from tests.planning.scenarios import hot_gpus
 
@@ -102,8 +103,7 @@ def test_work_counts_since_the_checkpoint_and_not_since_the_start() -> None:
     assert costs[0] - costs[1] == pytest.approx(0.8)
 
 
-@pytest.mark.parametrize(
-    ("notes", "seconds", "checkpoint"),
+@every(
     [
         ({"every": "10m"}, 600.0, True),
         ({"every": "1h30m"}, 3600.0, True),  # it has not run so long
@@ -119,7 +119,7 @@ def test_work_counts_since_the_checkpoint_and_not_since_the_start() -> None:
         ({"every": "-1m"}, 3600.0, False),
         ({"every": "often"}, 3600.0, False),
         ({"every": "9" * 400 + "h"}, 3600.0, True),
-    ],
+    ]
 )
 def test_what_annotations_tell_of_checkpoints(
     notes: dict[str, str], seconds: float, checkpoint: bool

@@ -17,6 +17,7 @@ from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.planning.limits.shares import _level
 from rescheduler.reporting.explain.report import render_explanation
+from tests.cases import every
 from tests.cluster import NOW
 from tests.planning.limits.more_limits import WIDE
 from tests.planning.scenarios import SWIFT, hot_gpus
@@ -204,8 +205,7 @@ def test_plan_and_explain_say_whose_share_of_what_is_taken() -> None:
     assert said in text
 
 
-@pytest.mark.parametrize(
-    ("taken", "left", "level"),
+@every(
     [
         ([0, 30], 20, 20),
         ([0, 0], 5, 3),
@@ -214,7 +214,7 @@ def test_plan_and_explain_say_whose_share_of_what_is_taken() -> None:
         ([0, 2, 9], 5, 4),
         ([7], 5, 12),
         ([1, 1, 1], 1, 2),
-    ],
+    ]
 )
 def test_what_is_left_goes_to_who_has_taken_least(taken: list[int], left: int, level: int) -> None:
     assert _level(taken, left) == level

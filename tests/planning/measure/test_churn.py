@@ -16,6 +16,7 @@ from rescheduler.planning.measure.baseline import baseline_of
 from rescheduler.planning.measure.churn import by_itself, ended_usage, pods_then
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
+from tests.cases import every
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.planning.measure.laboratory import EVEN, HOT, NODES, Laboratory
 
@@ -243,8 +244,7 @@ def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
     assert ended_usage(kept, 0, NOW, [], after) == pytest.approx(0.01)
 
 
-@pytest.mark.parametrize(
-    ("trend", "came", "gone", "fewer", "expected"),
+@every(
     [
         (1.0, 0.0, 0.0, 0.0, 4.0),
         (0.5, 0.0, 1.0, 0.0, 1.5),  # what stays falls as elsewhere
@@ -256,7 +256,7 @@ def test_a_pod_that_waited_for_a_node_came_when_it_got_one() -> None:
         (1.5, 1.0, 0.0, -0.5, 5.0),
         (1.5, 1.0, 0.0, -0.75, 5.0),
         (1.5, 0.0, 1.0, 0.5, 4.5),
-    ],
+    ]
 )
 def test_the_change_of_others_and_of_its_own_pods(
     trend: float, came: float, gone: float, fewer: float, expected: float

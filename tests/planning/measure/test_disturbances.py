@@ -167,7 +167,7 @@ def test_a_group_waits_for_the_last_of_its_moves() -> None:
     assert gain(first) + gain(second) == pytest.approx(truth, rel=0.02)
 
 
-def test_a_landing_that_was_not_expected_is_measured_by_what_the_pod_takes_there() -> None:
+def test_an_unexpected_landing_is_measured_by_what_the_pod_takes_there() -> None:
     lab = Laboratory()
     move = lab.move(POD, "n14", expected={"n12": 0.5, "n13": 0.5})
     truth = lab.truth([move])
@@ -245,7 +245,7 @@ def test_a_baseline_shrinks_to_the_nodes_that_a_batch_touched() -> None:
     assert lab.history.baselines == []
 
 
-def test_a_baseline_is_corrected_for_our_moves_that_its_windows_have_not_seen() -> None:
+def test_a_baseline_counts_moves_that_its_windows_have_not_seen() -> None:
     lab = Laboratory()
     seen = lab.snapshot()  # a windowed reading still shows what left a moment ago
     lab.move(POD, "n12")
@@ -255,7 +255,7 @@ def test_a_baseline_is_corrected_for_our_moves_that_its_windows_have_not_seen() 
     assert found.nodes["node.cpu/300"]["n0"] == pytest.approx((7.2 - 1.0) / 8, abs=0.01)
 
 
-def test_a_batch_that_is_begun_again_keeps_the_readings_of_before_its_first_move() -> None:
+def test_a_batch_begun_again_keeps_the_readings_of_before_its_first_move() -> None:
     lab = Laboratory()
     move = lab.move(POD, "n12")
     truth = lab.truth([move])
@@ -336,7 +336,7 @@ def test_nodes_that_stay_without_a_value_are_not_waited_for_for_ever() -> None:
 
 
 @pytest.mark.parametrize("silent", [COLD, WARM])
-def test_the_change_is_not_followed_over_batches_before_which_others_had_a_value(
+def test_the_change_is_not_followed_over_batches_of_others(
     silent: tuple[int, ...],
 ) -> None:
     lab = Laboratory(sticks=True)

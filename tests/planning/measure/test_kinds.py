@@ -27,6 +27,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.policies.utilization.policy import Utilization
 from rescheduler.policies.utilization.targets import PressedTarget, Targets
+from tests.cases import every
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.planning.measure.laboratory import EVEN, Laboratory
 
@@ -268,10 +269,7 @@ def test_a_device_whose_pods_have_all_ended_is_as_it_is_now(ended: bool) -> None
     ]
 
 
-@pytest.mark.parametrize(
-    ("load", "used", "expected"),
-    [(True, (), 0.5), (True, (0.9, 0.1), 0.9), (True, (0.2, 0.8), 0.2), (False, (), 1.0)],
-)
+@every([(True, (), 0.5), (True, (0.9, 0.1), 0.9), (True, (0.2, 0.8), 0.2), (False, (), 1.0)])
 def test_pods_that_ended_take_their_part_of_a_shared_device_along(
     load: bool, used: tuple[float, ...], expected: float
 ) -> None:

@@ -22,7 +22,7 @@ GPU = EVEN.model_copy(update={"nodes": NodeMatch(labels=Selector(matchLabels={"p
 @pytest.mark.parametrize("share", [0.6, 0.75, 1.3, 1.6])
 @pytest.mark.parametrize("sticks", [False, True])
 @pytest.mark.parametrize("batches", [1, 3])
-def test_what_changes_on_nodes_that_the_policy_does_not_select_says_nothing(
+def test_changes_on_nodes_that_the_policy_does_not_select_say_nothing(
     share: float, sticks: bool, batches: int
 ) -> None:
     lab = Laboratory(policies=[GPU], web=True, sticks=sticks)
@@ -83,7 +83,7 @@ def test_moves_on_nodes_that_the_policy_does_not_select_do_not_matter(kept: bool
     assert gain(move) == pytest.approx(truth, abs=0.02)
 
 
-def test_a_policy_that_selects_other_nodes_now_is_not_measured_by_those_of_then() -> None:
+def test_a_policy_that_selects_other_nodes_now_is_not_measured_by_old_ones() -> None:
     lab = Laboratory(policies=[GPU], web=True)
     move = lab.move(POD, "n12")
     web = NodeMatch(labels=Selector(matchLabels={"pool": "web"}))
@@ -93,7 +93,7 @@ def test_a_policy_that_selects_other_nodes_now_is_not_measured_by_those_of_then(
     assert "too few other nodes" in unknown(move)
 
 
-def test_a_batch_before_which_nothing_is_known_of_the_policys_nodes_is_passed_over() -> None:
+def test_a_batch_without_values_of_the_policys_nodes_is_passed_over() -> None:
     lab = Laboratory(policies=[GPU], web=True)
     move = lab.move(POD, "n12")
     truth = lab.truth([move], GPU)

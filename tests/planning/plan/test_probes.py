@@ -8,6 +8,7 @@ import pytest
 from rescheduler.kube.controllers import Controller, Service
 from rescheduler.kube.objects import Container
 from rescheduler.planning.plan.probes import missing_probes
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 
 PROBED = {"readinessProbe": {"httpGet": {"path": "/"}}}
@@ -43,15 +44,14 @@ def test_who_gets_requests_and_does_not_tell_when_it_serves_is_named() -> None:
     assert not told([service()], {**APP, **PROBED})
 
 
-@pytest.mark.parametrize(
-    "services",
+@every(
     [
         [],
         [service(selector={"app": "web", "tier": "y"})],
         [service(selector=None)],
         [service(selector={})],
         [service(type="ExternalName")],
-    ],
+    ]
 )
 def test_who_gets_no_requests_has_nothing_to_tell(services: list[Service]) -> None:
     """Workers of a queue, training, notebooks."""

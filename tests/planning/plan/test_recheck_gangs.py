@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from rescheduler.kube.objects import Taint
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import History
@@ -13,6 +11,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import budget
 from tests.planning.gang_worlds import FREE, in_one_rack, planned
 from tests.planning.kueue_gangs import cluster as queued
@@ -52,8 +51,7 @@ def joined(fresh: Snapshot) -> None:
     fresh.pods.append(more)
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
+@every(
     [
         (not_ready, "DRF001"),
         (lambda fresh: fresh.pods.pop(), "ACT002"),
@@ -71,7 +69,7 @@ def joined(fresh: Snapshot) -> None:
             ),
             "ELG029",
         ),
-    ],
+    ]
 )
 def test_what_holds_for_one_member_holds_for_all(
     change: Callable[[Snapshot], Any], code: str
@@ -106,14 +104,13 @@ def test_a_gang_that_kueue_still_runs_passes() -> None:
     assert all(isinstance(move, PlannedMove) for move in restarted(lambda _: None))
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
+@every(
     [
         (lambda objects: objects["workloads"].clear(), "DRF006"),
         (lambda objects: objects["workloads"][0]["metadata"].update(uid="created again"), "DRF006"),
         (lambda objects: objects["workloads"][0]["spec"].update(active=False), "ELG029"),
         (lambda objects: objects["queue"]["spec"].update(stopPolicy="Hold"), "ELG035"),
-    ],
+    ]
 )
 def test_a_gang_whose_workload_is_another_or_none_now_is_left_alone(
     change: Callable[[dict[str, Any]], Any], code: str

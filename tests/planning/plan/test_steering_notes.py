@@ -10,6 +10,7 @@ from rescheduler.planning.plan.steering_notes import steering_notes
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.scheduler.config.scheduler import Scheduler
+from tests.cases import every
 from tests.cluster import node, snapshot
 from tests.runtime.skewed import spread
 
@@ -60,14 +61,13 @@ def test_a_scheduler_that_looks_at_all_nodes_is_asked_about_all(
     assert bool(notes) is noted
 
 
-@pytest.mark.parametrize(
-    ("strength", "verbs", "said"),
+@every(
     [
         ("Prefer", {"prioritizeVerb": "p"}, ""),
         ("Prefer", {"filterVerb": "f"}, "prioritizeVerb, which Prefer needs"),
         ("Require", {"prioritizeVerb": "p"}, "filterVerb, which Require needs"),
         ("Require", {"filterVerb": "f"}, ""),
-    ],
+    ]
 )
 def test_an_extender_that_no_scheduler_asks_is_noted(
     strength: Strength, verbs: dict[str, str], said: str

@@ -19,6 +19,7 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
+from tests.cases import every
 from tests.planning.search.chains import FREE, RULES, STEERED, full, planned
 
 
@@ -96,7 +97,7 @@ def test_a_chain_is_not_begun_whose_budgets_do_not_last() -> None:
     assert planned(full(room="3"), movesPerCycle=1).moves == []
 
 
-@pytest.mark.parametrize(("hdd", "ssd"), [(1.0, 1.0), (9.0, 1.0), (1.0, 9.0), (300.0, 1.0)])
+@every([(1.0, 1.0), (9.0, 1.0), (1.0, 9.0), (300.0, 1.0)])
 def test_a_chain_is_worth_it_whoever_of_its_pods_starts_faster(hdd: float, ssd: float) -> None:
     """The usual `gainShare`: one pod is stuck, and two that cost about as much are moved for it."""
     made = full(room="3")
@@ -109,7 +110,7 @@ def test_a_long_chain_is_worth_it_at_the_usual_gain_share() -> None:
     assert [move[0] for move in route(found)] == ["web-0", "hdd-0", "ssd-0"]
 
 
-def test_who_makes_room_must_not_cost_far_more_than_who_gains_and_the_plan_says_so() -> None:
+def test_who_makes_room_must_not_cost_far_more_than_who_gains() -> None:
     made = full(room="3")
     hdd = next(pod for pod in made.pods if pod.metadata.name == "hdd-0")
     hdd.metadata.annotations = {"controller.kubernetes.io/pod-deletion-cost": str(2**31 - 1)}
@@ -155,7 +156,7 @@ def applied(made: Snapshot, moves: list[PlannedMove]) -> tuple[Snapshot, History
     return made, history
 
 
-def test_whatever_is_made_of_a_chain_the_cluster_is_whole_and_the_next_plan_ends_it() -> None:
+def test_however_a_chain_ends_the_next_plan_repairs_the_cluster() -> None:
     before = full(third=True)
     made = planned(before)
     assert made.moves

@@ -18,6 +18,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from tests.cases import every
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
 from tests.draws import tries
 from tests.planning.search.gang_placements import FREE, GPU, ROOM, world
@@ -51,8 +52,7 @@ def test_a_gang_gets_its_room_by_one_group_of_moves() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("limits", "said"),
+@every(
     [
         ({"movesPerCycle": 2}, "3 moves at once, more than movesPerCycle 2 allows"),
         ({"movesPerCycle": 2, "movesPerHour": 2}, "3 moves at once, more than movesPerCycle 2"),
@@ -66,9 +66,9 @@ def test_a_gang_gets_its_room_by_one_group_of_moves() -> None:
             {"movesPerNamespace": 2},
             "3 moves at once in namespace default, more than movesPerNamespace 2 allows",
         ),
-    ],
+    ]
 )
-def test_where_the_limits_never_hold_all_of_them_none_is_proposed_and_that_is_told(
+def test_no_gang_is_proposed_in_part_where_the_limits_never_hold_it(
     limits: dict[str, Any], said: str
 ) -> None:
     made = planned(world([1, 2], [7]), **limits)
@@ -133,8 +133,7 @@ def beside(asks: dict[str, str], held: dict[str, str], **spec: Any) -> Snapshot:
     return snapshot(nodes, pods, controllers=[*owners, owner], budgets=budgets)
 
 
-@pytest.mark.parametrize(
-    ("asks", "held", "moves"),
+@every(
     [
         ({}, {}, 2),
         ({RDMA: "1"}, {}, 2),
@@ -142,7 +141,7 @@ def beside(asks: dict[str, str], held: dict[str, str], **spec: Any) -> Snapshot:
         ({RDMA: "1"}, {RDMA: "1"}, 0),
         ({"amd.com/gpu": "8"}, {"amd.com/gpu": "1"}, 0),
         ({"example.com/absent": "1"}, {}, 0),
-    ],
+    ]
 )
 def test_room_is_made_only_where_everything_else_is_free(
     asks: dict[str, str], held: dict[str, str], moves: int

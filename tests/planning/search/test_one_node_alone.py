@@ -48,7 +48,7 @@ def gathering(strength: str, planned: Sequence[int] | None = None) -> Evaluation
     return found.moves[0]
 
 
-def test_the_best_node_is_reached_though_the_scheduler_likes_all_others_better() -> None:
+def test_the_best_node_is_reached_though_the_scheduler_likes_others() -> None:
     move = gathering("Require")
     assert move.choice is not None
     assert move.choice.strength == "Require"

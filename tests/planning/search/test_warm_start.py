@@ -49,7 +49,7 @@ def search_of(plan: Plan) -> SearchSummary:
     return plan.search
 
 
-def crowded(seed: int = 3, nodes: int = 24, **more: Any) -> World:
+def crowded(seed: int = 3, nodes: int = 16, **more: Any) -> World:
     """Nodes filled at random, of whose pods many are better elsewhere."""
     limits = Limits.model_validate(FREE | STEERED | {"movesPerCycle": 60, "gainShare": 0.0} | more)
     return World(filled(nodes, 0.7, seed), [whole_gpus()], limits, {})
@@ -104,7 +104,7 @@ def test_pods_that_are_gone_are_not_looked_for() -> None:
     assert planned(left, last=last).digest == planned(left).digest
 
 
-def test_moves_that_may_not_be_made_any_more_take_no_effort_from_the_search() -> None:
+def test_moves_that_are_forbidden_now_take_no_effort_from_the_search() -> None:
     world = crowded(nodes=60)
     last = planned(world, 60)
     moved = {move.pod.uid for move in last.moves}
@@ -185,7 +185,7 @@ def test_what_was_proposed_together_is_not_left_to_chance(monkeypatch: pytest.Mo
 
 
 @settings(
-    max_examples=tries(30, 2),
+    max_examples=tries(30, 5),
     database=None,
 )
 @given(seed=st.integers(0, 10_000), steps=st.integers(2, 120), moves=st.integers(1, 12))

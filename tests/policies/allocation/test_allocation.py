@@ -11,6 +11,7 @@ from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.allocation.term import AllocationTerm
 from rescheduler.policies.base import NodeMatch
 from rescheduler.policies.match import Match
+from tests.cases import every
 from tests.picture import picture
 
 NOTE = "rescheduler.io/request-targets"
@@ -55,7 +56,7 @@ def test_a_node_s_own_target_wins() -> None:
     assert made.cost() == pytest.approx(0.5 / 4)
 
 
-@pytest.mark.parametrize("text", ["", "7", '{"cpu": 7}', '{"cpu": "much"}', '{"cpu": "-1"}', "[]"])
+@every(["", "7", '{"cpu": 7}', '{"cpu": "much"}', '{"cpu": "-1"}', "[]"])
 def test_a_node_whose_targets_cannot_be_read_is_left_out(text: str) -> None:
     before = two_nodes()
     before.nodes[0].metadata.annotations = {NOTE: text}
@@ -84,14 +85,13 @@ def test_what_is_free_without_what_it_needs_costs() -> None:
     assert finding.message.startswith("nvidia.com/gpu is free for which 4 of cpu is missing")
 
 
-@pytest.mark.parametrize(
-    "more",
+@every(
     [
         {},
         {"resources": [{"resource": "cpu"}, {"resource": "cpu"}]},
         {"balances": [{"resource": "cpu", "needs": "cpu", "ratio": 1}]},
         {"resources": [{"resource": "cpu", "target": 1.5}]},
-    ],
+    ]
 )
 def test_nonsense_is_refused(more: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -39,7 +39,7 @@ TARGET = {"resources": [{"resource": "cpu", "target": 0.2}]}
 """2 of 10 CPUs; the average pod has 2."""
 
 
-def test_the_node_where_it_lands_is_charged_for_what_the_replacement_asks_for() -> None:
+def test_the_node_of_the_landing_is_charged_for_the_replacement() -> None:
     made = term(three_ages(), **TARGET)
     assert made.cost() == pytest.approx((1 + 1) / 2)
     assert made.deltas(0, NODES).tolist() == pytest.approx([0, (-1 + 3) / 2, (-1 + 1) / 2])

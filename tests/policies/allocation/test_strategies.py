@@ -13,6 +13,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.allocation.policy import Allocation
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.utilization.policy import Utilization
+from tests.cases import every
 from tests.picture import picture
 from tests.planning.packing import FULL_FIRST, LIMITS
 
@@ -113,7 +114,7 @@ def test_packing_leaves_alone_what_is_not_cold_or_fits_nowhere(more: Any) -> Non
     assert planned(cold(), allocation(strategy="Pack", **more)).moves == []
 
 
-def test_packing_obeys_a_node_s_own_target_and_leaves_out_what_cannot_be_read() -> None:
+def test_packing_obeys_a_nodes_own_target_and_skips_what_is_unread() -> None:
     before = cold()
     before.nodes[0].metadata.annotations = {NOTE: '{"cpu": "7"}'}
     assert planned(before, allocation(strategy="Pack")).moves == []
@@ -142,8 +143,7 @@ def test_what_packing_cannot_do_is_refused(more: Any, said: str) -> None:
         allocation(strategy="Pack", **more)
 
 
-@pytest.mark.parametrize(
-    ("more", "said"),
+@every(
     [
         ({"cold": "20%"}, "strategy is Relieve, so cold has no effect"),
         ({"strategy": "Pack", "tolerance": "20%"}, "strategy is Pack, so tolerance has no effect"),
@@ -153,7 +153,7 @@ def test_what_packing_cannot_do_is_refused(more: Any, said: str) -> None:
             {"strategy": "Pack", "resources": [{"resource": "cpu", "weight": 2}]},
             "strategy is Pack, so resources.0.weight has no effect",
         ),
-    ],
+    ]
 )
 def test_what_has_no_effect_is_told(more: Any, said: str) -> None:
     assert any(message.startswith(said) for message in allocation(**more).without_effect())

@@ -14,6 +14,7 @@ from rescheduler.model.moves.move import Shift
 from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.match import Match
+from tests.cases import every
 from tests.cluster import NOW, deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed, workloads
 
@@ -55,8 +56,7 @@ def test_a_fresh_cluster_breaks_no_rule() -> None:
 TAINTED = [node("n1", taints=[{"key": "team", "value": "x", "effect": "NoSchedule"}]), node("n2")]
 
 
-@pytest.mark.parametrize(
-    ("rule", "cost"),
+@every(
     [
         ({}, 1),
         ({"only": ["team"]}, 1),
@@ -66,7 +66,7 @@ TAINTED = [node("n1", taints=[{"key": "team", "value": "x", "effect": "NoSchedul
         ({"ignore": ["team"]}, 0),
         ({"ignore": ["te/"]}, 1),
         ({"effects": ["NoExecute"]}, 0),
-    ],
+    ]
 )
 def test_which_taints_count_can_be_said(rule: dict[str, Any], cost: int) -> None:
     term = bound(snapshot(TAINTED, [pod("p", "n1")]), nodeTaints=rule)
@@ -78,8 +78,7 @@ def test_a_toleration_is_enough() -> None:
     assert bound(snapshot(TAINTED, [tolerant]), nodeTaints={}).cost() == 0
 
 
-@pytest.mark.parametrize(
-    ("rule", "cost"),
+@every(
     [
         ({}, 0),
         ({"ignore": []}, 0),
@@ -88,7 +87,7 @@ def test_a_toleration_is_enough() -> None:
         ({"only": ["node.kubernetes.io/memory-pressure"]}, 1),
         ({"only": ["node.kubernetes.io/"], "ignore": ["node.kubernetes.io/memory-pressure"]}, 0),
         ({"only": ["node.kubernetes.io/disk-pressure"]}, 0),
-    ],
+    ]
 )
 def test_a_taint_that_kubernetes_sets_counts_only_where_it_is_named(
     rule: dict[str, Any], cost: int

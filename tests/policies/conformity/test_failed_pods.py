@@ -4,7 +4,6 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import Controller
 from rescheduler.kube.objects import Pod, PodStatus
@@ -16,6 +15,7 @@ from rescheduler.policies.conformity.term import ConformityTerm
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.match import Match
+from tests.cases import every
 from tests.cluster import NOW, controller, node, pod, snapshot
 
 ENDED: dict[str, Any] = {"name": "main", "state": {"terminated": {"exitCode": 1}}}
@@ -60,9 +60,7 @@ def test_failed_pods_are_reported_by_workload_and_cost_nothing() -> None:
     assert term.warnings() == ()
 
 
-@pytest.mark.parametrize(
-    ("hours", "above", "found"), [(1.1, "1h", 1), (1, "1h", 0), (0.1, "0s", 1), (-1, "0s", 0)]
-)
+@every([(1.1, "1h", 1), (1, "1h", 0), (0.1, "0s", 1), (-1, "0s", 0)])
 def test_only_older_ones(hours: float, above: str, found: int) -> None:
     assert len(subjects(failed("a", hours=hours), above=above)) == found
 
@@ -74,8 +72,7 @@ def test_one_without_an_age_or_that_is_being_deleted_is_not_reported() -> None:
     assert subjects(ageless, leaving) == []
 
 
-@pytest.mark.parametrize(
-    ("rule", "found"),
+@every(
     [
         ({}, 1),
         ({"reasons": ["OOMKilled"]}, 1),
@@ -87,7 +84,7 @@ def test_one_without_an_age_or_that_is_being_deleted_is_not_reported() -> None:
         ({"exitCodes": [0]}, 0),
         ({"exitCodes": [1], "initContainers": True}, 1),
         ({"reasons": ["OOMKilled"], "exitCodes": [2]}, 0),
-    ],
+    ]
 )
 def test_only_what_is_asked_for(rule: dict[str, Any], found: int) -> None:
     made = failed(

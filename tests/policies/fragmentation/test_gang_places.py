@@ -34,7 +34,7 @@ def test_two_shapes_do_not_count_on_one_free_node() -> None:
     assert finding.pods == (0, 1)
 
 
-def test_small_and_large_pods_of_a_gang_share_a_node_that_has_room_for_both() -> None:
+def test_small_and_large_pods_of_a_gang_share_a_node_with_room() -> None:
     before = picture("zone a | n1 gpu 8 cpu 64 | -")
     assert term(asking(before, {"train": [(1, 4, ""), (2, 2, "")]})).cost() == 0
 
@@ -83,7 +83,7 @@ def test_a_node_is_counted_on_no_oftener_than_it_can_hold() -> None:
     assert finding.pods == (0,)
 
 
-def test_two_gangs_do_not_count_on_one_free_node_and_the_urgent_one_goes_first() -> None:
+def test_two_gangs_do_not_count_on_one_node_and_the_urgent_one_is_first() -> None:
     before = picture("zone a | n1 gpu 8 cpu 64 | -")
     both = asking(before, {"first": [(2, 4, "")], "second": [(2, 4, "")]})
     assert subjects(both) == ["gang gangs/second"]

@@ -44,7 +44,7 @@ def test_those_with_room_fit_together_and_no_other_fits_beside_them(
 
 @settings(max_examples=100)
 @given(GANGS, PLACES)
-def test_with_the_places_that_it_needs_a_gang_has_room_or_one_before_it_has(
+def test_with_the_places_that_it_needs_a_gang_has_room(
     gangs: list[dict[int, int]], places: tuple[int, int, int]
 ) -> None:
     made = of(gangs)
@@ -74,7 +74,7 @@ def test_a_large_gang_leaves_what_is_too_little_for_it_to_a_small_one() -> None:
     ]  # fmt: skip
 
 
-def test_one_move_gains_nothing_where_two_are_needed_and_the_second_gains_it_all() -> None:
+def test_one_move_gains_nothing_where_two_are_needed() -> None:
     before = picture(
         """
         zone a | n1 gpu 8 cpu 64 | small

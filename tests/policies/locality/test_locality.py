@@ -11,6 +11,7 @@ from rescheduler.model.cluster.readings import Reading
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.policies.locality.data_locality import DataLocality
+from rescheduler.policies.locality.domain_distance import distances_apart
 from rescheduler.policies.locality.domain_tree import KNOWN, Level, tree
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.locality.term import LocalityTerm
@@ -18,7 +19,7 @@ from rescheduler.policies.locality.traffic_term import TrafficPair, TrafficTerm
 from tests.cluster import deployment, node, pod, snapshot
 from tests.picture import move, picture, proposed
 from tests.policies import kit
-from tests.policies.conformance import _run
+from tests.policies.conformance import unfound
 
 WEB = {"labels": {"matchLabels": {"app": "web"}}}
 DB = {"labels": {"matchLabels": {"app": "db"}}}
@@ -278,30 +279,24 @@ def test_without_labels_it_is_not_evaluated() -> None:
     assert problem.code == "LOC005"
 
 
-@pytest.mark.parametrize(
-    ("part", "method", "wrong"),
-    [
-        ("traffic_term.TrafficTerm", "_removed_share", lambda *_: 0.0),
-        ("traffic_term.TrafficTerm", "gain_bound", lambda *_: 0.0),
-        (
-            "placement_group.PlacementGroupTerm",
-            "_together_deltas",
-            lambda _s, _n, _h, nodes: np.ones(len(nodes)),
+def test_the_kit_finds_each_part_that_is_wrong() -> None:
+    mistakes: dict[str, Any] = {
+        "traffic_term.TrafficTerm._removed_share": lambda *_: 0.0,
+        "traffic_term.TrafficTerm.gain_bound": lambda *_: 0.0,
+        "traffic_term.TrafficTerm._nearer": lambda *_: np.ones(9),
+        "placement_group.PlacementGroupTerm._together_deltas": lambda *given: np.ones(
+            len(given[3])
         ),
-        (
-            "preferred_pod_affinity.PreferredAffinities",
-            "deltas",
-            lambda _s, _p, _h, nodes: np.ones(len(nodes)),
-        ),
-        ("data_locality.DataLocality", "commit", lambda _s, shift: np.array([shift.pod])),
-    ],
-)
-def test_the_kit_finds_a_part_that_is_wrong(
-    monkeypatch: pytest.MonkeyPatch, part: str, method: str, wrong: Any
-) -> None:
-    monkeypatch.setattr(f"rescheduler.policies.locality.{part}.{method}", wrong)
-    with pytest.raises(AssertionError):
-        _run("Locality", kit.check_deltas, examples=1000)
+        "preferred_pod_affinity.PreferredAffinities.deltas": lambda *given: np.ones(len(given[3])),
+        "data_locality.DataLocality.commit": lambda _, shift: np.array([shift.pod]),
+    }
+    apart: list[Any] = [
+        lambda one, other, far: distances_apart(one, other, far)[::-1],
+        lambda one, other, far: distances_apart(one, other, far) * len(one),
+    ]
+    parts = [*mistakes.items(), *(("traffic_term.distances_apart", wrong) for wrong in apart)]
+    wrong_parts = [(f"locality.{part}", kit.check_deltas, wrong) for part, wrong in parts]
+    assert unfound("Locality", wrong_parts) == []
 
 
 GPU_POOL = """

@@ -97,7 +97,7 @@ def test_nothing_is_gained_where_zones_are_not_known_or_not_aligned() -> None:
     assert any("n9" in warning.message for warning in term.warnings())
 
 
-def test_a_landing_that_a_kubelet_would_refuse_is_refused_whatever_the_policy() -> None:
+def test_a_landing_that_a_kubelet_refuses_is_refused_for_any_policy() -> None:
     # p0 leaves by the will of Spread alone, and n2 has no zone with two GPUs free.
     pods = [
         *(guaranteed(f"p{number}", "n1", {GPU: 2}) for number in range(3)),

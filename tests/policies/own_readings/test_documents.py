@@ -15,6 +15,7 @@ from rescheduler.policies.own_readings.readings_document import preset_of
 from rescheduler.policies.own_readings.shipped_documents import PRESETS
 from rescheduler.sources.policy_files import load_policies
 from rescheduler.sources.prometheus.catalog import CATALOG
+from tests.cases import every
 from tests.policies.own_readings.queue_length import QUEUE
 
 
@@ -114,15 +115,14 @@ def test_an_own_definition_replaces_that_of_the_preset(tmp_path: Path) -> None:
     assert "node.disk.space" in own
 
 
-@pytest.mark.parametrize(
-    ("query", "found"),
+@every(
     [
         ("sum by (a) (rate(x_total{$match}[$window])) / on (node) y{$match}", 2),
         ('label_replace(up{$match}, "node", "$1", "instance", "(.+):.*") or vector(1)', 1),
         ("quantile_over_time(0.95, (rate(z{$match}[1m]))[$window:$step]) > bool 1e9", 1),
         ('{__name__="x.y",$match} offset 5m', 1),
         ("time() - kubernetes_io:node_cpu{$match} and on () (a unless b) # c", 3),
-    ],
+    ]
 )
 def test_selectors_of_a_query(query: str, found: int) -> None:
     assert len(selectors(query)) == found

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from rescheduler.policies.shared.acceptance import Acceptance
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 
 
@@ -38,8 +37,7 @@ BIG = {"matchExpressions": [wanted("size", "Gt", "4")]}
 OTHER = {"matchFields": [wanted("metadata.name", "In", "other")]}
 
 
-@pytest.mark.parametrize(
-    ("spec", "nodes"),
+@every(
     [
         ({}, ["plain", "other", "shy"]),
         ({"nodeSelector": {"disk": "ssd"}}, ["plain"]),
@@ -49,14 +47,13 @@ OTHER = {"matchFields": [wanted("metadata.name", "In", "other")]}
         ({"affinity": required({**SSD, **OTHER})}, []),
         ({"affinity": required({})}, []),
         ({"affinity": {"nodeAffinity": {}}}, ["plain", "other", "shy"]),
-    ],
+    ]
 )
 def test_selection(spec: dict[str, Any], nodes: list[str]) -> None:
     assert accepted(**spec) == nodes
 
 
-@pytest.mark.parametrize(
-    ("toleration", "node_name", "yes"),
+@every(
     [
         ({"operator": "Exists"}, "gpu", True),
         ({"operator": "Exists"}, "going", True),
@@ -69,7 +66,7 @@ def test_selection(spec: dict[str, Any], nodes: list[str]) -> None:
         ({"key": "gone", "operator": "Equal", "value": ""}, "going", True),
         ({"operator": "Exists"}, "cordoned", False),
         ({"operator": "Exists"}, "broken", False),
-    ],
+    ]
 )
 def test_toleration(toleration: dict[str, str], node_name: str, yes: bool) -> None:
     assert (node_name in accepted(tolerations=[toleration])) is yes

@@ -39,8 +39,7 @@ def cluster() -> Snapshot:
     return made
 
 
-@pytest.mark.parametrize(
-    ("match", "pods"),
+@every(
     [
         ({"all": True}, [0, 1, 2, 3]),
         ({"namespaces": ["ml"]}, [0, 1]),
@@ -68,14 +67,13 @@ def cluster() -> Snapshot:
         ),
         ({"namespaces": ["ml"], "exclude": {"labels": TRAIN}}, [1]),
         ({"labels": TRAIN, "exclude": {"namespaces": ["web"]}}, [0]),
-    ],
+    ]
 )
 def test_pods(match: dict[str, Any], pods: list[int]) -> None:
     assert select_pods(Match(**match), cluster()).nonzero()[0].tolist() == pods
 
 
-@pytest.mark.parametrize(
-    ("match", "nodes"),
+@every(
     [
         ({"all": True}, [0, 1, 2]),
         ({"labels": {"matchLabels": {"pool": "a"}}}, [0]),
@@ -88,7 +86,7 @@ def test_pods(match: dict[str, Any], pods: list[int]) -> None:
             },
             [0],
         ),
-    ],
+    ]
 )
 def test_nodes(match: dict[str, Any], nodes: list[int]) -> None:
     assert select_nodes(NodeMatch(**match), cluster()).nonzero()[0].tolist() == nodes

@@ -13,6 +13,7 @@ from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.policies.match import Match
 from rescheduler.policies.shared.absent_names import why_no_pod
 from rescheduler.policies.shared.matching import select_pods
+from tests.cases import every
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
 
 CLAIMS = "persistentVolumeClaims"
@@ -66,9 +67,7 @@ def classes(*names: str) -> dict[str, Any]:
     return {"storageClasses": list(names)}
 
 
-@pytest.mark.parametrize(
-    ("match", "pods"),
-    [
+@every([
         ({"ownerKinds": ["Deployment"]}, ["web"]),
         ({"ownerKinds": ["ReplicaSet", "StatefulSet"]}, ["web", "db", "gpu"]),
         ({"ownerKinds": ["Pod"]}, ["bare", "tmp"]),
@@ -86,8 +85,7 @@ def classes(*names: str) -> dict[str, Any]:
         ({"all": True, "exclude": {"persistentVolumeClaims": classes("fast")}},
          ["web", "db", "bare"]),
         ({"ownerKinds": ["StatefulSet"], "exclude": {"requests": ["nvidia.com/gpu"]}}, ["db"]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_it_selects(match: dict[str, Any], pods: list[str]) -> None:
     assert selected(**match) == pods
 
@@ -118,8 +116,7 @@ def test_budgets_that_cannot_be_read_leave_pods_alone(lost: str) -> None:
     assert select_pods(kept, made).nonzero()[0].tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("match", "said"),
+@every(
     [
         ({"ownerKinds": ["statefulset"]}, "must be a kind without its group, such as StatefulSet"),
         ({"ownerKinds": ["apps/v1.Deployment"]}, "must be a kind without its group"),
@@ -127,15 +124,14 @@ def test_budgets_that_cannot_be_read_leave_pods_alone(lost: str) -> None:
         ({"persistentVolumeClaims": {}}, "write either `all: true` or `storageClasses`"),
         ({"podDisruptionBudget": "Missing"}, "Input should be 'Exists' or 'DoesNotExist'"),
         ({"all": True, "requests": ["cpu"]}, "`all: true` excludes the other fields"),
-    ],
+    ]
 )
 def test_what_cannot_be_is_refused(match: dict[str, Any], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
         Match.model_validate(match)
 
 
-@pytest.mark.parametrize(
-    ("match", "left_out", "nothing"),
+@every(
     [
         ({"namespaces": ["a"]}, {"namespaces": ["a", "b"]}, True),
         ({"requests": ["cpu"], "namespaces": ["a"]}, {"requests": ["cpu"]}, True),
@@ -146,7 +142,7 @@ def test_what_cannot_be_is_refused(match: dict[str, Any], said: str) -> None:
         ({"requests": ["cpu", "memory"]}, {"requests": ["cpu"]}, False),
         ({"namespaces": ["a"]}, {"namespaces": ["a"], "requests": ["cpu"]}, False),
         ({"all": True}, {"requests": ["cpu"]}, False),
-    ],
+    ]
 )
 def test_an_exclude_that_leaves_nothing_is_known(
     match: dict[str, Any], left_out: dict[str, Any], nothing: bool
@@ -154,9 +150,7 @@ def test_an_exclude_that_leaves_nothing_is_known(
     assert Match.model_validate({**match, "exclude": left_out}).selects_nothing is nothing
 
 
-@pytest.mark.parametrize(
-    ("match", "said"),
-    [
+@every([
         ({"ownerKinds": ["Deploymnet"]},
          "match.ownerKinds: no pod is run by a Deploymnet; Maybe `Deployment` is meant"),
         ({"requests": ["nvidia.com/gpus"]},
@@ -165,8 +159,7 @@ def test_an_exclude_that_leaves_nothing_is_known(
          f"match.{CLASSES}: there is no StorageClass slwo; Maybe `slow` is meant"),
         ({"ownerKinds": ["Deployment"], "requests": ["nvidia.com/gpu"]},
          "match: no pod satisfies all that it says"),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_why_it_selects_nothing(match: dict[str, Any], said: str) -> None:
     assert not select_pods(Match(**match), cluster()).any()
     assert why_no_pod("match", Match(**match), cluster()) == said

@@ -1,12 +1,10 @@
 """What a finding says of the pods of a node or device that is too full."""
 
-import pytest
-
 from rescheduler.policies.shared.loads.relief import too_many
+from tests.cases import every
 
 
-@pytest.mark.parametrize(
-    ("above", "load", "pods", "said"),
+@every(
     [
         (2.0, 8.0, 8, ": about 2 of its 8 pods should leave"),
         (2.1, 8.0, 8, ": about 3 of its 8 pods should leave"),
@@ -16,7 +14,7 @@ from rescheduler.policies.shared.loads.relief import too_many
         (1.0, 0.0, 0, ""),
         (0.0, 8.0, 8, ""),
         (float("nan"), 8.0, 8, ""),
-    ],
+    ]
 )
 def test_pods_are_counted_whole(above: float, load: float, pods: int, said: str) -> None:
     assert too_many(above, load, pods, "its") == said

@@ -54,7 +54,7 @@ CLOSED = """
 
 
 @pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
-def test_an_empty_zone_that_no_pod_could_use_counts_unless_taints_are_honored(flag: str) -> None:
+def test_an_unusable_empty_zone_counts_unless_taints_are_honored(flag: str) -> None:
     """As for kube-scheduler, and the report has the reason why no move repairs it."""
     before = picture(CLOSED.format(flag=flag))
     for bound in (spread().compile(before), tiers(ZONES).compile(before)):
@@ -69,7 +69,7 @@ def test_an_empty_zone_that_no_pod_could_use_counts_unless_taints_are_honored(fl
 
 
 @pytest.mark.parametrize("flag", ["notready", "cordoned", "tainted"])
-def test_an_empty_zone_that_no_pod_could_use_never_counts_for_schedule_anyway(flag: str) -> None:
+def test_an_unusable_empty_zone_never_counts_for_schedule_anyway(flag: str) -> None:
     before = picture(CLOSED.format(flag=flag))
     assert tiers({**ZONES, "whenUnsatisfiable": "ScheduleAnyway"}).compile(before).cost() == 0
 

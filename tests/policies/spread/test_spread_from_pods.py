@@ -47,7 +47,7 @@ def test_a_constraint_about_other_pods_is_left_alone_with_a_warning() -> None:
     assert warning.code == "SPR003"
 
 
-def test_taints_count_in_the_pods_own_constraints_only_where_they_ask_for_it() -> None:
+def test_taints_count_in_the_pods_constraints_only_where_they_say_so() -> None:
     text = "zone a | n1 | web web\nzone b | n2 tainted | -"
     for policy, cost in (("Honor", 0), ("Ignore", 1), (None, 1)):
         more = {} if policy is None else {"nodeTaintsPolicy": policy}
@@ -75,7 +75,7 @@ def test_pods_on_a_node_that_is_down_or_cordoned_are_still_counted(flag: str) ->
         assert proposed(before, policy, limits=ROOMY) == []
 
 
-def test_a_soft_constraint_does_not_decide_which_nodes_count_for_a_hard_one() -> None:
+def test_a_soft_constraint_decides_no_nodes_of_a_hard_one() -> None:
     """Source: getConstraints of podtopologyspread's filtering.go: DoNotSchedule alone."""
     before = picture(
         """
@@ -135,7 +135,7 @@ def test_findings_of_two_revisions_are_distinguished() -> None:
     assert len({finding.aspect for finding in own(before).findings()}) == 2
 
 
-def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave_theirs() -> None:
+def test_a_pod_that_accepts_more_domains_than_its_siblings_may_leave() -> None:
     """It is counted with those that are bound to zone a, and its leaving costs them nothing."""
     bound_to_a = {"nodeSelector": {"topology.kubernetes.io/zone": "a"}}
     every = {"topologySpreadConstraints": [{**constraint("web"), "labelSelector": EITHER}]}

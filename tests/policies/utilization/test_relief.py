@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-import pytest
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.history import RELIEVED_FOR, History
@@ -13,6 +12,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.utilization.policy import Utilization
+from tests.cases import every
 from tests.picture import picture
 from tests.policies.utilization.loaded_pictures import altered, bound, packing
 from tests.policies.utilization.shared_gpus import fleet, term
@@ -64,15 +64,14 @@ def test_a_node_whose_relief_has_begun_gives_pods_away_down_to_low() -> None:
     assert moved(low, earlier(low)) == []
 
 
-@pytest.mark.parametrize(
-    "other",
+@every(
     [
         {"hot": {}},
         {"hot": {"other": ["node.cpu"]}},
         {"hot": {"u": ["node.memory"]}},
         {"source": "n9"},
         {"state": "refused"},
-    ],
+    ]
 )
 def test_only_what_a_move_of_this_policy_found_hot_is_relieved_further(other: Any) -> None:
     before = warm()
@@ -125,7 +124,7 @@ def test_with_stable_for_the_load_above_low_must_have_held() -> None:
         assert bool((held > 500).all()) is lasts
 
 
-def test_a_shared_gpu_is_relieved_further_and_the_others_of_its_node_are_not() -> None:
+def test_a_shared_gpu_is_relieved_further_than_others_of_its_node() -> None:
     loads: Any = {
         "n1": {
             "GPU-0": [0.75, "serve-0"],

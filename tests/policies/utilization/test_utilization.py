@@ -13,6 +13,7 @@ from rescheduler.policies.limits import Limits
 from rescheduler.policies.shared.loads.term import UtilizationTerm
 from rescheduler.policies.terms import Loaded, Warns
 from rescheduler.policies.utilization.policy import Utilization
+from tests.cases import every
 from tests.picture import move, picture, proposed, workloads
 from tests.policies.utilization import loaded_pictures
 from tests.policies.utilization.loaded_pictures import altered
@@ -183,8 +184,7 @@ def test_the_fuller_direction_counts_and_only_once() -> None:
     assert finding.message.startswith("node.network.transmit is 80.0%")
 
 
-@pytest.mark.parametrize(
-    ("name", "fields", "code", "part"),
+@every(
     [
         ("node.gpu", {"problem": Problem("RDG002", "a shard is down")}, "RDG002", "shard is down"),
         ("pod.gpu", {"problem": Problem("RDG009", "no such metric")}, "RDG009", "pod.gpu"),
@@ -194,7 +194,7 @@ def test_the_fuller_direction_counts_and_only_once() -> None:
         ("node.gpu", {"values": np.full(5, 9500.0)}, "RDG003", "0 of 5 nodes"),
         ("node.gpu", {"ages": np.full(5, 181.0)}, "RDG003", "0 of 5 nodes"),
         ("pod.gpu", {"values": np.full(5, -1.0)}, "RDG003", "0 of 5 pods"),
-    ],
+    ]
 )
 def test_unfit_readings_leave_the_policy_not_evaluated(
     name: str, fields: dict[str, Any], code: str, part: str

@@ -1,11 +1,11 @@
 """Markdown is short enough to paste, says what it leaves out, and formats nothing by accident."""
 
-import pytest
 from msgspec import structs
 
 from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.plan import FindingView
 from rescheduler.reporting.formats.markdown import code, inert, render_markdown
+from tests.cases import every
 from tests.reporting.samples import plan
 
 GITHUB = 65_536
@@ -32,8 +32,7 @@ def test_a_long_plan_is_cut_and_says_so() -> None:
     assert "... and 2 more, in the JSON and on the page." in page
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@every(
     [
         ("GPU load 95 %, target 50 % (maxAge 15 s)", "GPU load 95 %, target 50 % (maxAge 15 s)"),
         ("raise `maxHotShare`.", "raise `maxHotShare`."),
@@ -42,7 +41,7 @@ def test_a_long_plan_is_cut_and_says_so() -> None:
         ("ask @team.", "ask `@team`."),
         ("from 14:02:07 on", "from 14:02:07 on"),
         ("see https://x.example/y.", "see `https://x.example/y`."),
-    ],
+    ]
 )
 def test_words_that_would_be_formatted_are_code(text: str, shown: str) -> None:
     assert inert(text) == shown

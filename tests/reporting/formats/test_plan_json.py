@@ -11,6 +11,7 @@ from rescheduler.model.errors import PlanUnreadable
 from rescheduler.model.moves.plan import Change
 from rescheduler.reporting.descriptions import PROPERTIES
 from rescheduler.reporting.formats.plan_json import from_json, outcome_schema, plan_schema, to_json
+from tests.cases import every
 from tests.reporting.samples import SAMPLES, plan
 
 
@@ -86,8 +87,7 @@ def _results(change: Callable[[list[Any]], Any]) -> bytes:
     return json.dumps(document).encode()
 
 
-@pytest.mark.parametrize(
-    ("data", "part"),
+@every(
     [
         (b"", "truncated"),
         (b"\xff\xfe", "not a JSON object"),
@@ -110,7 +110,7 @@ def _results(change: Callable[[list[Any]], Any]) -> bytes:
         (_move(pod=json.loads(to_json(plan()))["moves"][1]["pod"]), "moved twice - at `$.moves`"),
         (_results(lambda results: results.pop()), "not those of its plan's moves - at `$.moves`"),
         (_results(lambda results: results.reverse()), "not those of its plan's moves"),
-    ],
+    ]
 )
 def test_a_bad_file_is_named_with_the_place(data: bytes, part: str) -> None:
     with pytest.raises(PlanUnreadable) as caught:

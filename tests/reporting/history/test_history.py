@@ -32,6 +32,7 @@ from rescheduler.reporting.history.history_page import (
     render_history_page,
 )
 from rescheduler.reporting.history.history_text import render_history
+from tests.cases import every
 from tests.reporting.history.samples import (
     SAMPLES,
     START,
@@ -167,7 +168,7 @@ def test_the_first_broken_line_is_named(change: Callable[[list[bytes]], None], s
     assert checked.problems[0].startswith(said)
 
 
-def test_chains_of_several_processes_may_be_mixed_with_each_other_and_with_a_log() -> None:
+def test_mixed_chains_of_several_processes_and_a_log_are_read() -> None:
     one, other = lines(week(), "aaaa"), lines(week(), "bbbb")
     mixed = []
     for first, second in zip(one, other, strict=True):
@@ -208,8 +209,7 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
     assert [cycle.verdict for cycle in found.cycles] == ["done", "unfinished"]
 
 
-@pytest.mark.parametrize(
-    ("record", "said", "lost"),
+@every(
     [
         (followed(code="ACT011", state="lost"), "not Ready", 1),
         (followed(code="ACT017", state="lost"), "not Ready", 1),
@@ -221,7 +221,7 @@ def test_an_answer_that_never_came_is_filled_in_when_it_is_found_out() -> None:
             "still there",
             0,
         ),
-    ],
+    ]
 )
 def test_a_move_that_went_wrong_is_never_shown_as_good(
     record: Record, said: str, lost: int
@@ -253,7 +253,7 @@ def test_an_eviction_that_counts_as_carried_out_unread_is_lost() -> None:
     assert (found.totals.evicted, found.totals.lost) == (1, 1)
 
 
-def test_names_from_the_cluster_draw_neither_on_the_terminal_nor_in_the_page() -> None:
+def test_names_from_the_cluster_draw_nothing_in_terminal_and_page() -> None:
     evil = "\x1b[31mred\x07<script>alert(1)</script>\u202e"
     step = next(iter(move(1, "p", START, "good")))[1]
     assert isinstance(step, PlannedStep)

@@ -26,6 +26,7 @@ from rescheduler.runtime.inspecting.checking import (
     undefined_readings,
     unevaluated_policies,
 )
+from tests.cases import every
 from tests.picture import picture
 from tests.policies.own_readings.queue_length import QUEUE
 
@@ -59,8 +60,7 @@ def test_limits_that_allow_nothing_are_reported(name: str, amount: object) -> No
     assert list(dead(policy_set([spread("a")], Limits.model_validate({name: "0.1%"})))) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "amount", "pods"),
+@every(
     [
         ("movesPerCycle", "10%", 6),  # of all
         ("movesPerNode", "20%", 4),  # of those of the fullest node
@@ -69,7 +69,7 @@ def test_limits_that_allow_nothing_are_reported(name: str, amount: object) -> No
         ("movesPerNode", "25%", 0),
         ("movesPerCycle", 1, 0),
         ("movesPerCycle", 0, 0),  # that is reported of every cluster
-    ],
+    ]
 )
 def test_percentages_of_too_few_pods_are_reported(name: str, amount: object, pods: int) -> None:
     before = picture("zone a | n1 | web web web api\nzone b | n2 | api api")
@@ -106,8 +106,7 @@ def test_distances_that_nothing_is_evaluated_by_are_reported() -> None:
     assert list(dead(policy_set([used]))) == []
 
 
-@pytest.mark.parametrize(
-    ("spec", "reported"),
+@every(
     [
         (
             {"unattributed": "Drain"},
@@ -120,7 +119,7 @@ def test_distances_that_nothing_is_evaluated_by_are_reported() -> None:
         ),
         ({"action": "Drain", "unattributed": "Drain", "stableFor": "5m"}, None),
         ({}, None),
-    ],
+    ]
 )
 def test_what_health_reports_of_draining_and_never_does_is_reported(
     spec: dict[str, object], reported: str | None

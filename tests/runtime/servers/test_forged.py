@@ -148,7 +148,7 @@ def test_only_who_was_told_the_path_may_ask_the_webhook(webhook: tuple[Stage, st
     assert b"patch" in answer.data
 
 
-def test_the_path_is_told_again_where_it_was_changed_and_a_restart_has_the_same() -> None:
+def test_a_changed_path_is_logged_again_and_a_restart_has_the_same() -> None:
     secret, told = Stored(), Stored({"webhooks": [{"clientConfig": {"service": {}}}]})
 
     def path() -> str:

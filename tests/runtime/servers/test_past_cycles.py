@@ -11,6 +11,7 @@ from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.servers import past_cycles
 from rescheduler.runtime.servers.past_cycles import KEPT, MOST_BYTES, PastCycles
 from rescheduler.runtime.settings import Settings
+from tests.cases import every
 from tests.reporting import samples
 from tests.reporting.history.samples import good_week, lines, week
 
@@ -81,6 +82,6 @@ def test_cycles_before_the_start_come_from_the_audit_trail(tmp_path: Path) -> No
     assert "no answer within 30 s" in text
 
 
-@pytest.mark.parametrize("where", [None, "-", "nothing/there", "nothing/"])
+@every([None, "-", "nothing/there", "nothing/"])
 def test_without_files_there_is_nothing_to_show(where: str | None) -> None:
     assert earlier_cycles(Settings(audit_trail=where)) == []

@@ -21,6 +21,7 @@ from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.server import Endpoints, Page, pages, text
 from rescheduler.runtime.servers.telemetry import Telemetry
 from rescheduler.runtime.servers.token import Token
+from tests.cases import every
 from tests.runtime.skewed import parts
 
 
@@ -268,7 +269,7 @@ def test_it_does_not_start_without_the_token_it_was_told_to_ask_for(
         Token(file)
 
 
-@pytest.mark.parametrize("listen", ["8080", "localhost", "127.0.0.1:http", "127.0.0.1:70000", ""])
+@every(["8080", "localhost", "127.0.0.1:http", "127.0.0.1:70000", ""])
 def test_an_address_that_is_none_is_named(listen: str) -> None:
     with pytest.raises(SettingsError, match="is not an address"):
         Endpoints(listen, {})

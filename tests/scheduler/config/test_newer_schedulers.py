@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from rescheduler.scheduler.config.schedulers import Schedulers
+from tests.cases import every
 from tests.policies.scheduler_documents import USUAL
 from tests.scheduler.config.observed import agreed, complete, observed
 
@@ -50,8 +51,7 @@ def test_placements_of_groups_are_not_ours() -> None:
     assert [profile.problem for profile in found.profiles.values()] == ["", ""]
 
 
-@pytest.mark.parametrize(
-    ("profile", "words"),
+@every(
     [
         (at(someNewPoint={"enabled": [{"name": "NodeName"}]}), "plugins.someNewPoint"),
         ({"newField": 3}, "newField"),
@@ -67,7 +67,7 @@ def test_placements_of_groups_are_not_ours() -> None:
             at(filter={"enabled": [{"name": "NodeName", "newField": 1}]}),
             "filter.enabled.0.newField",
         ),
-    ],
+    ]
 )
 def test_what_is_used_and_not_known_is_said_of_that_profile_alone(
     profile: dict[str, Any], words: str

@@ -17,6 +17,7 @@ from rescheduler.scheduler.config.scheduler import Scheduler
 from rescheduler.scheduler.config.schedulers import digest, schedulers_of
 from rescheduler.scheduler.profile import Profile
 from rescheduler.sources.policy_files import load_policies
+from tests.cases import every
 from tests.policies.scheduler_documents import SCHEDULERS, USUAL, configuration, document
 from tests.scheduler.config.observed import agreed, cluster, complete, observed, plugins
 
@@ -30,7 +31,7 @@ def configured(*profiles: dict[str, Any], **more: Any) -> dict[str, Profile]:
     return schedulers_of(cluster(), [made]).profiles
 
 
-def test_without_a_word_the_default_scheduler_has_the_versions_default_profile() -> None:
+def test_by_default_a_scheduler_has_the_default_profile_of_its_version() -> None:
     found = schedulers_of(cluster())
     assert found.profiles == default_profiles("v1.36.3")
     [reported] = found.results()
@@ -93,8 +94,7 @@ def test_a_whole_configuration_is_the_same_after_it_was_written_out() -> None:
     assert set(first) == {"a", "b", USUAL}
 
 
-@pytest.mark.parametrize(
-    ("profile", "expected"),
+@every(
     [
         ({}, {}),
         (plugins(multiPoint={"off": ["ImageLocality"]}), {"ImageLocality": None}),
@@ -112,7 +112,7 @@ def test_a_whole_configuration_is_the_same_after_it_was_written_out() -> None:
             ),
             {"TaintToleration": 6},
         ),
-    ],
+    ]
 )
 def test_weights_come_about_as_the_scheduler_merges_them(profile: Any, expected: Any) -> None:
     usual = default_profiles("v1.36.3")[USUAL]
@@ -138,8 +138,7 @@ def test_an_asterisk_turns_all_off_but_what_is_named() -> None:
     assert bare.problem == ""
 
 
-@pytest.mark.parametrize(
-    ("profile", "problem"),
+@every(
     [
         (plugins(filter={"on": {"Mine": 0}}), "its plugin Mine is not modelled"),
         (plugins(permit={"on": {"Mine": 0}}), "its plugin Mine is not modelled"),
@@ -149,7 +148,7 @@ def test_an_asterisk_turns_all_off_but_what_is_named() -> None:
             {"pluginConfig": [{"name": "VolumeBinding", "args": {"shape": [{"utilization": 1}]}}]},
             "the shape of its plugin VolumeBinding is not modelled",
         ),
-    ],
+    ]
 )
 def test_what_is_not_modelled_is_a_problem(profile: Any, problem: str) -> None:
     assert problem in configured(profile)[USUAL].problem
@@ -167,8 +166,7 @@ def test_an_added_plugin_that_is_declared_harmless_is_none() -> None:
 URL = "http://extender"
 
 
-@pytest.mark.parametrize(
-    ("extender", "harmless", "problem", "beyond"),
+@every(
     [
         ({"filterVerb": "filter"}, [], f"the extender {URL} may decide where it goes", []),
         ({"filterVerb": "filter"}, [URL], f"the extender {URL} may decide where it goes", []),
@@ -187,7 +185,7 @@ URL = "http://extender"
         ),
         ({"preemptVerb": "preempt"}, [], "", []),
         ({"filterVerb": "f", "managedResources": [{"name": "a/b"}]}, [], "", ["a/b"]),
-    ],
+    ]
 )
 def test_extenders(extender: Any, harmless: Any, problem: str, beyond: Any) -> None:
     whole = configuration({}, extenders=[{"urlPrefix": URL, **extender}])
@@ -238,8 +236,7 @@ def test_a_weight_of_what_does_not_score_yet_is_no_disagreement() -> None:
     assert found.profiles[USUAL] == usual
 
 
-@pytest.mark.parametrize(
-    ("spec", "words"),
+@every(
     [
         ({"weights": {"ImageLocality": 5}}, "weights.ImageLocality is declared as 5 and runs as 1"),
         (
@@ -254,7 +251,7 @@ def test_a_weight_of_what_does_not_score_yet_is_no_disagreement() -> None:
             "feature gate NodeDeclaredFeatures is off, and the scheduler has it on",
         ),
         ({"addedPlugins": [{"name": "Mine"}]}, "its plugin Mine is not modelled"),
-    ],
+    ]
 )
 def test_a_document_and_configz_that_disagree_predict_nothing(spec: Any, words: str) -> None:
     found = agreed(observed(complete()), declared(**spec))
@@ -266,7 +263,7 @@ def test_a_document_and_configz_that_disagree_predict_nothing(spec: Any, words: 
     assert words in reported.problem.message
 
 
-def test_the_gates_that_the_scheduler_reports_are_followed_by_its_document_too() -> None:
+def test_the_gates_that_the_scheduler_reports_apply_to_its_document() -> None:
     reported = observed(complete(), gates={"StorageCapacityScoring": True})
     assert agreed(reported).profiles[USUAL].capacity_scoring
     found = agreed(reported, declared())

@@ -61,7 +61,7 @@ def test_another_patch_of_a_compared_version_counts_as_compared(release: str) ->
         assert found(version).guards == ()
 
 
-def test_the_operator_may_allow_a_version_for_the_scheduler_of_the_document() -> None:
+def test_the_operator_may_allow_a_version_for_a_declared_scheduler() -> None:
     allowed = found("v1.99.0", allowVersions=["1.98", "1.99"])
     assert allowed.guards == ()
     [note] = allowed.notes
@@ -71,7 +71,7 @@ def test_the_operator_may_allow_a_version_for_the_scheduler_of_the_document() ->
     assert found("v1.99.0", schedulerName="other", allowVersions=["1.99"]).guards
 
 
-def test_the_version_of_the_scheduler_counts_and_not_that_of_the_api_server() -> None:
+def test_the_version_of_the_scheduler_counts_not_the_api_servers() -> None:
     assert found("v1.99.0", version="1.36").guards == ()
     assert found("v1.36.3", version="1.99").guards
     newer = cluster("v1.36.3", scheduler=observed(complete(), version="v1.99.1"))
@@ -79,9 +79,7 @@ def test_the_version_of_the_scheduler_counts_and_not_that_of_the_api_server() ->
 
 
 @pytest.mark.parametrize(("version", "expected"), [("1.36", 4000), ("1.37", 3000), ("", 3000)])
-def test_requests_count_as_the_usual_scheduler_counts_them_not_as_the_api_server(
-    version: str, expected: int
-) -> None:
+def test_requests_count_as_the_usual_scheduler_counts_them(version: str, expected: int) -> None:
     """A kube-scheduler of 1.36 before an API server of 1.37, while a cluster is upgraded."""
     growing, sample = pod("p", "a"), two()
     growing.spec.containers = sample.spec.containers

@@ -3,10 +3,9 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from rescheduler.model.cluster.snapshot import Cluster
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 from tests.scheduler.plugins.mounts import mounts
 from tests.scheduler.storage import capacity, driver, ready, storage_class, unbound
@@ -26,8 +25,7 @@ def where(claims: list[Any], *, names: Any = ("x",), **more: Any) -> Any:
     return model.feasible(0).tolist()
 
 
-@pytest.mark.parametrize(
-    ("volume", "expected"),
+@every(
     [
         (ready("v", host="b"), [False, True, False]),
         (ready("v"), [True, True, True]),
@@ -42,7 +40,7 @@ def where(claims: list[Any], *, names: Any = ("x",), **more: Any) -> Any:
             ready("v", claimRef={"namespace": "default", "name": "x", "uid": "older"}),
             [False, False, False],
         ),
-    ],
+    ]
 )
 def test_a_volume_serves_a_claim_that_it_suits(volume: Any, expected: Any) -> None:
     found = where([unbound("x")], volumes=[volume], storage_classes=[storage_class()])

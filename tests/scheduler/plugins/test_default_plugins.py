@@ -3,8 +3,6 @@
 import importlib
 import pkgutil
 
-import pytest
-
 import rescheduler.scheduler.plugins
 from rescheduler.scheduler.config.default_profile import default_profile, profile_of
 from rescheduler.scheduler.config.scheduler import Scheduler
@@ -17,6 +15,7 @@ from rescheduler.scheduler.plugins.default_plugins import (
     UNRESOLVABLE,
     WEIGHTS,
 )
+from tests.cases import every
 
 OLD_FILTERS = {
     "NodeUnschedulable",
@@ -53,8 +52,7 @@ SWITCHED = (
 )
 
 
-@pytest.mark.parametrize(
-    ("minor", "came", "switched"),
+@every(
     [
         (33, set(), set()),
         (34, {DEVICES}, set()),
@@ -62,7 +60,7 @@ SWITCHED = (
         (36, {DEVICES, FEATURES}, set(SWITCHED[:3])),
         (37, {DEVICES, FEATURES}, set(SWITCHED)),
         (38, {DEVICES, FEATURES}, set(SWITCHED)),
-    ],
+    ]
 )
 def test_the_default_profile_of_each_version_is_that_of_kubernetes(
     minor: int, came: set[str], switched: set[str]

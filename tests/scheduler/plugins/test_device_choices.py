@@ -13,6 +13,7 @@ from rescheduler.kube.dra.devices import DeviceTaintRule, ResourceSlice
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, pod
 from tests.draws import tries
 from tests.scheduler.plugins.devices import (
@@ -78,7 +79,7 @@ def test_several_cards_are_counted_where_they_have_nothing_in_common() -> None:
     assert where(template(sort(WHOLE, 2)), *slices, resource_claims=taken) == [False, True]
 
 
-def test_several_partitions_may_be_of_one_card_and_take_no_more_than_it_has() -> None:
+def test_several_partitions_of_one_card_take_no_more_than_it_has() -> None:
     slices = [*partitioned("a"), *partitioned("b", gpus=2)]
     one_half, whole = [held("q", "b", "g0-a")], [held("q", "b", "g0")]
     assert where(template(sort(HALF, 2)), *slices) == [True, True]
@@ -191,8 +192,7 @@ def test_more_combinations_than_are_worked_out_are_refused() -> None:
 TAINT = {"key": "gpu.example.com/fault", "value": "ecc", "effect": "NoExecute"}
 
 
-@pytest.mark.parametrize(
-    ("tolerations", "passes"),
+@every(
     [
         ([], False),
         ([{"key": "gpu.example.com/fault", "operator": "Exists", "effect": "NoExecute"}], True),
@@ -200,7 +200,7 @@ TAINT = {"key": "gpu.example.com/fault", "value": "ecc", "effect": "NoExecute"}
         ([{"key": "gpu.example.com/fault", "value": "ecc", "effect": "NoExecute"}], True),
         ([{"key": "gpu.example.com/fault", "value": "other"}], False),
         ([{"operator": "Exists", "effect": "NoSchedule"}], False),
-    ],
+    ]
 )
 def test_taints_of_devices_are_tolerated_by_requests(
     tolerations: list[dict[str, str]], passes: bool
@@ -228,8 +228,7 @@ def rule(selector: dict[str, str]) -> DeviceTaintRule:
 BY_RULE = {"default-scheduler": default_profile("v1.37.2")}
 
 
-@pytest.mark.parametrize(
-    ("selector", "passes"),
+@every(
     [
         ({"driver": DRIVER, "pool": "a", "device": "0"}, [False, True]),
         ({"driver": DRIVER}, [False, False]),
@@ -237,7 +236,7 @@ BY_RULE = {"default-scheduler": default_profile("v1.37.2")}
         ({"driver": "another"}, [True, True]),
         ({"pool": "a"}, [False, True]),
         ({"device": "1"}, [True, True]),
-    ],
+    ]
 )
 def test_rules_of_administrators_taint_devices(
     selector: dict[str, str], passes: list[bool]
@@ -309,7 +308,7 @@ def affordable(devices: list[dict[str, Any]], shared: list[dict[str, Any]]) -> b
     return min(left.values()) >= 0
 
 
-def test_several_partitions_are_found_wherever_any_choice_of_them_can_be_had() -> None:
+def test_several_partitions_are_found_wherever_a_choice_exists() -> None:
     found: Counter[bool] = Counter()
     for seed in range(tries(600, 60)):
         draw = random.Random(seed)

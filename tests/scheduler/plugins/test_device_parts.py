@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.dra.capacities import consumed_of, requested_amounts
 from rescheduler.kube.dra.devices import CapacityRequirements, Device, ResourceClaim
@@ -15,6 +14,7 @@ from rescheduler.kube.quantity import nanos
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, pod
 from tests.draws import tries
 from tests.scheduler.plugins.devices import (
@@ -78,7 +78,7 @@ def test_a_device_that_a_claim_has_in_whole_gives_no_parts() -> None:
     assert found == [False, True]
 
 
-def test_devices_that_give_no_parts_are_taken_in_whole_if_they_are_large_enough() -> None:
+def test_devices_without_parts_are_taken_whole_if_large_enough() -> None:
     whole = {"name": "0", "capacity": {"memory": {"value": "40Gi"}}}
     slices = [offered("a", whole), offered("b", divisible("0"))]
     assert where(template(part(memory="50Gi")), *slices) == [False, True]
@@ -128,15 +128,14 @@ def test_parts_of_two_alike_requests_are_freed_together() -> None:
     assert model.feasible(1).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
+@every(
     [
         (template(part(memory="10Gi"), part(memory="20Gi")), "different parts"),
         (template(part(2, memory="10Gi"), part(2, memory="10Gi")), "several devices each"),
         (template(one(allocationMode="All")), "all devices"),
         (template(part(33)), "more than 32"),
         (template(part(memory="much")), "not a Kubernetes quantity"),
-    ],
+    ]
 )
 def test_what_would_have_to_be_packed_is_refused(wanted: Any, said: str) -> None:
     assert said in refused(wanted, offered("a", divisible("0")))

@@ -13,6 +13,7 @@ from rescheduler.kube.dra.devices import (
 from rescheduler.model.moves.move import Shift
 from rescheduler.scheduler.config.default_profile import default_profile
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, pod
 from tests.scheduler.plugins.devices import (
     CLAIMS,
@@ -74,7 +75,7 @@ def test_tainted_and_outdated_devices_do_not_count() -> None:
     assert where(template(one()), *slices) == [False, True]
 
 
-def test_a_replacement_finds_its_devices_free_only_when_the_old_pod_is_gone() -> None:
+def test_a_replacement_finds_devices_free_only_when_the_pod_is_gone() -> None:
     for kind, expected in (("ReplicaSet", [False, True]), ("StatefulSet", [True, True])):
         mine = pod("p", "a", owner=controller(kind, "o"), **CLAIMS)
         slices = [offered("a", gpu("0")), offered("b", gpu("0"))]
@@ -97,7 +98,7 @@ def test_devices_follow_the_pods() -> None:
     assert model.feasible(1).tolist() == [False, True]
 
 
-def test_a_scheduler_that_is_first_asked_after_a_move_sees_the_devices_where_they_are() -> None:
+def test_a_scheduler_first_asked_after_a_move_sees_where_devices_are() -> None:
     owner = controller("StatefulSet", "o")
     slices = [offered("a", gpu("0")), offered("b", gpu("0"))]
     mine, other = pod("p", "a", owner=owner, **CLAIMS), pod("q", schedulerName="mine", **CLAIMS)
@@ -109,8 +110,7 @@ def test_a_scheduler_that_is_first_asked_after_a_move_sees_the_devices_where_the
     assert model.feasible(1).tolist() == [True, False]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "said"),
+@every(
     [
         (template({"name": "r", "firstAvailable": []}), "of a kind that is not known"),
         (template(one(adminAccess=True)), "access"),
@@ -118,7 +118,7 @@ def test_a_scheduler_that_is_first_asked_after_a_move_sees_the_devices_where_the
         (template(one(f'device.attributes["{DRIVER}"].color == "red"')), "no color"),
         (template(one(), constraints=[{"distinctAttribute": "topology/numa"}]), "constraints"),
         (template({**one(), "deviceClassName": "fpga"}), "fpga is not there"),
-    ],
+    ]
 )
 def test_what_cannot_be_worked_out_is_refused(wanted: Any, said: Any) -> None:
     assert said in refused(wanted, offered("a", gpu("0")))
@@ -151,8 +151,7 @@ def test_a_resource_that_a_class_may_serve_is_refused_since_1_36() -> None:
     assert "device class" in refusal.message
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
+@every(
     [
         ('device.driver in ["x", "gpu.example.com"]', True),
         ('device.attributes["topology"].numa > 0', False),
@@ -160,15 +159,14 @@ def test_a_resource_that_a_class_may_serve_is_refused_since_1_36() -> None:
         ('device.attributes["x"].y == 1 || device.driver.startsWith("gpu")', True),
         (f'device.capacity["{DRIVER}"].memory.isLessThan(quantity("41Gi"))', True),
         (f'device.attributes["{DRIVER}"]["model"] != "A100"', False),
-    ],
+    ]
 )
 def test_expressions(text: str, expected: bool) -> None:
     subject = CelDevice(DRIVER, msgspec.convert(gpu("0"), Device))
     assert evaluate(parse(text), subject) is expected
 
 
-@pytest.mark.parametrize(
-    "text",
+@every(
     [
         'device.attributes["x"].y == 1',
         "device.driver",
@@ -178,7 +176,7 @@ def test_expressions(text: str, expected: bool) -> None:
         "device.driver ==",
         "device.driver == 'a' ? true : false",
         'quantity("many").compareTo(quantity("1")) == 0',
-    ],
+    ]
 )
 def test_expressions_that_are_not_evaluated(text: str) -> None:
     subject = CelDevice(DRIVER, msgspec.convert(gpu("0"), Device))

@@ -1,10 +1,10 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.controllers import Namespace
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 
 ZONE = "topology.kubernetes.io/zone"
@@ -94,8 +94,7 @@ def test_bound_pods_repel_the_newcomer() -> None:
     assert feasible(app("z"), app("y", "a", affinity=avoids(term("x")))) == "abcd"
 
 
-@pytest.mark.parametrize(
-    ("more", "sees_other"),
+@every(
     [
         ({}, False),
         ({"namespaces": ["other"]}, True),
@@ -104,7 +103,7 @@ def test_bound_pods_repel_the_newcomer() -> None:
         ({"namespaceSelector": {"matchLabels": {"team": "b"}}}, True),
         ({"namespaceSelector": {"matchLabels": {"team": "c"}}}, False),
         ({"namespaceSelector": {"matchLabels": {"team": "c"}}, "namespaces": ["other"]}, True),
-    ],
+    ]
 )
 def test_a_term_says_which_namespaces_it_is_about(more: Any, sees_other: Any) -> None:
     namespaces = msgspec.convert(

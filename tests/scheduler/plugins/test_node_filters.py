@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 
 NO_SCHEDULE = {"key": "gpu", "value": "yes", "effect": "NoSchedule"}
@@ -19,8 +20,7 @@ def names(nodes: list[Any], newcomer: Any, *others: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("toleration", "passes"),
+@every(
     [
         ({}, False),
         ({"key": "gpu", "operator": "Exists"}, True),
@@ -32,7 +32,7 @@ def names(nodes: list[Any], newcomer: Any, *others: Any) -> list[str]:
         ({"operator": "Exists"}, True),
         ({"key": "gpu", "operator": "Gt", "value": "0"}, False),
         ({"key": "gpu", "operator": "Exists", "tolerationSeconds": 0}, True),
-    ],
+    ]
 )
 def test_a_toleration_covers_a_taint(toleration: Any, passes: Any) -> None:
     nodes = [node("free"), node("tainted", taints=[NO_SCHEDULE])]
@@ -75,8 +75,7 @@ def fields(operator: str, *values: str) -> dict[str, Any]:
     return {"matchFields": [{"key": "metadata.name", "operator": operator, "values": list(values)}]}
 
 
-@pytest.mark.parametrize(
-    ("terms", "expected"),
+@every(
     [
         ([expressions("tier", "In", "3", "9")], "ac"),
         ([expressions("tier", "NotIn", "3")], "bcd"),
@@ -97,7 +96,7 @@ def fields(operator: str, *values: str) -> dict[str, Any]:
         ([{}], ""),
         ([{}, fields("In", "c")], "c"),
         ([], ""),
-    ],
+    ]
 )
 def test_required_node_affinity(terms: Any, expected: Any) -> None:
     nodes = [

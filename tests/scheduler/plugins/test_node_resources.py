@@ -6,6 +6,7 @@ import pytest
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugins.node_resources.balanced_allocation import balance, balance_change
 from rescheduler.scheduler.plugins.node_resources.scoring_strategy import least_allocated
+from tests.cases import every
 from tests.cluster import node, pod, snapshot
 
 GI = 1024**3
@@ -15,15 +16,14 @@ def column(cpu: int, memory: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array([[cpu], [memory]], dtype=np.int64)
 
 
-@pytest.mark.parametrize(
-    ("used", "expected"),
+@every(
     [
         (column(1500, 5 * GI), 65),
         (column(100, 200 * 1024 * 1024), 97),
         (column(4100, 16 * GI), 0),
         (column(4000, 16 * GI), 0),
         (column(0, 0), 100),
-    ],
+    ]
 )
 def test_least_allocated(used: Any, expected: Any) -> None:
     assert least_allocated(used, column(4000, 16 * GI)).tolist() == [expected]
@@ -61,8 +61,7 @@ def feasible(requests: dict[str, str], **spec: Any) -> Any:
     return SchedulerModel(snapshot([small, gpu], [newcomer, holder])).feasible(0).tolist()
 
 
-@pytest.mark.parametrize(
-    ("requests", "expected"),
+@every(
     [
         ({"cpu": "1"}, [True, True]),
         ({"cpu": "1001m"}, [False, True]),
@@ -72,7 +71,7 @@ def feasible(requests: dict[str, str], **spec: Any) -> Any:
         ({"nvidia.com/gpu": "2"}, [False, False]),
         ({"example.com/unheard-of": "1"}, [False, False]),
         ({"storage": "1"}, [True, True]),  # not a resource that the scheduler counts
-    ],
+    ]
 )
 def test_a_pod_fits_by_what_it_asks_for_alone(requests: Any, expected: Any) -> None:
     assert feasible(requests) == expected

@@ -10,6 +10,7 @@ from rescheduler.scheduler.plugin import Replacement
 from rescheduler.scheduler.plugins.image_locality import ImageLocality, full_name
 from rescheduler.scheduler.plugins.spread_score import round_half_up, spread_scores
 from rescheduler.scheduler.requests import incoming_requests
+from tests.cases import every
 from tests.cluster import node, pod
 
 MI = 1024 * 1024
@@ -67,8 +68,7 @@ def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
     return reported.tolist()
 
 
-@pytest.mark.parametrize(
-    ("images", "held", "expected"),
+@every(
     [
         (["a:1"], {"a:1": (800, 2)}, [38, 38, 0, 0]),
         (["a:1"], {"a:1": (800, 4)}, [79] * 4),
@@ -76,7 +76,7 @@ def image_scores(images: list[str], held: dict[str, tuple[int, int]]) -> Any:
         (["a:1"], {"a:1": (20, 1)}, [0] * 4),
         (["a"], {"a:latest": (800, 4)}, [79] * 4),
         (["a:1"], {"docker.io/library/a:1": (800, 4)}, [0] * 4),
-    ],
+    ]
 )
 def test_image_locality(images: Any, held: Any, expected: Any) -> None:
     assert image_scores(images, held) == expected
@@ -97,6 +97,6 @@ def test_a_version_decides_the_formulas(version: Any, difference: Any, stamps: A
     assert (profile.balanced_difference, profile.stamps_topology) == (difference, stamps)
 
 
-@pytest.mark.parametrize("version", ["", "v1.32.9", "v2.0.0", "main"])
+@every(["", "v1.32.9", "v2.0.0", "main"])
 def test_a_version_that_is_not_modelled_has_no_profile(version: Any) -> None:
     assert profile_of(version) is None

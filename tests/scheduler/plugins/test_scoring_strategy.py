@@ -3,7 +3,6 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,6 +13,7 @@ from rescheduler.scheduler.plugins.node_resources.scoring_strategy import (
     scorer,
 )
 from rescheduler.scheduler.profile import ScoringStrategy, Strategy
+from tests.cases import every
 
 RISING = ((0, 0), (100, 10))
 
@@ -22,8 +22,7 @@ def rows(*values: int) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.array(values, dtype=np.int64).reshape(-1, 1)
 
 
-@pytest.mark.parametrize(
-    ("used", "room", "weights", "expected"),
+@every(
     [
         ((3000, 5000), (4000, 10000), (1, 1), 62),
         ((6000, 5000), (4000, 10000), (1, 1), 75),
@@ -31,14 +30,13 @@ def rows(*values: int) -> np.ndarray[Any, np.dtype[np.int64]]:
         ((3000, 0), (4000, 0), (1, 2), 75),
         ((0, 0), (0, 0), (1, 1), 0),
         ((0, 0), (4000, 10000), (1, 1), 0),
-    ],
+    ]
 )
 def test_most_allocated(used: Any, room: Any, weights: Any, expected: int) -> None:
     assert most_allocated(rows(*used), rows(*room), weights).tolist() == [expected]
 
 
-@pytest.mark.parametrize(
-    ("shape", "values"),
+@every(
     [
         (((10, 1), (90, 9)), {0: 10, 10: 10, 15: 15, 20: 20, 89: 89, 90: 90, 100: 90}),
         (
@@ -48,15 +46,14 @@ def test_most_allocated(used: Any, room: Any, weights: Any, expected: int) -> No
         (((0, 2), (40, 2), (100, 2)), {0: 20, 20: 20, 40: 20, 70: 20, 100: 20}),
         (((0, 0), (7, 1)), {1: 1, 2: 2, 3: 4, 6: 8, 7: 10, 8: 10}),
         (((0, 1), (7, 0)), {1: 9, 2: 8, 3: 6, 6: 2, 7: 0}),
-    ],
+    ]
 )
 def test_the_broken_line_rounds_each_piece_towards_its_start(shape: Any, values: Any) -> None:
     line = broken_line(shape)
     assert {percent: int(line[percent]) for percent in values} == values
 
 
-@pytest.mark.parametrize(
-    ("used", "room", "weights", "shape", "expected"),
+@every(
     [
         # foo 2 of 8 and bar 0 of 4: what scores 0 leaves the mean.
         ((2, 0), (8, 4), (3, 5), RISING, 25),
@@ -67,7 +64,7 @@ def test_the_broken_line_rounds_each_piece_towards_its_start(shape: Any, values:
         ((9, 2), (8, 4), (1, 1), RISING, 75),
         ((0, 0), (0, 0), (1, 1), RISING, 0),
         ((0, 0), (8, 0), (1, 1), ((0, 10), (100, 0)), 100),
-    ],
+    ]
 )
 def test_requested_to_capacity_ratio(
     used: Any, room: Any, weights: Any, shape: Any, expected: int

@@ -1,10 +1,10 @@
 from typing import Any
 
 import msgspec
-import pytest
 
 from rescheduler.kube.storage import PersistentVolume
 from rescheduler.scheduler.model import SchedulerModel
+from tests.cases import every
 from tests.cluster import controller, node, pod, snapshot
 from tests.scheduler.plugins.claims import claim
 
@@ -64,18 +64,15 @@ def test_a_beta_zone_label_is_the_same_zone() -> None:
     assert answer.feasible(0).tolist() == [False, False, True, True]
 
 
-@pytest.mark.parametrize(
-    ("claims", "volumes", "said"),
+@every(
     [
         ([], [], "x is not there"),
         ([claim("x", phase="Pending")], [volume("x")], "no volume yet"),
         ([claim("x", phase="Lost")], [volume("x")], "is Lost"),
         ([claim("x")], [], "pv-x is not there"),
-    ],
+    ]
 )
-def test_a_claim_that_nothing_can_serve_fits_nowhere_and_contradicts_a_running_pod(
-    claims: Any, volumes: Any, said: Any
-) -> None:
+def test_a_claim_that_nothing_serves_fits_nowhere(claims: Any, volumes: Any, said: Any) -> None:
     landing = model([pod("p", **mounts("x"))], claims, volumes).landing(0)
     assert landing.unschedulable == 1.0
     assert landing.rejections == {"VolumeBinding": 4}
@@ -95,8 +92,7 @@ def test_a_claim_for_one_pod_waits_until_the_old_pod_is_gone() -> None:
     assert model([mine, other], [once], [volume("x")]).landing(0).unschedulable == 1.0
 
 
-@pytest.mark.parametrize(
-    ("held", "wanted", "clash"),
+@every(
     [
         ({"gcePersistentDisk": {"pdName": "d"}}, {"gcePersistentDisk": {"pdName": "d"}}, True),
         (
@@ -120,7 +116,7 @@ def test_a_claim_for_one_pod_waits_until_the_old_pod_is_gone() -> None:
             {"rbd": {"monitors": ["m"], "image": "i", "pool": "other"}},
             False,
         ),
-    ],
+    ]
 )
 def test_disks_that_one_node_mounts_once(held: Any, wanted: Any, clash: Any) -> None:
     holder = pod("q", "a", volumes=[{"name": "v", **held}])

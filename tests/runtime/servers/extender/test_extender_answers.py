@@ -10,6 +10,7 @@ from rescheduler.planning.advice import Advice
 from rescheduler.runtime.servers.extender.extender_answers import Answers, known_of
 from rescheduler.runtime.servers.extender.protocol import ExtenderArgs
 from rescheduler.runtime.servers.open_entries import OpenEntries
+from tests.cases import every
 from tests.runtime.servers.entries import NOW, entry, metadata
 
 NODES = ["n1", "n2", "n3", "n4"]
@@ -93,15 +94,14 @@ def test_without_data_no_node_is_kept_from_the_scheduler() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("asked", "counts"),
+@every(
     [
         (args(), True),
         (args(["n4", "came-since"]), True),
         (args(uid=""), False),
         (args([]), False),
         (args(["elsewhere"]), False),
-    ],
+    ]
 )
 def test_only_who_places_a_pod_of_this_cluster_is_a_scheduler_that_asks(
     asked: ExtenderArgs, counts: bool

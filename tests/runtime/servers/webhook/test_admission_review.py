@@ -62,7 +62,7 @@ def test_what_is_no_review_is_an_error_of_the_caller(body: bytes) -> None:
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_dry_run_of_an_update_of_the_table_is_told_which_version_we_go_by(dry_run: bool) -> None:
+def test_a_dry_run_of_a_table_update_is_answered_with_our_version(dry_run: bool) -> None:
     some = entries()
     some.replace([entry()], "17")
     table = {"metadata": {"name": "rescheduler-steering", "annotations": {"a": "b"}}}
