@@ -53,7 +53,7 @@ class Gates:
             "not held": self._not_held,
             "worth it": self._worth_it,
             "readable": self._readable,
-            "spared by its gang": self._gang_can_spare,
+            "gang can spare it": self._gang_can_spare,
             "read in time": self._read_in_time,
             "dry run": self._dry_run,
             "fresh": self._fresh,

@@ -20,7 +20,7 @@ def result_with_landing(result: MoveResult, past: PastMove) -> MoveResult:
     """The result with where the replacement landed, and how long that took."""
     said = {"code": past.code, "message": CATALOG[past.code].sentence}
     if past.state == "evicted" and past.code != STAYS:
-        waits = f"{CATALOG['ACT001'].sentence} Its replacement is still awaited."
+        waits = f"{CATALOG['ACT001'].sentence} Its replacement is still pending."
         said = {"code": result.code, "message": waits}
     if past.steered is not None and past.steered.missed:
         said["message"] += " " + CATALOG["STR005"].sentence

@@ -248,7 +248,7 @@ def _lost_since(snapshot: Snapshot, sender: Sender) -> bool:
 
 
 def _stop_if_pending(made: list[PastMove], actor: Actor) -> None:
-    """Stop where a move of the batch is still awaited, as the run was asked to end meanwhile."""
+    """Stop if the run was stopped while replacements of the batch are still pending."""
     pending_moves = pending_replacements(made)
     if pending_moves:
-        raise Halted("ACT014", f"{actor.stop()}; awaited: {names_of(pending_moves)}.")
+        raise Halted("ACT014", f"{actor.stop()}; replacements pending: {names_of(pending_moves)}.")

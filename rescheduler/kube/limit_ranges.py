@@ -120,7 +120,7 @@ def _outside(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> str:
 def _short(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> Iterator[str]:
     for name, least in sorted((item.min or {}).items()):
         if name not in requests:
-            yield f"has no request of {name}, and at least {least} is asked for"
+            yield f"has no request of {name}, but must request at least {least}"
         elif min(requests[name], limits.get(name, requests[name])) < nanos(least):
             yield f"has less than {least} of {name}"
 
@@ -133,7 +133,7 @@ def _excessive(item: LimitRangeItem, requests: Amounts, limits: Amounts) -> Iter
             yield f"has more than {most} of {name}"
     for name, ratio in sorted((item.maxLimitRequestRatio or {}).items()):
         if not requests.get(name) or not limits.get(name):
-            yield f"has no request or no limit of {name}, of which the ratio is limited"
+            yield f"needs a request and a limit of {name}, as their ratio is limited"
         elif limits[name] * nanos(1) > nanos(ratio) * requests[name]:
             yield f"has a limit of {name} of more than {ratio} times its request"
     for name in sorted(requests.keys() & limits.keys()) if item.type == "Container" else ():

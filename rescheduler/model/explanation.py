@@ -17,7 +17,7 @@ from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "1"
 
-CheckResult = Literal["passed", "failed", "not asked"]
+CheckResult = Literal["passed", "failed", "not checked"]
 PodOutcome = Literal["moves", "stays", "held", "unknown"]
 
 

@@ -192,7 +192,7 @@ _ALL = (
     ReasonCode("ACT002", "The pod was gone already.", "Nothing to do."),
     ReasonCode("ACT003", "Another pod has its name now.", "Nothing to do; the new pod was left alone."),
     ReasonCode("ACT004", "The PodDisruptionBudget did not allow the eviction.", "A later cycle tries again; where its allowance is negative or too many evictions are not confirmed, see whether the disruption controller of kube-controller-manager works."),
-    ReasonCode("ACT005", "The API server asked to retry later.", "A later cycle tries again."),
+    ReasonCode("ACT005", "The API server wants the request later.", "A later cycle tries again."),
     ReasonCode("ACT006", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     ReasonCode("ACT007", "The API server forbids the eviction.", "Give the service account the right to create pods/eviction; behind the fence of deploy/ also label the namespace."),
     ReasonCode("ACT008", "The API server did not accept the eviction.", "Ask who runs the admission policy or webhook that the message names; annotate pods that must stay with rescheduler.io/opt-out."),

@@ -42,9 +42,9 @@ OtherOwners = Annotated[
 class Limits(MoveLimitFields):
     """How much may move, how often, and what a move must gain. At most one per set of policies.
 
-    Numbers of moves may be percentages, of the pods that run when that is asked: the Running ones,
-    without bare pods, those that are being deleted, and those of DaemonSets and of nodes.
-    They are rounded down, so that no more is ever moved than that: 10% of 9 pods is none.
+    Numbers of moves may be percentages of the pods that are Running at that moment. Bare pods, pods
+    that are being deleted, and pods of DaemonSets and of nodes do not count. Percentages are
+    rounded down: 10% of 9 pods is none.
     """
 
     codes: ClassVar[tuple[str, ...]] = ("PAC",)
@@ -63,13 +63,13 @@ class Limits(MoveLimitFields):
         "a restart does not begin with fresh budgets.",
     )
     inFlightPerWorkload: int = Field(
-        1, ge=1, description="Replacements of one workload that may be awaited at a time."
+        1, ge=1, description="Replacements of one workload that may be pending at a time."
     )
     batchSize: int = Field(
         1,
         ge=1,
-        description="Moves sent before their replacements are awaited; never two of one workload, "
-        "of one PodDisruptionBudget, or that are likely to pull the same image.",
+        description="Pods evicted before the run waits for their replacements; never two of one "
+        "workload, of one PodDisruptionBudget, or that are likely to pull the same image.",
     )
     coolDown: Duration = Field(
         timedelta(minutes=30),
@@ -153,7 +153,7 @@ class Limits(MoveLimitFields):
         description="Pods of controllers that are run by an object of a kind that is not read, "
         "such as an operator's custom resource or a Rollout: whether it has opted out or is being "
         "deleted is not known. Deployments, CronJobs, JobSets and LeaderWorkerSets are read. "
-        "Refuse: such pods are left alone (ELG036), and each plan says how many there are of which "
+        "Refuse: such pods are left alone (ELG036), and each plan says how many there are of each "
         "kind. Allow, or a list of kinds with their API groups such as `[Rollout.argoproj.io]`: "
         "such pods may be moved; to leave them alone annotate them, their controller or "
         "their namespace. Of its rollout only that is seen that pods of two ReplicaSets are there, "
@@ -216,8 +216,8 @@ class Limits(MoveLimitFields):
         description="A pod more likely than this to come back to its node is left alone. Up to it "
         "the chance is taken, and the gain of such a move is counted for the share that goes "
         "elsewhere. 0: only pods that cannot come back are moved. A plan takes earlier moves where "
-        "they most likely land, and shows the chance over all their landings; it is asked again "
-        "right before the eviction.",
+        "they most likely land, and shows the chance over all their landings; it is "
+        "computed again right before the eviction.",
     )
     maxUnschedulable: Ratio = Field(
         0.0, description="A pod more likely than this to stay Pending is left alone."
@@ -255,12 +255,12 @@ class Limits(MoveLimitFields):
 
     auditFirst: Duration = Field(
         timedelta(hours=1),
-        description="How long `run` counts a policy as Audit that is new, or of which more has "
-        "changed than mode, weight, maxPriority and steering (SEL001), or that matches more than 5 "
-        "times as many pods, or selects more than 5 times as many nodes, as it was known to in the "
-        "last one or two weeks (SEL002; not up to 50 pods and 10 nodes): a selector or a label may "
-        "be wrong, and people can see it first. The policies of the first run are not new. A plan "
-        "that people apply moves pods meanwhile. 0s: such a policy acts at once.",
+        description="How long `run` only reports (as in Audit) for a policy that is new, that was "
+        "edited (SEL001), or that suddenly matches far more (SEL002), since a selector or a label "
+        "may be wrong. Edits of mode, weight, maxPriority and steering do not count. Far more is "
+        "over 5 times as many pods or nodes as in the last one or two weeks, and over 50 pods or "
+        "10 nodes. The policies of the first run are not new. A plan that people apply moves pods "
+        "meanwhile. 0s: such a policy acts at once.",
     )
 
     def steering_of(self, policy: Policy) -> SteeringFields:

@@ -97,7 +97,7 @@ class _PodFields(Strict):
         "`ReplicaSet` both select the pods of a Deployment. `Pod`: nothing runs it.",
     )
     requests: _Requests | None = Field(
-        None, description="Resources of which the pod requests at least one, as nodes name them."
+        None, description="Resource names, as on nodes; the pod requests at least one of them."
     )
     persistentVolumeClaims: ClaimMatch | None = Field(
         None, description="Whether the pod uses a claim, or one of certain StorageClasses."

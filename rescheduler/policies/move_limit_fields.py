@@ -105,7 +105,7 @@ class MoveLimitFields(Document):
     """A document with limits on moves: each field with a `MoveLimit` is one."""
 
     move_limits: ClassVar[tuple[MoveLimit, ...]] = ()
-    """In the order in which they are asked: those on all moves first, then as the fields come."""
+    """In the order in which they are checked: those on all moves first, then as the fields come."""
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:

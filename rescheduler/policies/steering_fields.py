@@ -31,10 +31,10 @@ class SteeringFields(Strict):
     strength: Strength = Field(
         "Prefer",
         description="Prefer: the scheduler gives the chosen nodes more points, and may choose "
-        "another one. Require: it has no other choice than two nodes or more, of which the better "
-        "half has more points: mostly the best, and a second for the case that the first cannot "
-        "take it. A replacement that stays Pending beyond its deadline is created again without "
-        f"it, once. {_ONLY_PREFER}",
+        "another one. Require: it must choose one of these nodes, two or more; the better half "
+        "has more points. Mostly these are the best node and a second one, in case the first "
+        "cannot take it. A replacement that stays Pending beyond its deadline is created again "
+        f"without it, once. {_ONLY_PREFER}",
     )
 
     @model_validator(mode="after")

@@ -126,7 +126,7 @@ class JointlyBounding(Protocol):
 
 @runtime_checkable
 class Mutual(Protocol):
-    """A term of which one move can make others worth more: its pods gain by being together."""
+    """A term where one move can make others worth more: its pods gain by being together."""
 
     def partners(self, pods: IntArray) -> IntArray:
         """The pods, these among them, that may gain more by moving once any of these has moved."""

@@ -15,7 +15,7 @@ class Expectation(Strict):
         None, description="Cost of each policy by name, unweighted, to two decimals."
     )
     candidates: dict[str, list[str]] | None = Field(
-        None, description="Workloads of which a move could lower the cost, by policy."
+        None, description="Workloads with a pod whose move could lower the cost, by policy."
     )
     findings: dict[str, list[str]] | None = Field(
         None, description="What each policy finds before anything moves: `CODE SUBJECT`."

@@ -97,7 +97,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
     "Totals": {
         "nodes": "Nodes in the snapshot.",
         "pods": "Pods in the snapshot.",
-        "candidates": "Pods of which a move could lower a cost.",
+        "candidates": "Pods whose move could lower a cost.",
         "moves": "Moves in the plan.",
         "disruption": "Disruption of all moves together, in pods.",
         "refused": "All candidates left alone, counted by reason code.",
@@ -224,7 +224,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "hot": "By policy, what is hot on its node, which later cycles relieve further: to `low`.",
         "budget": "The PodDisruptionBudget that it spends, or null.",
         "crashLooping": "Whether the pod crash-loops: nothing that is Ready is taken.",
-        "restart": "What starts again, as a part of the disruption; null where it is not told.",
+        "restart": "What starts again, as a part of the disruption; null where it is not known.",
         "gangMinimum": "How many Ready pods its gang must keep; null: it has none, or all move.",
         "steered": "How its replacement is steered, as `landing` has it; null: not at all.",
         "after": "UIDs of the pods that make room for it first; it stays if they do.",

@@ -94,7 +94,7 @@ class Settings:
     )
     scheduler_url: str | None = _option(
         None,
-        "Address of kube-scheduler, which is then asked how it is configured; "
+        "Address of kube-scheduler, to read its configuration from; "
         "where it gives no answer, nothing is evicted.",
         metavar="URL",
     )

@@ -129,7 +129,7 @@ def _say_what_is_cut_off(number: int) -> None:
     sys.stderr.write(
         f"error: {name} was received, and {GRACE:g} s later this was not done: "
         f"{_current_work()}; it was "
-        "cut off\n  Maybe a server does not answer. What was asked for is in the state, and the "
+        "cut off\n  Maybe a server does not answer. What was requested is in the state, and the "
         "next cycle goes on from it.\n"
     )
     sys.stderr.flush()

@@ -313,11 +313,11 @@ def test_stopped_while_waiting(stage: Stage) -> None:
     assert outcome.verdict == Problem(
         code="ACT014",
         message="The run was stopped, or its time was up. SIGTERM was received; "
-        "awaited: default/web-1.",
+        "replacements pending: default/web-1.",
     )
     assert exit_code(outcome) == 3
     assert outcome.moves[0].result == "evicted"
-    assert "still awaited" in outcome.moves[0].message
+    assert "still pending" in outcome.moves[0].message
     assert len(stage.world.accepted) == 1
     assert history(stage)[0].in_flight
     # The next run has not seen yet that the replacement stays; the one after it has.

@@ -157,7 +157,7 @@ def test_one_that_was_lost_and_then_stays_ready_is_lost_no_more(stage: Stage) ->
 
 @pytest.mark.parametrize(
     ("sibling_read", "said"),
-    [(False, "inFlightPerWorkload is 1."), (True, "1 replacement of ReplicaSet rs-1 is awaited")],
+    [(False, "inFlightPerWorkload is 1."), (True, "1 replacement of ReplicaSet rs-1 is pending")],
 )
 def test_one_that_was_lost_keeps_its_slot_until_it_stays_ready(
     stage: Stage, sibling_read: bool, said: str

@@ -303,7 +303,7 @@ def test_an_eviction_stays_charged_until_its_pod_may_be_read(
     report = scene.run(scene.everywhere, 0)
     assert set(results(report, "default")) == {("evicted", "ACT001")}, "it holds no other"
     assert "it is not known yet whether an eviction took effect" in scene.logs[-1]
-    assert left_alone(report) == {("ELG022", "1 replacement of Deployment web is awaited")}
+    assert left_alone(report) == {("ELG022", "1 replacement of Deployment web is pending")}
     assert scene.intended
 
     scene.backdate()

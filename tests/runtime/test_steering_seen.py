@@ -83,7 +83,7 @@ def test_only_what_is_asked_for_is_looked_at(server: FakeServer) -> None:
         ("Extender", lambda s: showing(s, timedelta(minutes=5), timedelta(0)),
          "so no extender runs"),
         ("Extender", lambda s: showing(s, timedelta(0), timedelta(hours=2)),
-         "no scheduler has asked the extender"),
+         "no scheduler has called the extender"),
     ],
 )  # fmt: skip
 def test_what_is_missing_is_told_with_what_to_apply(

@@ -245,7 +245,7 @@ def test_pods_have_what_their_devices_do() -> None:
     )
     assert reading.values[:2].tolist() == [0.5, 1.25]
     assert math.isnan(reading.values[2])
-    assert "pods with another number of devices than they asked for" in notes(reading)
+    assert "pods with another number of devices than they request" in notes(reading)
 
 
 def test_pods_that_share_a_device_are_absent() -> None:

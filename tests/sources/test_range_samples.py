@@ -250,7 +250,7 @@ def test_evaluations_at_other_times_than_were_asked_for_are_no_past() -> None:
     reading, _ = read(history({"n1": lambda _: 0.9}), span=180.0, fail=shift)
     assert reading.values.tolist() == [0.9]
     assert reading.range_samples is None
-    assert "it evaluates at other times than it was asked for" in reading.notes[-1]
+    assert "it evaluates at other times than requested" in reading.notes[-1]
 
 
 def test_two_values_of_one_series_for_one_instant_are_no_past() -> None:

@@ -95,7 +95,7 @@ def test_some_devices_that_nothing_measures_are_noted() -> None:
     before = nodes(a1={"nvidia.com/gpu": "1"}, b1={"gpu.intel.com/xe": "8"})
     reading = ecc(before, [(device("a1", 0), 0)])
     assert reading.problem is None
-    assert any("devices of which nothing is measured (1, such as gpu.intel.com/xe of b1)" in note
+    assert any("devices that nothing measures (1, such as gpu.intel.com/xe of b1)" in note
                for note in reading.notes)  # fmt: skip
 
 

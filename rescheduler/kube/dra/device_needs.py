@@ -172,9 +172,7 @@ class DeviceNeeds:
         if packed:
             whole = _merge_needs(whole)
             if rest := self._unpackable(whole, common, several=bool(parts)):
-                return (
-                    f"it asks for several devices, some of which are partitions of the same{rest}"
-                )
+                return f"it requests several devices, and some are partitions of the same{rest}"
         capacity = capacity or bool(parts)
         return Needs(whole, common, tuple(parts), capacity, partitions, packed)
 

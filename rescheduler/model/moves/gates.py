@@ -44,7 +44,7 @@ class Gate:
 
 
 GATES: tuple[Gate, ...] = (
-    Gate("running", "any time", ("ACT014",), "The run was not asked to stop.", halts=True),
+    Gate("running", "any time", ("ACT014",), "Nobody has stopped the run.", halts=True),
     Gate("not paused", "any time", ("GRD006",), "Nobody has paused acting.", halts=True),
     Gate(
         "lock",
@@ -133,14 +133,14 @@ GATES: tuple[Gate, ...] = (
         "The pod is the one that was planned for, where it was, and as it was.",
     ),
     Gate(
-        "spared by its gang",
+        "gang can spare it",
         "read",
         ("DRF001", "ELG027", "ACT024"),
         "Its gang has more Ready pods than it needs.",
         purposes=_PODS,
     ),
     Gate(
-        "pods can be told apart",
+        "pods can be distinguished",
         "read",
         ("DRF006",),
         "Its controller has no more pods than an intent can remember.",

@@ -52,7 +52,7 @@ class GangChecks:
                 code="ELG028",
                 message=f"{self._needs(gang)}, so it is moved with its whole gang or not at all",
             )
-        return Problem(code="ELG027", message=f"{self._needs(gang)}: none can be spared")
+        return Problem(code="ELG027", message=f"{self._needs(gang)}: no pod of it can be evicted")
 
     def check_pod(self, pod: int) -> tuple[tuple[str, ...], Problem | None]:
         """What is asked about the pod's gang, however it may be moved: the codes and the answer."""

@@ -67,7 +67,7 @@ class Surroundings:
         move = self._moved.get(uid)
         if move is None:
             return None
-        return Problem(code="ELG022", message=f"its eviction was asked for at {instant(move.at)}")
+        return Problem(code="ELG022", message=f"its eviction was requested at {instant(move.at)}")
 
     def refuse_owners(self, workload: Workload) -> Problem | None:
         """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
@@ -209,4 +209,4 @@ class Surroundings:
         if in_flight < self._limits.inFlightPerWorkload:
             return None
         what = f"{count_text(in_flight, 'replacement')} of {workload.kind} {workload.name}"
-        return Problem(code="ELG022", message=f"{what} {verb_for(in_flight, 'is', 'are')} awaited")
+        return Problem(code="ELG022", message=f"{what} {verb_for(in_flight, 'is', 'are')} pending")

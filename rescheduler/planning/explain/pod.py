@@ -49,7 +49,7 @@ def _checks(codes: tuple[str, ...], answer: Problem | None) -> Iterator[Check]:
             failed = True
             yield Check(code=code, result="failed", message=answer.message)
         else:
-            yield Check(code=code, result="not asked" if failed else "passed")
+            yield Check(code=code, result="not checked" if failed else "passed")
 
 
 def _family(code: str) -> int:

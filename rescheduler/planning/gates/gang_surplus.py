@@ -23,5 +23,5 @@ def gang_has_surplus(context: PodContext) -> Problem | None:
     ready = sum(pod.ready and pod.metadata.deletionTimestamp is None for pod in members)
     if ready > least and not facts.entangled:
         return None
-    text = f"gang {gang.name} has {ready} Ready and needs {least}: none can be spared"
+    text = f"gang {gang.name} has {ready} Ready and needs {least}: no pod of it can be evicted"
     return Problem(code="ELG027", message=text)

@@ -26,7 +26,7 @@ PURE: Mapping[str, Callable[[PodContext], Problem | None]] = {
     "only entry": only_entry,
     "Workload": workload_stoppable,
     "same pod": same_pod,
-    "pods can be told apart": can_be_distinguished,
+    "pods can be distinguished": can_be_distinguished,
     "still allowed": still_allowed,
     "pods can be listed": can_be_listed,
 }

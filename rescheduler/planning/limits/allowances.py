@@ -28,7 +28,7 @@ class Allowance(NamedTuple):
     def text(self) -> str:
         """As operators read it: `1`, or `10% of 20 pods`."""
         of = f" of {count_text(self.pods, 'pod')}" if isinstance(self.amount, str) else ""
-        room = "" if self.room is None else f", of which the state has room for {self.room}"
+        room = "" if self.room is None else f", but the state has room for {self.room}"
         return f"{self.amount}{of}{room}"
 
     def __str__(self) -> str:

@@ -111,7 +111,7 @@ def _settled_move(
     pod = snapshot.pod_index.get(move.replacement, -1)
     waits, lost, removed = "", "", False
     if move.in_flight:
-        waits = "its replacement is still awaited"
+        waits = "its replacement is still pending"
     elif move.unread:
         lost = "its pods could not be read"
     elif move.state == "lost":

@@ -65,10 +65,10 @@ class Allocation(Policy):
 
         weight * max(0, ratio * free of `resource` - free of `needs`) / average request of `needs`
 
-    `strategy: Pack` charges 1.0 besides for each pod on a node that is to be freed, and for each
-    that would land on an empty one. To be freed are the nodes of which less than `cold` is
-    requested, of every resource with a target; which of them, and what the scheduler must do for
-    it, is as with `Pack` of [Utilization](#utilization).
+    `strategy: Pack` also charges 1.0 for each pod on a node that shall become empty, and for each
+    pod that would land on an empty node. A node is a candidate if less than `cold` is requested of
+    every resource with a target. Which candidates are chosen, and what the scheduler must do for
+    it, is the same as with `Pack` of [Utilization](#utilization).
 
     Pods that are bound count, with what the scheduler counts for them. A node whose annotation
     cannot be read is left out, and the report warns of it (ALC003). Sources: descheduler's
@@ -98,13 +98,14 @@ class Allocation(Policy):
     strategy: Literal["Relieve", "Balance", "Pack"] = Field(
         "Relieve",
         description="Relieve: nodes above a target give pods away. Balance: so do nodes far above "
-        "the mean. Pack: so do nodes of which little is requested, until they are free.",
+        "the mean. Pack: so do nodes with few requests, until they are empty.",
     )
     tolerance: Ratio = Field(
         0.1, description="With `Balance`: how far a node may be above the mean."
     )
     cold: Ratio = Field(
-        0.3, description="With `Pack`: a node of which less is requested, of every resource."
+        0.3,
+        description="With `Pack`: a node is cold if less than this is requested of each resource.",
     )
     balances: list[Balance] = Field(
         default_factory=list, description="What shall be free together."

@@ -31,8 +31,9 @@ Source: k8s.io/api core/v1 well_known_taints.go.
 class NodeRules(NamedTuple):
     """Which rules are evaluated.
 
-    effects: of the taints that count; none where taints are not evaluated. only, ignored: of which
-    taints, as `key`, `key=value`, or `prefix/`; `only` empty is all that Kubernetes does not set.
+    effects: the effects of taints that count; empty if taints are not evaluated. only, ignored:
+    taints that count and that do not, as `key`, `key=value`, or `prefix/`; an empty `only` means
+    all taints that Kubernetes does not set.
     """
 
     effects: frozenset[str] = frozenset()

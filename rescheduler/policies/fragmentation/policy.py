@@ -47,20 +47,20 @@ class GpuShares(Strict):
 class Fragmentation(Policy):
     """Charge 1.0 for every average pod whose worth of capacity is left where no pod could use it.
 
-    What a node has left counts as far as the pods of the cluster, running or pending, could not use
-    it, on average over them: the fragmentation measure of FGD (USENIX ATC 2023), divided by what an
-    average pod asks for. For a pod that does not fit on the node that is all that is left there;
-    for one that fits, the GPUs that have less left than it asks for. GPUs may be asked for whole or
-    in shares of one (`sharedGpus`).
+    Free capacity of a node counts if the pods of the cluster, running or pending, could not use it.
+    It is the average over these pods: the fragmentation measure of FGD (USENIX ATC 2023), divided
+    by what an average pod requests. If a pod does not fit on the node, all free capacity counts for
+    it. If it fits, the GPUs with less free than it requests count. Pods may request whole GPUs or
+    shares of one (`sharedGpus`).
 
-    With `room`, each pending pod that is of use alone costs the share that is missing for it, of
-    whatever is missing most, on the nodes where the least is missing; so places that are nearly
-    free are freed first. A gang, known by the labels and annotations of gang schedulers or else by
-    its owner, is evaluated as a whole: each of its pods costs 1.0 until there are places for all of
-    them at once, no two on the same capacity. So room is made for all of it by one group of moves,
-    which are all made or none, or it is not made. Only a Deployment's pods are of use one by one.
-    Of other resources that the pods ask for only what is free now counts, and there is no room for
-    pods with ResourceClaims, whose devices are not counted. No pod makes room for one of a lower
+    With `room`, each pending pod that is of use alone costs the share that is missing for it: of
+    the resource that is missing most, on the nodes where the least is missing. So nodes with nearly
+    enough room come first. A gang, known by the labels and annotations of gang schedulers or else
+    by its owner, is evaluated as a whole: each of its pods costs 1.0 until there are places for all
+    of them at once, no two on the same capacity. So room is made for all of it by one group of
+    moves, which are all made or none, or it is not made. Only a Deployment's pods are of use one by
+    one. Of other resources that the pods request, only what is free now counts. No room is made for
+    pods with ResourceClaims, as their devices are not counted. No pod makes room for one of a lower
     priority than its own.
     """
 
@@ -100,7 +100,7 @@ class Fragmentation(Policy):
     gpu: str = Field(
         "nvidia.com/gpu", min_length=1, description="The resource that counts whole GPUs."
     )
-    sharedGpus: GpuShares | None = Field(None, description="How shares of a GPU are asked for.")
+    sharedGpus: GpuShares | None = Field(None, description="How pods request shares of a GPU.")
 
     @model_validator(mode="after")
     def _wants_something(self) -> "Fragmentation":

@@ -54,8 +54,8 @@ class Fault:
 class Attribution:
     """Who has a broken device: by the exporter's labels, or by claims that are allocated.
 
-    A pod with GPUs of which not all are known may have any of its node's, and so may one with
-    claims whose devices are not known. A partition's reading holds for its whole GPU, whose
+    If not all GPUs of a pod are known, it may have any GPU of its node. The same holds for a pod
+    with claims whose devices are not known. A partition's reading holds for its whole GPU, whose
     hardware all its partitions share. An interface belongs to the pods of a claim that has it, else
     to all pods of its node. A series that names a pod of another node is of a pod that had its name
     before, and does not show who has it now. gpus: (pods,) how many GPUs, or partitions of them,

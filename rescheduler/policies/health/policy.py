@@ -146,17 +146,17 @@ class Health(Policy):
     """Charge each pod that suffers from a broken node, or has a broken device, with 1.0.
 
     A node or device is broken while one of the signs holds. A GPU's sign concerns the pods that
-    have that GPU, by dcgm-exporter's labels or an allocated ResourceClaim; partitions (MIG) of
-    one GPU share its fate. Where the GPU of a pod on the node is not known, the pod may have the
-    broken one: `unattributed` decides what becomes of it. An interface's drops concern the pods
+    have that GPU, by dcgm-exporter's labels or an allocated ResourceClaim; partitions (MIG) of a
+    broken GPU are broken, too. Where the GPU of a pod on the node is not known, the pod may have
+    the broken one: `unattributed` decides whether it counts. An interface's drops concern the pods
     of the claim that has it, or else all pods of the node, and so do retransmits; where a reading
-    names no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of
-    DaemonSets belong to their node and do not count. With `action: Report` nothing is moved
-    because of it, and what would land on a node with something broken is charged, as it is not
-    known which device it would get; with `action: Drain` pods gain by leaving, and nothing by a
-    replacement that may come back. A node of which a sign ought to be known and is not, is
-    neither: it is named, and no pod is moved there for its health's sake. Sources: dcgm-exporter's
-    and node_exporter's series; what XIDs mean, NVIDIA's device plugin.
+    names no devices, GPUs' signs concern all pods of the node that ask for GPUs. Pods of DaemonSets
+    belong to their node and do not count. With `action: Report` nothing is moved because of it, and
+    what would land on a node with something broken is charged, as it is not known which device it
+    would get; with `action: Drain` pods gain by leaving, and nothing by a replacement that may come
+    back. A node whose sign should be known and is not, counts as neither broken nor healthy: the
+    report names it, and no pod is moved there for its health's sake. Sources: dcgm-exporter's and
+    node_exporter's series; what XIDs mean, NVIDIA's device plugin.
     """
 
     summary: ClassVar[str] = "Report broken nodes and devices, and move pods away if configured."

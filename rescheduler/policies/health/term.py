@@ -37,9 +37,9 @@ class HealthTerm:
     A pod suffers where it is in the snapshot if it has a broken device, or if a sign of its whole
     node is above its limit, from GPUs' signs only if it has some. Elsewhere it suffers if the node
     or any device of that sort is broken there: which device it would get is not known. Pods that
-    suffer and are not to be moved for it are charged wherever they go, so that no move is made for
-    their sake: all of them without `drain`, and without `drain_open` those of which it is not
-    known whether they have the broken device.
+    suffer but shall not be moved for it are charged wherever they go, so that no move gains by
+    them. Without `drain` these are all of them; without `drain_open`, the pods that may or may not
+    have the broken device.
     """
 
     def __init__(

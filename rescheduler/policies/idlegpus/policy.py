@@ -30,17 +30,17 @@ _ROUNDING = 1e-6
 class IdleGPUs(Policy):
     """Charge 1.0 for each pod that has GPUs to itself and hardly uses them; move none for it.
 
-    A GPU that one pod has is lost to all others, however little the pod does with it. Where it
-    runs does not change that, so no pod is moved: its owner is told, with the GPU-hours that were
+    A GPU that one pod has is lost to all others, however little the pod does with it. Where it runs
+    does not change that, so no pod is moved: the report names its owner and the GPU-hours that were
     not used. Pods that ran for all of `stableFor` are evaluated. That time is divided into up to 30
-    overlapping parts, each of a fifteenth of it or 5 minutes, whichever is longer, and a pod
-    hardly uses its GPUs if it used less than `below` in every part, so that work in bursts is work;
-    a pod without a value in one of them is not evaluated. What shares a GPU keeps nobody from it,
-    and is not evaluated. A partition (MIG) counts as the slices in its profile, such as 1g.10gb, of
-    those of its GPU, 7 or on an A30 4: its use, and its GPU-hours.
+    overlapping parts, each of a fifteenth of it or 5 minutes, whichever is longer, and a pod hardly
+    uses its GPUs if it used less than `below` in every part, so that work in bursts is work; a pod
+    without a value in one of them is not evaluated. What shares a GPU keeps nobody from it, and is
+    not evaluated. A partition (MIG) counts as the slices in its profile, such as 1g.10gb, of those
+    of its GPU, 7 or on an A30 4: its use, and its GPU-hours.
     """
 
-    summary: ClassVar[str] = "Tell which pods hold GPUs and hardly use them, with the GPU-hours."
+    summary: ClassVar[str] = "Report pods that hold GPUs and hardly use them, with the GPU-hours."
     moves_pods: ClassVar[bool] = False
     codes: ClassVar[tuple[str, ...]] = ("IDL", "RDG003")
 
@@ -85,7 +85,7 @@ class IdleGPUs(Policy):
     def unreachable(self) -> Iterator[str]:
         """No pod can use less than nothing."""
         if self.below == 0:
-            yield "below: no use is below 0%, so no pod is ever told of"
+            yield "below: no use is below 0%, so no pod is ever reported"
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
         """Pods that have GPUs to themselves, or have had them for long enough."""

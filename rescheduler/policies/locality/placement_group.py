@@ -19,8 +19,8 @@ Counts = npt.NDArray[np.int64]
 class PlacementGroup:
     """Pods that belong together, all bound to nodes.
 
-    together, apart: a level of the tree, or -1 where it is not asked for. weight: what one pod
-    counts that is in the way of all that is asked for.
+    together, apart: the level of the tree that is requested, or -1 for none. weight: the cost of a
+    pod that violates all that is requested.
     """
 
     pods: IntArray

@@ -190,7 +190,7 @@ class Locality(Policy):
       mean share of what leaves a domain, spread over the domains that lack some in proportion;
     - `traffic`: the same, with the measured traffic of a pair divided by that of an average pod;
     - `groups`: the pods outside of the domain that holds most of the group (`together`), and those
-      that share a domain with one before them (`apart`); half each where both are asked for;
+      that share a domain with one before them (`apart`); half each if both are set;
     - `podAffinity`: of each pod the share of its terms, by weight, that are not met; pods of
       another namespace are not moved for it;
     - `datasets`: the distance to the nearest node that holds the data.

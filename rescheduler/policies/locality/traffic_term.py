@@ -31,7 +31,7 @@ Counts = dict[int, int]
 
 @dataclass(frozen=True, slots=True)
 class TrafficPair:
-    """Two sets of pods without a common member, both of which are bound to nodes.
+    """Two sets of pods without a common member; all pods are bound to nodes.
 
     amount: what it costs if all of the traffic goes as far as it can, in pods.
     """

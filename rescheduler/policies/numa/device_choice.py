@@ -19,8 +19,8 @@ from rescheduler.policies.numa.device_zones import PCIE_ROOT, DeviceZones
 class Wanted:
     """What pods of one sort want of devices that lie somewhere.
 
-    needs: in the order of their requests, without those for devices that lie nowhere. together:
-    how many of which devices there must be (Hall). aligned: whether a constraint lets all devices
+    needs: in the order of their requests, without those for devices that lie nowhere. together: how
+    many devices of each kind there must be (Hall). aligned: whether a constraint lets all devices
     share a zone. ordered: whether the first free devices are what it gets; else it may be any.
     """
 

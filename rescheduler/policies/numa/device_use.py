@@ -20,14 +20,13 @@ from rescheduler.policies.numa.zone_use import ZoneFit
 class DeviceUse:
     """The devices of every node with the pods that came and went, and what that is worth.
 
-    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices -
-    fewest), 0 to 1: fewest is what an empty node would need. Where it is now, its allocated
-    claims name its devices. Where it would go, it gets what the allocator's first choice is, as
-    far as that is certain, and else is charged for the widest choice that there is; without free
-    devices it is charged 1. What is asked for in ways that are not modeled is charged by how few
-    zones hold as many devices of the same drivers, and nothing is gained for it. On a node of
-    which the zone of some device that would do is not known, it is charged what it is charged
-    now: nothing is gained by what is not known.
+    A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices - fewest),
+    0 to 1: fewest is what an empty node would need. Where it is now, its allocated claims name its
+    devices. Where it would go, it gets what the allocator's first choice is, as far as that is
+    certain, and else is charged for the widest choice that there is; without free devices it is
+    charged 1. Requests in ways that are not modeled are charged by how few zones hold as many
+    devices of the same drivers, and nothing is gained for them. Where the zone of a suitable device
+    is not known, the pod is charged what it is charged now: nothing is gained by what is not known.
 
     selected: (nodes,) where charges are evaluated. counted: (pods,) whose charges count.
     users: (pods,) which take devices. unmodeled: those whose devices lie on several zones, and why

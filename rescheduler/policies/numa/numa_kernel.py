@@ -14,7 +14,7 @@ from rescheduler.model.moves.move import Shift
 class NumaKernel:
     """The kernel.
 
-    charges: of a pod the (nodes,) charges on all nodes as they are now; it is asked for one pod of
+    charges: gives the (nodes,) charges of a pod on all nodes as they are now; called for one pod of
     each kind. kind: (pods,), -1 for pods that are not charged anywhere. own: (pods,) the charge at
     home. where: (pods,) their nodes.
     """

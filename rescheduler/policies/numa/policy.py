@@ -34,9 +34,9 @@ class Numa(Policy):
     `kai.scheduler/numa-placement-observed`, or follow for certain from what the zones have given
     away; else the pod counts as well placed. A move gains only where NodeResourceTopology proves
     that the kubelet there (`single-numa-node`, `restricted` or `best-effort`, scope `container` or
-    `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its
-    pods, is neither left nor counted on. Whatever the policies are, no pod that requests something
-    of a zone is moved to where these objects show that its kubelet would refuse it, nor to a
+    `pod`) has zones that hold the pod; a node without one, or whose object disagrees with its pods,
+    is neither left nor counted on. Whatever the policies are, no pod that requests something of a
+    zone is moved to where these objects show that its kubelet would refuse it, nor to a
     `single-numa-node` or `restricted` one whose object cannot be relied on (FEA007). Devices of
     resource claims (dynamic resource allocation) are charged alike and besides, for the NUMA nodes
     that they lie on, by `attributes` in ResourceSlices, or by the PCIe root that they share with a
@@ -45,11 +45,11 @@ class Numa(Policy):
     gets, or, where that is not certain (several slices; other pods with claims that come, go or
     wait), with the widest choice that there is; a `matchAttribute` constraint on such an attribute
     makes one NUMA node certain. Nothing is gained where the NUMA node of a device is not known, or
-    where what is asked for is not modeled. With `crowded`, a pod is also charged for lying on a
-    node whose fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's
-    memory is of a zone. What a move has brought is measured where it is known how the pod lies
-    after it; else it counts neither for nor against the policy. Sources: kubelet's topology manager
-    and `topology.node.k8s.io/v1alpha2`.
+    where a request is not modeled. With `crowded`, a pod is also charged for lying on a node whose
+    fullest zone is above that: (load - crowded) / (1 - crowded), times what the pod's memory is of
+    a zone. What a move has brought is measured where it is known how the pod lies after it; else it
+    counts neither for nor against the policy. Sources: kubelet's topology manager and
+    `topology.node.k8s.io/v1alpha2`.
     """
 
     summary: ClassVar[str] = "Keep the GPUs, CPUs, memory and NICs of a pod in one NUMA zone."
@@ -71,7 +71,7 @@ class Numa(Policy):
     )
     crowded: Ratio | None = Field(
         None,
-        description="A node of which a zone's memory is fuller than this is crowded. Needs "
+        description="A node is crowded if the memory of a zone of it is fuller than this. Needs "
         "node_exporter's collector meminfo_numa.",
     )
     window: PositiveDuration = Field(

@@ -29,9 +29,9 @@ class ZoneUse(ZoneAllocation):
     A pod's charge is (zones it lies in - fewest) / (zones of the node - fewest), 0 to 1: fewest is
     how many an empty node would need. Where it is now, a placement annotation names its zones;
     without one they are at least as many as it takes for what the zones have given away to cover
-    what it asked for. Where it would go, kubelet's own choice counts; without a fitting choice it
-    is charged 1. On a node whose zones are not known, or whose kubelet aligns nothing, it is
-    charged what it is charged now: nothing is gained by what is not known.
+    its requests. Where it would go, kubelet's own choice counts; without a fitting choice it is
+    charged 1. On a node whose zones are not known, or whose kubelet aligns nothing, it is charged
+    what it is charged now: nothing is gained by what is not known.
 
     selected: (nodes,) where charges are evaluated, counted: (pods,) whose charges count; others
     take their room all the same.

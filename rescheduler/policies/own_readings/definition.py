@@ -78,7 +78,7 @@ class ReadingLabels(Strict):
         None,
         description="The label with the pod's name. Unless given, `exported_namespace` and "
         "`exported_pod` where they are there, else `namespace` and `pod`. With a `device` of a "
-        "node: the pod that has the device, which is asked for here alone.",
+        "node: the pod that has the device; only then must it be named.",
     )
     device: PrometheusLabel | None = Field(
         None, description="The label that tells the devices of one node or pod apart."

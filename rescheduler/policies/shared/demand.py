@@ -28,7 +28,7 @@ class Demand(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """How GPUs are asked for.
+    """How pods request GPUs.
 
     whole: the resource that counts GPUs. shared: that of shares of one, "" where there is none.
     per_gpu: how much of `shared` is one GPU.

@@ -17,7 +17,7 @@ MOST_TERMS = 100
 class OwnPartners:
     """The pods that terms select. Those in the namespace of a term are its own.
 
-    A pod of another namespace is never moved for a term: its owner has not asked for it.
+    A pod of another namespace is never moved for a term, as its owner did not request that.
     overfull: namespaces with more terms about their pods than are followed, with the numbers.
     found: the different sets of pods, by number, each in ascending order.
     """

@@ -6,7 +6,7 @@ from rescheduler.model.cluster.readings import IntArray
 
 
 class OfNodes(dict[int, tuple[int, ...]]):
-    """Node to those of the pods that are on it, in their order; made when it is first asked for."""
+    """Node to its pods, in their order; a node is worked out when it is first read."""
 
     def __init__(self, pods: IntArray, where: IntArray) -> None:
         """where: (pods of the snapshot,) the node of each, -1 for none."""

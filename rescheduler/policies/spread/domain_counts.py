@@ -76,12 +76,12 @@ class Giving(NamedTuple):
 class DomainCounts:
     """Where the pods of a group are, and what that costs.
 
-    name: whose pods they are. pods: of which a move changes the counts. weight: of one needed move.
-    aspect: what distinguishes it from others with that name and key, in any cycle.
-    closed: domains that count and have no node on which such a pod could be placed.
-    places: pods by domain, OUTSIDE included. outside: how many were outside in the snapshot, which
-    is no move's doing. departures: whether it costs when more are; not where the pods that go have
-    other domains that count for them. What was worked out is kept until one of the pods moves.
+    name: whose pods they are. pods: those whose moves change the counts. weight: cost of one needed
+    move. aspect: what distinguishes it from others with that name and key, in any cycle. closed:
+    domains that count and have no node on which such a pod could be placed. places: pods by domain,
+    OUTSIDE included. outside: how many were outside in the snapshot, which is no move's doing.
+    departures: whether it costs when more are; not where the pods that go have other domains that
+    count for them. What was worked out is kept until one of the pods moves.
     """
 
     name: str

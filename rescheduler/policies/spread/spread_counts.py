@@ -55,7 +55,7 @@ class DeclaredTier(Tier, Protocol):
 
 @dataclass(slots=True)
 class SpreadCounts:
-    """All domain counts, and the pods of which a move changes each.
+    """All domain counts, and the pods whose moves change each of them.
 
     of_pod: pod to the numbers of its domain counts. led_by: leader to the domain counts that follow
     it.

@@ -30,8 +30,8 @@ class DeviceTerm:
     what the pods that may be moved use on average. A pod that comes goes where NVIDIA's device
     plugin would put it: on the device that the fewest pods have, and of equal ones it is taken to
     be the busiest; of several that come, the largest goes first. So the cost follows from the
-    placement alone. A pod without a known part frees nothing and is no candidate. Devices of which
-    nothing is known count as full.
+    placement alone. A pod without a known part releases nothing and is no candidate. Devices
+    without any known load count as full.
     Source: k8s-device-plugin, internal/rm/allocate.go, distributedAlloc.
     Arrays are (d,) over devices.
     """

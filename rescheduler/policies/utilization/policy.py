@@ -54,13 +54,13 @@ from rescheduler.policies.utilization.utilization_examples import EXAMPLES
 class Utilization(Policy):
     """Charge a node for the load above its target, in average pods.
 
-    A node above `high` is hot, and gives pods away until it is at `low`. The load above `low`
-    counts half and the load above `high` in full, on hot nodes and others: one function of where
-    the pods are, so that the next cycle finds what a move promised, and a hot spot that fits
-    nowhere stays where it is. Where one cycle does not move enough, the next ones go on, for up to
-    6 hours after a move that still found the node hot. The unit is what those pods use on average
-    that may be moved and use at least 1% of the largest node, wherever they run, so that the costs
-    of two cycles can be compared.
+    A node above `high` is hot, and gives pods away until it is at `low`. Load between `low` and
+    `high` counts half, load above `high` counts in full, on every node, hot or not. With `low: 60%`
+    and `high: 80%`, a node at 90% is charged half of the 20 points between them and all of the 10
+    above, so 20% of its capacity. Where one cycle does not move enough, the next ones go on, for up
+    to 6 hours after a move that still found the node hot. The unit is what those pods use on
+    average that may be moved and use at least 1% of the largest node, wherever they run, so that
+    the costs of two cycles can be compared.
 
     No pod is moved for this policy's sake to where it would most likely be too much for its node:
     above `high`, less what the node's peaks (`headroom`) and pods that were just bound (85% of the
@@ -82,14 +82,14 @@ class Utilization(Policy):
     node more than `tolerance` above the mean gives pods away, down to the mean, to others that
     `nodes` selects. `maxHotShare` of the Limits counts only those above `high` itself.
 
-    `strategy: Pack` charges 1.0 besides for each pod on a node that is to be freed, and for each
-    that would land on an empty one. To be freed are the cold nodes, those with the fewest pods
-    first, of which every pod may be evicted (by PodDisruptionBudgets and our own Limits) and would
+    `strategy: Pack` also charges 1.0 for each pod on a node that shall become empty, and for each
+    pod that would land on an empty node. Cold nodes are chosen, those with the fewest pods first,
+    if every pod of the node may be evicted (by PodDisruptionBudgets and our own Limits) and would
     land on another node that stays in use, below `high`, when the others have left before it. No
-    pod is moved on that the rescheduler has moved, as long as it remembers its moves. With
-    the scheduler's default of filling the emptiest node first, pods come back and no node is
-    freed: it must score by `MostAllocated`, or the nodes be tainted. A node that becomes cold adds
-    its pods to the cost.
+    pod is moved on that the rescheduler has moved, as long as it remembers its moves. With the
+    scheduler's default of filling the emptiest node first, pods come back and no node is freed: it
+    must score by `MostAllocated`, or the nodes be tainted. A node that becomes cold adds its pods
+    to the cost.
 
     With `stableFor`, a pod is moved only if the load that its move lowers most has been too high
     for that long, and what the move has brought is measured against what the node reads otherwise.

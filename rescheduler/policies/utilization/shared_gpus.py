@@ -39,15 +39,15 @@ class SharedGpus:
     reading: the name of the reading. node, name, slot: where each is, and what it is called.
     load: (d,) share of the device; 0 where it is not `load_known`. weight: (d,) what it is of its
     node.
-    capacity: (nodes,) what 1.0 of the node's reading is. values: (nodes,) that reading.
-    replicas: (d,) how many pods may have it. told: (d,) whether pods' parts were reported, or are
-    equal. claimed: (d,) whether they are in proportion to what claims consume of it. held: (d,)
-    by how many pods. pod, device, part: (e,) who uses how much of what.
+    capacity: (nodes,) what 1.0 of the node's reading is. values: (nodes,) that reading. replicas:
+    (d,) how many pods may have it. reported: (d,) whether pods' parts were reported, or are equal.
+    claimed: (d,) whether they are in proportion to what claims consume of it. held: (d,) by how
+    many pods. pod, device, part: (e,) who uses how much of what.
     asks: (pods,) the resource that each asks for, as a row of `places`, or -1. places: (resources,
     nodes, s) the devices that the resource gives there, -1 is none.
     models: (nodes,) what kind of device they have, 0 where nobody reports it.
-    sharing: (nodes,) whether some are shared. unknown: (nodes,) of which no load is known.
-    blurred: (nodes,) where nobody reports who has which. distrusted: (nodes,) where the parts of
+    sharing: (nodes,) whether some are shared. unknown: (nodes,) where no load is known. blurred:
+    (nodes,) where no exporter reports the GPU of each pod. distrusted: (nodes,) where the parts of
     the pods do not explain their device.
     range_samples: (instants, d) the loads in the requested past; None where that is not known.
     """

@@ -79,7 +79,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
     },
     "Check": {
         "code": "Reason code of a pod that fails the check.",
-        "result": "passed or failed; not asked where an earlier check of its group failed.",
+        "result": "passed, failed, or not checked (an earlier check of its group failed).",
         "message": "Why it failed.",
     },
     "FilterResult": {

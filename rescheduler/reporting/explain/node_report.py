@@ -31,7 +31,7 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
     screen.line()
     moving = sum(one.verdict.fate == "moves" for one in seen.pods)
-    pods = f"{count_text(len(seen.pods), 'pod')}, {moving} of which would move"
+    pods = f"{count_text(len(seen.pods), 'pod')}, {moving} would move"
     screen.paragraph(Text(pods), first=Text("Pods", style="dim"), indent=_LABEL)
     state = Text(
         "Ready and stable: pods may move off it and onto it" if seen.ready else "not Ready"

@@ -118,7 +118,7 @@ def _findings(policy: PolicyView) -> Text | None:
 def _checks(screen: Screen, checks: list[Check]) -> None:
     passed = [check for check in checks if check.result == "passed"]
     failed = [check for check in checks if check.result == "failed"]
-    unasked = [check for check in checks if check.result == "not asked"]
+    unasked = [check for check in checks if check.result == "not checked"]
     counts = f"{len(passed)} passed, {len(failed)} failed"
     counts += f", {len(unasked)} not checked" if unasked else ""
     screen.line(Text.assemble(("Checks ", "bold"), counts))

@@ -21,7 +21,7 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "unfinished": "Of these, without an end in the trail.",
         "evicted": "Evictions that the API server accepted.",
         "refused": "Moves of plans that were not made: by our own re-check or by the API server.",
-        "unknown": "Requests of which it is not known whether they took effect.",
+        "unknown": "Requests that may or may not have taken effect.",
         "landed": "Replacements whose node is known.",
         "asPredicted": "Of these, on a node that was predicted.",
         "onLikeliest": "Of these, on the likeliest node.",

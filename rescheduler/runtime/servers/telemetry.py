@@ -115,7 +115,7 @@ class Telemetry:
         )
         self.score.set(float("nan"))
         self.candidates = Gauge(
-            "rescheduler_candidates", "Pods of which a move could lower a cost.", registry=registry
+            "rescheduler_candidates", "Pods whose move could lower a cost.", registry=registry
         )
         self.planned = Gauge(
             "rescheduler_planned_moves",

@@ -111,8 +111,8 @@ class Scheduler(Document):
     )
     allowVersions: list[Minor] = Field(
         default_factory=list,
-        description="Minor versions of Kubernetes, such as `1.38`, of which moves may be made "
-        "although the model was never compared with this scheduler of theirs (GRD012).",
+        description="Minor versions of Kubernetes, such as `1.38`, where pods may be moved "
+        "although the model was never compared with their kube-scheduler (GRD012).",
     )
     addedPlugins: list[AddedPlugin] = Field(
         default_factory=list, description="Plugins that Kubernetes does not bring."

@@ -198,7 +198,7 @@ class DeviceClaims:
         if profile.device_taint_rules and self._rules_unread:
             return "it has resource claims, and DeviceTaintRule was not read"
         if self._rules and not profile.device_taint_rules:
-            return "its scheduler does not follow DeviceTaintRules, of which there are some"
+            return "the cluster has DeviceTaintRules, and its scheduler does not follow them"
         if not pod.node and pod.metadata.uid in self.use.allocated:
             return "its resource claims have devices already, but it is not bound"
         needs = self._needs.needs_of_spec(pod.metadata.namespace, pod.spec)

@@ -110,7 +110,7 @@ def read_scheduler(
     scheduler's certificate; by default those of the API server. verify: whether to check it.
     """
     if ca_file is not None and not ca_file.is_file():
-        message = f"{url} cannot be asked: the certificates {ca_file} do not exist"
+        message = f"{url} cannot be read: the certificates {ca_file} do not exist"
         return ObservedScheduler(url=url, problem=Problem("GRD010", message))
     scheduler = _connection_to(connection, url, ca_file, timeout, verify=verify)
     try:

@@ -119,7 +119,7 @@ class Assembly:
             snapshot = self._context.cluster.snapshot
             count, such = left_out(snapshot, self._request.name, expected)
             if count:
-                problems.note("nodes with devices of which nothing is measured", such, count)
+                problems.note("nodes with devices that nothing measures", such, count)
         if clock:
             problems.note(clock)
         problem = self._unfit(warnings, expected)

@@ -140,7 +140,7 @@ class GpuSection(Section):
         self.wanted[unreported] = False
         self._leave_out_unreported(loads)
         if unreported:
-            text = "RDG012: pods that share GPUs, of which nobody reports who has which"
+            text = "RDG012: pods that share GPUs, and no exporter reports who has which"
             context.problems.note(text, pods[unreported[0]].key, len(unreported))
         return pod_loads
 

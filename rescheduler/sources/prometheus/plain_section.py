@@ -207,7 +207,7 @@ class PlainSection(Section):
         number = float(devices_offered(snapshot, own.resources)[node])
         if len(parts) == number or math.isnan(number):
             return True
-        what, code = "nodes of which devices have no fresh value", "RDG003"
+        what, code = "nodes where devices have no fresh value", "RDG003"
         if len(parts) > number:
             what, code = "nodes with more devices than they offer", "RDG015"
         example = f"{len(parts)} of {number:g} on {self.name_of(node)}"
@@ -232,7 +232,7 @@ class PlainSection(Section):
             if by_device and any(len(holders[home[pod], part]) > 1 for part in parts):
                 problems.refuse(pod, "pods that share a device", name)
             elif requests is not None and len(parts) != requests[pod]:
-                what = "pods with another number of devices than they asked for"
+                what = "pods with another number of devices than they request"
                 problems.refuse(pod, what, f"{name}: {len(parts)} of {requests[pod]:g}")
             else:
                 total = sum(value.value for value in parts.values())

@@ -218,7 +218,7 @@ class Trust(NamedTuple):
             self.problems.refuse(key[0], "several series that differ", example, "RDG005")
             return None
         if len(live) > 1:
-            what = "several series that agree, of which one was taken"
+            what = "several series that agree; one was taken"
             self.problems.note(what, show(best.labels))
         counted = [best, *(row for row in rows if row.age is None and row.weight > 0)]
         weight = sum(row.weight for row in counted)

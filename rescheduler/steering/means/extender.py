@@ -98,7 +98,7 @@ class Extender(Means):
             said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
             return Problem(code="STR001", message=said)
         if followed.asked is None or now - followed.asked > MAX_IDLE:
-            said = "no scheduler has asked the extender within the last hour"
+            said = "no scheduler has called the extender within the last hour"
             return Problem(code="STR001", message=said)
         return None
 

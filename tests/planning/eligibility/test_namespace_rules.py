@@ -47,7 +47,7 @@ RANGES: dict[str, tuple[LimitRange, str]] = {
     "too little": (limit_range(min={"cpu": "1"}), "has less than 1 of cpu"),
     "too much": (limit_range(max={"cpu": "50m"}), "bounds: container main"),
     "enough": (limit_range(min={"cpu": "50m"}), ""),
-    "a ratio": (limit_range(maxLimitRequestRatio={"cpu": "2"}), "the ratio is limited"),
+    "a ratio": (limit_range(maxLimitRequestRatio={"cpu": "2"}), "their ratio is limited"),
     "the pod": (limit_range("Pod", min={"cpu": "1"}), "the pod has less than 1 of cpu"),
     "a claim": (limit_range("PersistentVolumeClaim", min={"storage": "1Gi"}), ""),
 }

@@ -139,7 +139,7 @@ def test_a_percentage_of_a_day_is_held_by_the_room_in_the_state() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(allowances, "pods", lambda *_: 10**6)
         assert allowances.allowance_of(day).most == room
-        assert f"of which the state has room for {room}" in str(allowances.allowance_of(day))
+        assert f"but the state has room for {room}" in str(allowances.allowance_of(day))
     assert code(Budgets(cluster(), limits, many), 0) == "PAC006"
 
 

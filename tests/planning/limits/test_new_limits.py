@@ -186,7 +186,7 @@ def test_explain_names_it(more: type[Limits]) -> None:
     copy.budgets = type(copy.budgets)(world, limits, History([past]))
     explained = explain_pod(copy, index(world, "web-0"), header)
     results = {check.code: check.result for check in explained.eligibility}
-    assert (results["PAC004"], results[RACK], results[TEAM]) == ("passed", "failed", "not asked")
+    assert (results["PAC004"], results[RACK], results[TEAM]) == ("passed", "failed", "not checked")
     text = " ".join(render_explanation(explained, width=200, color=False).split())
     assert "PAC901 moves per rack and hour: nodes with rack=a: 1 move since" in text
     assert "A later cycle goes on; or raise `movesPerRackAndHour`." in text

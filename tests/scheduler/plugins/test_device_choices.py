@@ -269,7 +269,9 @@ def test_where_rules_cannot_be_read_pods_with_claims_stay() -> None:
     unread = ["DeviceTaintRule"]
     assert "DeviceTaintRule was not read" in said("v1.37.2", unread=unread)
     assert not said("v1.36.3", unread=unread), "the gate is off"
-    assert "does not follow DeviceTaintRules" in said("v1.36.3", device_taint_rules=[rule({})])
+    assert "has DeviceTaintRules, and its scheduler does not follow" in said(
+        "v1.36.3", device_taint_rules=[rule({})]
+    )
 
 
 def test_partitions_are_not_given_where_the_gate_is_off() -> None:

@@ -101,7 +101,7 @@ class Refreshing:
         while not future.done():
             self._forget_old()  # a reading may hang for as long as news last
             if self._stop.wait(0.2):
-                raise TimeoutError("asked to stop")
+                raise TimeoutError("stopped meanwhile")
             if time.monotonic() > until:
                 raise TimeoutError(f"not read within {self._patience:g} s")
         return future.result()

@@ -62,7 +62,7 @@ def worst(values: Mapping[Key, Value], expected: FloatArray, problems: ReadingPr
         largest = max(value.value for value in devices.values())
         if largest <= 0 and len(devices) < expected[node]:
             example = f"{len(devices)} of {expected[node]:g}"
-            problems.refuse(node, "nodes of which devices have no fresh value", example)
+            problems.refuse(node, "nodes where devices have no fresh value", example)
         else:
             answer[node] = Value(largest, _oldest(devices))
     return answer
@@ -106,7 +106,7 @@ def pod_gpus(
             problems.refuse(pod, "pods that share a GPU", pods[pod].key)
         elif not shares and len(devices) != wanted[pod]:
             example = f"{pods[pod].key}: {len(devices)} of {wanted[pod]:g}"
-            problems.refuse(pod, "pods with another number of GPUs than they asked for", example)
+            problems.refuse(pod, "pods with another number of GPUs than they request", example)
         else:
             answer[pod] = Value(
                 sum(device.value for device in devices), max(device.age for device in devices)
@@ -130,7 +130,7 @@ def _has_all_gpus(
         return False
     if len(devices) < least:
         example = f"{len(devices)} of {least:g}"
-        problems.refuse(node, "nodes of which GPUs have no fresh value", example)
+        problems.refuse(node, "nodes where GPUs have no fresh value", example)
         return False
     if len(devices) > most:
         what = "nodes with series of more GPUs than they have, perhaps another cluster's"

@@ -254,7 +254,7 @@ class Prometheus:
                 other = not 0 <= index < count or abs(start + index * step - at) >= _SAME
                 if other or index in values:
                     raise self._fault(
-                        f"it evaluates at other times than it was asked for: {at:.3f}",
+                        f"it evaluates at other times than requested: {at:.3f}",
                         "a query frontend moves them; give the address of what is behind it.",
                     )
                 values[index] = value
