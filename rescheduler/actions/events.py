@@ -18,6 +18,7 @@ from rescheduler.actions.lease import micro_time
 from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, UNREPLACED
+from rescheduler.model.wording import count_text
 
 _GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
 _NOTE_BYTES = 1024
@@ -152,11 +153,15 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
 def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
     """One sentence with the plan, the code and the expected node, at most 1 KiB of UTF-8."""
     expected = max(result.landing, key=lambda share: share.probability, default=None)
-    parts = [f"Plan {plan}: {result.code} {result.message}"]
+    policies = ", ".join(name for name, gain in move.gains.items() if gain > 0)
+    wanted = f" for policy {policies}" if policies else ""
+    parts = [f"Plan {plan}{wanted}: {result.code} {result.message}"]
     if result.landedOn is not None:
         parts.append(f"Its replacement is on node {result.landedOn}.")
     if expected is not None:
-        parts.append(f"Expected node: {expected.node} ({expected.probability:.0%}).")
+        others = len(result.landing) - 1
+        text = f"Replacement expected on {expected.node} ({expected.probability:.0%})"
+        parts.append(f"{text} or {count_text(others, 'other')}." if others else f"{text}.")
     parts += [f"{reason.code} {reason.message}" for reason in move.reasons]
     return _cut(_own_alone(" ".join(parts), move.pod.namespace))
 

@@ -124,7 +124,7 @@ _ALL = (
     ReasonCode("RDG006", "The values are not finite, or out of their range.", "Repair the exporter."),
     ReasonCode("RDG007", "The reading is not in the recorded snapshot.", "Record again with these policies."),
     ReasonCode("RDG008", "There is no reading of this name.", "Use a name of the table of readings in policies/README.md."),
-    ReasonCode("RDG009", "The metric source does not have this metric at all.", "Install its exporter, or add the field that the message names to the exporter's configuration."),
+    ReasonCode("RDG009", "The metric source does not have this metric at all.", "If its exporter runs, add the metric that the message names to what it exports; else install it."),
     ReasonCode("RDG010", "A node's load and the sum of its pods' usage disagree, so which pods cause the load is not known.", "Look for processes outside of pods, or for an exporter that misses pods."),
     ReasonCode("RDG011", "The query would read every cluster that the metric source has.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
     ReasonCode("RDG020", "The metric source has series of several clusters, whose nodes and pods may have the same names.", 'Give `--prometheus-selector` the label of this one, such as `cluster="eu-1"`.'),

@@ -20,6 +20,12 @@ def verb_for(number: int, one: str, many: str) -> str:
     return one if number == 1 else many
 
 
+def ordinal(number: int) -> str:
+    """Which of several it is: "1st", "2nd", "11th"."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
 def list_names(names: Sequence[str], noun: str, most: int = 5) -> str:
     """How many there are, with the first names: "7 nodes (a, b, c, d, e and 2 more)"."""
     more = f" and {len(names) - most} more" if len(names) > most else ""

@@ -238,9 +238,9 @@ PROPERTIES: dict[str, dict[str, str]] = {
         "uid": "Its UID.",
     },
     "SearchSummary": {
-        "stopped": "complete: nothing more is worth moving within the limits. full: the limits "
-        "allow no more moves. steps: as many moves were evaluated as one search may. time: its "
-        "time was up.",
+        "stopped": "complete: no further move is worth it within the limits. full: the limits "
+        "allow no more moves. steps: all evaluations of one search were made. time: its time was "
+        "up.",
         "steps": "Moves, alone or together, that were evaluated.",
         "gain": "Expected decrease of the weighted cost by all moves.",
         "bound": "What as many moves could gain at most, each as much as it could alone.",

@@ -18,7 +18,7 @@ from rescheduler.model.moves.plan import (
 )
 from rescheduler.model.moves.search_summary import Stop
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import clean, count_text
+from rescheduler.model.wording import clean, count_text, verb_for
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.measured_gains import GainRow, MeasuredRow, gain_rows, measured_rows
@@ -38,7 +38,7 @@ UNKNOWN = "\N{EM DASH}"
 """Stands for a number that nobody knows."""
 
 STOPPED: dict[Stop, str] = {
-    "complete": "nothing more is worth moving within the limits",
+    "complete": "no further move is worth it within the limits",
     "full": "the limits allow no more moves",
     "steps": "stopped when all evaluations of one search were made",
     "time": "stopped when its time was up",
@@ -381,6 +381,12 @@ class View:
         first = self.groups[0] if self.groups else None
         if first is None:
             return Problem(code="", message="Nothing to do: no candidate is worth a move.")
+        if first.code == "PAC007" and first.examples:
+            waits = verb_for(first.count, "waits", "wait")
+            text = (
+                f"Waiting: {first.examples[0].message}; {count_text(first.count, 'pod')} {waits}."
+            )
+            return Problem(code=first.code, message=text)
         share = "all" if first.count == self.left_alone else f"{first.count} of {self.left_alone}"
         text = "Nothing to do: no candidate is worth a move."
         if "STB001" in self.plan.totals.refused:

@@ -1,7 +1,7 @@
 """Writes the entries of moves into the table of replacements, and removes them.
 
 An entry is made once the intent is stored in the ledger, and before the eviction is sent; from the
-ledger the next process after a crash knows that something may be left in the table. It is taken out
+ledger the next process after a crash knows that something may be left in the table. It is removed
 when:
 - its replacement was steered: it is seen, or where the means works while it is placed, it is;
 - its deadline has come, or nothing was evicted;

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
-from rescheduler.model.moves.plan import MoveResult, OwnerRef, PlannedMove
+from rescheduler.model.moves.plan import LandingShare, MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
 from tests.cases import every
 from tests.fakes.apiserver import Fault, serving
@@ -52,8 +52,16 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
         "Evict",
     )
     assert "abc123" in first["note"]
-    assert "Expected node: spare (75%)" in first["note"]
+    assert "Plan abc123 for policy hot: ACT001 The pod was evicted." in first["note"]
+    assert "Replacement expected on spare (75%)." in first["note"]
     assert writer.failures == 0
+
+
+def test_an_event_says_how_many_other_nodes_are_likely() -> None:
+    landing = [LandingShare(node=node, probability=0.25) for node in ("a", "b", "c", "d")]
+    move, result = ended()
+    text = note(move, msgspec.structs.replace(result, landing=landing), "abc123")
+    assert "Replacement expected on a (25%) or 3 others." in text
 
 
 def test_a_demotion_is_reported_on_the_state_config_map() -> None:

@@ -76,7 +76,7 @@ def test_guards_come_first_and_a_problem_is_told_once() -> None:
         ("problem", "FEA005"),
         ("note", "DAT001"),
     ]
-    assert alerts[1].advice.startswith("Install its exporter")
+    assert alerts[1].advice.startswith("If its exporter runs")
 
 
 def test_a_code_that_is_not_in_the_catalog_is_shown_as_it_is() -> None:

@@ -11,6 +11,7 @@ from rescheduler.model.moves.gains import GainRecord
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import GainsResult
 from rescheduler.model.problem import Problem
+from rescheduler.model.wording import ordinal
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
 
@@ -75,7 +76,7 @@ def demotion(record: GainRecord, limits: Limits, now: datetime) -> Problem | Non
     """MSR001 while the policy is demoted, or None."""
     if not record.demoted_at(now):
         return None
-    times = "" if record.demotions == 1 else f", for the {record.demotions}. time in a row"
+    times = "" if record.demotions == 1 else f", for the {ordinal(record.demotions)} time in a row"
     return Problem(
         code="MSR001",
         message=f"Policy {record.policy} counts as Audit until {record.until:%Y-%m-%d %H:%M} UTC"

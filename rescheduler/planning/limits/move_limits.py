@@ -110,8 +110,8 @@ class MoveLimits:
             text = _moves(made, planned, self._since[CYCLE])
             return Problem(
                 code=_RAMP,
-                message=f"one move in each of the first {RAMP_CYCLES} cycles that move anything, "
-                f"{self._ramp} to go: {text} already",
+                message=f"slow start: one pod in each of the first {RAMP_CYCLES} cycles that move "
+                f"anything, {self._ramp} to go: {text} already",
             )
         for row, allowance, past in self.overall:
             if len(past) + planned >= allowance.most:

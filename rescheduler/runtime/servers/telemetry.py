@@ -154,7 +154,7 @@ class Telemetry:
         )
         self.loss_measured = Counter(
             "rescheduler_measured_loss",
-            "Weighted cost that settled moves have caused, of those that did harm.",
+            "Cost caused so far, weighted, over all moves that did harm.",
             ["policy"],
             registry=registry,
         )

@@ -84,6 +84,19 @@ def test_an_empty_plan_of_findings_that_must_last_says_that_it_waits() -> None:
     assert waits in table
 
 
+def test_a_slow_start_says_what_waits_for_it() -> None:
+    plan = SAMPLES["empty"]()
+    slow = "slow start: one pod in each of the first 3 cycles that move anything, 2 to go"
+    assert isinstance(plan, Plan)
+    plan = structs.replace(
+        plan,
+        refused=[structs.replace(plan.refused[0], code="PAC007", message=slow)],
+        totals=structs.replace(plan.totals, refused={"PAC007": 35}),
+    )
+    table = " ".join(render_table(plan, width=80, color=False).split())
+    assert f"Waiting: {slow}; 35 pods wait." in table
+
+
 def test_an_outcome_tells_what_became_of_each_move() -> None:
     table = render_table(SAMPLES["outcome"](), width=120, color=False)
     for part in (
