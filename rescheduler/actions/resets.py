@@ -17,7 +17,7 @@ KEY = "reset"
 
 
 def requests_in(current: dict[str, Any]) -> list[tuple[str, str]]:
-    """Each target and name that is asked for; lines that are no request are not in it."""
+    """The target and name of each request; other lines are ignored."""
     lines = str((current.get("data") or {}).get(KEY, "")).splitlines()
     parts = [tuple(line.split()) for line in lines]
     return [
@@ -33,7 +33,7 @@ def with_request(current: dict[str, Any], target: str, name: str) -> dict[str, A
 
 
 def drop_requests(current: dict[str, Any], handled: list[tuple[str, str]]) -> dict[str, Any]:
-    """The ConfigMap with those requests alone that have come since these were obeyed."""
+    """The ConfigMap with only the requests that came after these were obeyed."""
     data = {key: value for key, value in (current.get("data") or {}).items() if key != KEY}
     config_map = {**current, "data": data}
     for target, name in requests_in(current):
@@ -61,7 +61,7 @@ def obey_requests(current: dict[str, Any], history: History, now: datetime) -> d
 
 
 def reset(history: History, target: str, name: str, now: datetime) -> list[str]:
-    """Reset this, and answer what that was, one line each; nothing where there was none."""
+    """Reset the target, and return a line about each thing that was reset."""
     if target == "hold":
         return _reset_hold(history, name, now)
     return _reset_landings(history, name) if target == "landings" else _end_demotion(history, name)
@@ -70,7 +70,8 @@ def reset(history: History, target: str, name: str, now: datetime) -> list[str]:
 def _reset_hold(history: History, name: str, now: datetime) -> list[str]:
     """name: a namespace, or `NAMESPACE/POD` of one evicted pod.
 
-    A namespace forgives no move that is still awaited: that may end well, or badly later.
+    The name of a namespace forgives no move whose replacement is still pending: it may yet arrive,
+    or go missing later.
     """
     done = []
     for move in history.recent(now):

@@ -14,12 +14,12 @@ _LONGEST = 400
 """How much of a message is shown: it may quote keys of a file, and they may be of any length."""
 
 LINE_ENDS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
-"""As YAML counts lines; `str.splitlines` knows more ends."""
+"""Line ends in YAML; `str.splitlines` would split at more characters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextSpan:
-    """A place in a file. line, column: from 1. length: how many characters it is about."""
+    """A place in a file. line, column: from 1. length: in characters."""
 
     line: int = 1
     column: int = 1
@@ -30,8 +30,8 @@ class TextSpan:
 class FileProblem:
     """One thing that is wrong.
 
-    message: begins with the field, where there is one. others: further places that it is about, as
-    of two fields that exclude each other.
+    message: begins with the field, if there is one. others: other places with a part in it, such as
+    the second of two fields that exclude each other.
     """
 
     mark: TextSpan
@@ -79,11 +79,11 @@ def _line_with_caret(mark: TextSpan, line: str) -> list[str]:
 
 
 def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: int) -> PolicyError:
-    """All problems in one error. file_problems: each with its file and the content of that.
+    """All problems in one error. file_problems: file, its content, and the problem.
 
     files: how many were read.
 
-    Their number comes first, so that what is printed before it is not taken for part of a place.
+    Their number comes first: else a word printed before it could look like part of a place.
     """
     problems = list(file_problems)
     bad = len({file for file, _, _ in problems})
@@ -94,14 +94,14 @@ def policy_error(file_problems: Iterable[tuple[str, str, FileProblem]], files: i
 
 
 def _visible(character: str) -> str:
-    """One that can be seen and takes one column; a tab is no blank."""
+    """The character, or a visible one of one column in its place; a tab becomes an arrow."""
     if character == "\t":
         return "→"
     return character if character.isprintable() else "?"
 
 
 def _harmless(message: str) -> str:
-    """In one line, without what a terminal would obey, and not too long."""
+    """The message in one line, without control characters, and not too long."""
     shown = "".join(
         character if character.isprintable() else character.encode("unicode_escape").decode()
         for character in message

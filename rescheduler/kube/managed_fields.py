@@ -1,4 +1,4 @@
-"""managedFields: who wrote which fields of an object, and when it last changed one of them."""
+"""managedFields: which manager wrote which fields of an object, and when it last did."""
 
 from datetime import datetime
 from typing import Any
@@ -9,7 +9,7 @@ from rescheduler.kube.objects import Base, ObjectMeta
 
 
 class ManagedFields(Base):
-    """An entry of it; `fieldsV1` is added where some of the fields matter."""
+    """An entry of managedFields; subclasses add the parts of `fieldsV1` that they read."""
 
     manager: str = ""
     time: datetime | None = None
@@ -39,7 +39,7 @@ class TemplateWrite(ManagedFields):
 
     @property
     def of_creator(self) -> bool:
-        """Whether its manager has made the controller: nobody can write its selector later."""
+        """Whether its manager has created the controller: the selector cannot be written later."""
         fields = self.fieldsV1
         return fields is not None and fields.spec is not None and fields.spec.selector is not None
 
@@ -60,7 +60,7 @@ class _NamespaceFields(Base):
 
 
 class NamespaceWrite(ManagedFields):
-    """An entry of managedFields of a Namespace, and whose labels and annotations it owns."""
+    """An entry of managedFields of a Namespace, with the labels and annotations that it owns."""
 
     fieldsV1: _NamespaceFields | None = None
 

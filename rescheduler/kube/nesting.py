@@ -1,4 +1,4 @@
-"""JSON objects that are nested too deeply to decode: replaced, since no part of ours reads them."""
+"""Replaces JSON that is nested too deeply to decode with null; nothing here reads such fields."""
 
 import re
 from typing import TypeVar
@@ -8,18 +8,18 @@ import msgspec
 T = TypeVar("T")
 
 _DEEPEST = 100
-"""No field that is read lies this deep; decoders of Python go about 1,000 levels deep, and the API
-server takes 10,000."""
+"""No field that is read lies this deep. The decoder stops at about 1,000 levels; the API server
+accepts 10,000."""
 
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[\[\]{}]', re.DOTALL)
 """A string, closed or not, or a bracket."""
 
 
 def decode_json(body: bytes | msgspec.Raw, struct: type[T]) -> T:
-    """The JSON as a `struct`; what nests too deeply for a decoder counts as null.
+    """Decode JSON as a `struct`; parts nested too deeply for a decoder count as null.
 
-    A tenant may nest what he likes in fields that are not ours (the API server takes it in
-    `managedFields`), and must not take the whole list of his objects with it.
+    A tenant may nest deeply in fields that are never read here (the API server accepts it in
+    `managedFields`). That must not make the whole list of objects unreadable.
 
     Raises:
         msgspec.DecodeError: it is not JSON of this type.

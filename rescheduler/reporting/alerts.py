@@ -14,7 +14,7 @@ Level = Literal["held", "problem", "note"]
 
 @dataclass(frozen=True)
 class Alert:
-    """One thing to know before reading on. title: what it is about."""
+    """Something to know before reading on. title: what it is about."""
 
     level: Level
     code: str
@@ -26,9 +26,13 @@ class Alert:
 def alerts(report: Report) -> list[Alert]:
     """What must be known first, in this order.
 
-    Guards, what holds acting, policies that were not evaluated, of which the moves bring too little
-    or that select what was not shown before or nothing, unfit readings, schedulers that cannot be
-    predicted, and notes. A problem of a reading that a policy names is shown once.
+    - guards, and other reasons why nothing acts;
+    - policies that were not evaluated;
+    - policies whose moves bring too little;
+    - policies that select something new, or nothing, and rules that can never act;
+    - unfit readings, but none that a policy above names already;
+    - schedulers that cannot be predicted;
+    - notes.
     """
     plan = plan_in(report)
     answer = [

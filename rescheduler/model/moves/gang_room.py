@@ -6,8 +6,8 @@ import msgspec
 class GangRoom(msgspec.Struct, frozen=True, kw_only=True):
     """A gang of pending pods that needs places for all of them at once.
 
-    gang: kind or name, as people know it. pods, gpus: that it asks for. before, after: whether it
-    has room as a whole without the plan, and with it.
+    gang: its kind or name, as people know it. pods, gpus: how many it requests. before, after:
+    whether there is room for all of it without the plan, and with it.
     """
 
     gang: str

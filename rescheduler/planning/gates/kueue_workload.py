@@ -1,4 +1,4 @@
-"""Whether Kueue's Workload of a gang is the planned one and may be deleted (ACT021)."""
+"""Whether Kueue's Workload of a gang is still the planned one and may be deleted (ACT021)."""
 
 from rescheduler.kube.gang_marks import GangObject
 from rescheduler.kube.kueue import unstoppable
@@ -22,7 +22,7 @@ def workload_stoppable(context: PodContext) -> Problem | None:
 
 
 def workload_of(read: Snapshot, namespace: str, stops: StopRef) -> GangObject | None:
-    """The Workload as it was read; None where it is gone, or another one."""
+    """The Workload as it was read; None if it is gone, or another one has its name."""
     key = (namespace, stops.name, stops.uid)
     for gang_object in read.gang_objects:
         metadata = gang_object.metadata

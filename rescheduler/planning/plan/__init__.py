@@ -1,1 +1,1 @@
-"""From the result of a search to the plan that people review, and its later re-check."""
+"""Turns the result of a search into the plan that people review, and re-checks that plan later."""

@@ -1,8 +1,8 @@
 """Taints that pods do not tolerate and node affinity that is not met, where pods are now.
 
-Each answer is a charge from 0 to 1. A broken requirement is 1.0. A broken preference is at most
-0.5: half of the share of what could be had, and is not, on the nodes that accept the pod, so that
-what no node could give costs nothing.
+A charge is from 0 to 1. A broken requirement costs 1.0. A broken preference costs at most 0.5: half
+of how far the node is below the best node that accepts the pod. So a preference that no node can
+satisfy costs nothing.
 """
 
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ class NodeRules(NamedTuple):
 
 
 class Charges(NamedTuple):
-    """(nodes,) of each node for the pods of one shape; total is the highest of them."""
+    """(nodes,) the charges of one shape of pods on each node; total is the highest of them."""
 
     taints: BoolArray
     affinity: BoolArray
@@ -53,7 +53,7 @@ class Charges(NamedTuple):
 
 
 class NodeCharges:
-    """Answers per shape of pod for all nodes at once; None where no node is charged."""
+    """The charges per shape of pod, for all nodes at once; None if no node is charged."""
 
     def __init__(self, rules: NodeRules, snapshot: Snapshot) -> None:
         self._rules = rules
@@ -87,7 +87,7 @@ class NodeCharges:
         ).astype(np.float64)
 
     def _soft_taint_excess(self, spec: PodSpec) -> FloatArray:
-        """PreferNoSchedule taints above the fewest that an accepting node has, of the most.
+        """PreferNoSchedule taints above the fewest of an accepting node, as a share of the most.
 
         Source: pkg/scheduler/framework/plugins/tainttoleration, Score and its normalization.
         """
@@ -95,7 +95,7 @@ class NodeCharges:
         return _shortfall(-counts, counts.max(initial=0.0), self._acceptance.nodes(spec))
 
     def _affinity_shortfall(self, spec: PodSpec) -> FloatArray:
-        """Weight of preferred node affinity below the best of the accepting nodes, of that best.
+        """Weight of preferred node affinity below the best accepting node, as a share of the most.
 
         Source: pkg/scheduler/framework/plugins/nodeaffinity, Score and its normalization.
         """
@@ -114,7 +114,7 @@ class NodeCharges:
 
 
 def _shortfall(worth: FloatArray, most: float, accepting: BoolArray) -> FloatArray:
-    """(nodes,) how far each node is below the best accepting one, as a part of the most."""
+    """(nodes,) SOFT times how far a node is below the best accepting one, as a share of `most`."""
     if most <= 0 or not accepting.any():
         return np.zeros(len(worth))
     answer: FloatArray = SOFT * np.clip((worth[accepting].max() - worth) / most, 0.0, 1.0)

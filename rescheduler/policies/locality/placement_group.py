@@ -1,4 +1,4 @@
-"""Placement groups: pods that belong in one domain, or in a domain each."""
+"""Placement groups: pods that belong in one domain, or each in a domain of its own."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -38,8 +38,8 @@ class PlacementGroup:
 class PlacementGroupTerm:
     """All groups of a policy on one snapshot.
 
-    Together costs the pods outside of the domain that holds the most of them, apart the pods that
-    are not the first in their domain. Both are the fewest moves that would repair it.
+    `together` charges the pods outside of the domain with most pods of the group. `apart` charges
+    all but one pod of each domain. Both are the fewest moves that would repair the group.
     """
 
     def __init__(self, groups: Sequence[PlacementGroup], domains: Domains, node: IntArray) -> None:
@@ -66,7 +66,7 @@ class PlacementGroupTerm:
         return float(sum(sum(self._costs(number)) for number in range(len(self._groups))))
 
     def worst(self) -> float:
-        """Every pod is in the way of all that is asked for."""
+        """The cost if every pod violated all that is requested."""
         return float(sum(len(group.pods) * group.weight for group in self._groups))
 
     def members(self) -> IntArray:
@@ -165,7 +165,7 @@ class PlacementGroupTerm:
                 )
 
     def _costs(self, number: int) -> tuple[float, float]:
-        """What the pods outside of the largest domain cost, and those that share one."""
+        """The cost of pods outside of the fullest domain, and of pods that share a domain."""
         group = self._groups[number]
         outside = len(group.pods) - int(self._near[number].max(initial=0))
         sharing = int(np.maximum(self._shared[number] - 1, 0).sum())

@@ -47,13 +47,13 @@ class TrafficFields(Strict):
     reading: str | None = Field(
         None,
         min_length=1,
-        description="A reading of `traffic` in a document of kind Readings, by its name; what "
-        "follows up to `destinationDomain` is then given there.",
+        description="A reading of `traffic` in a document of kind Readings, by its name. It "
+        "then has the fields from `series` to `destinationDomain`; leave them out here.",
     )
     series: SeriesSelector | None = Field(None, description=SERIES)
     query: Query | None = Field(None, description=QUERY)
     source: End | None = Field(None, description="The workload or pod at one end of the traffic.")
-    destination: End | None = Field(None, description="The one at the other end.")
+    destination: End | None = Field(None, description="The workload or pod at the other end.")
     destinationDomain: PrometheusLabel | None = Field(None, description=DOMAIN)
     destinationLevel: str = Field(
         "zone", min_length=1, description="The level of the domains of `destinationDomain`."
@@ -74,11 +74,13 @@ class TrafficFields(Strict):
         pair_fields = [name for name in PAIR_FIELDS if getattr(self, name) is not None]
         if self.reading is not None:
             if pair_fields:
-                raise ValueError(f"{pair_fields[0]} is given where the reading is defined")
+                raise ValueError(
+                    f"{pair_fields[0]} belongs in the document that defines the reading"
+                )
             return self
         for name in ("series", "source"):
             if name not in pair_fields:
-                raise FieldError("is required, or `reading` instead", (name,))
+                raise FieldError("is required; or set `reading`", (name,))
         if (self.destination is None) == (self.destinationDomain is None):
             raise ValueError("exactly one of destination, destinationDomain is required")
         return self

@@ -1,4 +1,4 @@
-"""Devices of a working copy: on which NUMA zones those of each pod lie, and would lie."""
+"""The NUMA zones on which the devices of each pod lie, and would lie on other nodes."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -18,19 +18,19 @@ from rescheduler.policies.numa.zone_use import ZoneFit
 
 
 class DeviceUse:
-    """The devices of every node with the pods that came and went, and what that is worth.
+    """Charges pods whose devices lie on more NUMA zones than needed, in a working copy.
 
     A pod's charge is (zones its devices lie on - fewest) / (zones of the node's devices - fewest),
     0 to 1: fewest is what an empty node would need. Where it is now, its allocated claims name its
-    devices. Where it would go, it gets what the allocator's first choice is, as far as that is
-    certain, and else is charged for the widest choice that there is; without free devices it is
-    charged 1. Requests in ways that are not modeled are charged by how few zones hold as many
-    devices of the same drivers, and nothing is gained for them. Where the zone of a suitable device
-    is not known, the pod is charged what it is charged now: nothing is gained by what is not known.
+    devices. On another node it is charged for the allocator's first choice if that is certain, else
+    for the widest choice that there is; without free devices it is charged 1. A request that is not
+    modeled is charged by the fewest zones that hold as many devices of the same drivers, and gains
+    nothing. Where the zone of a suitable device is not known, the charge stays what it is now: what
+    is not known gains nothing.
 
-    selected: (nodes,) where charges are evaluated. counted: (pods,) whose charges count.
-    users: (pods,) which take devices. unmodeled: those whose devices lie on several zones, and why
-    no other place can be evaluated.
+    selected: (nodes,) where charges are evaluated. counted: (pods,) whose charges count. users:
+    (pods,) which take devices. unmodeled: pods whose devices lie on several zones, and why other
+    nodes cannot be evaluated for them.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class DeviceUse:
         return self._charges(node, self._guests.get(node, set()), self._away.get(node, set()))
 
     def arrival_charges(self, pod: int, nodes: IntArray) -> FloatArray:
-        """(k,) the charge of the pod on each node, and the change of the charge of guests there."""
+        """(k,) per node, the charge of the pod plus the change of the charges of guests there."""
         home = int(self.home[pod])
         answer = np.zeros(len(nodes))
         if not self.users[pod]:
@@ -122,7 +122,7 @@ class DeviceUse:
         return sum(self._charges(node, guests, absentees).values()) - before
 
     def _arrival_charge(self, pod: int, node: int) -> float:
-        """The pod's charge on the node, and what its coming changes for the guests there."""
+        """The pod's charge on the node, plus the change of the charges of guests there."""
         guests, away = self._guests.get(node, set()) - {pod}, self._away.get(node, set()) - {pod}
         if node == self.home[pod]:
             own = self.zone_fit(pod).charge if self.counted[pod] else 0.0
@@ -153,14 +153,14 @@ class DeviceUse:
         return answer
 
     def _free_without(self, away: set[int]) -> BoolArray:
-        """(devices,) which are free once those pods are gone, which may be before or after."""
+        """(devices,) which are free without these pods, whether they have left yet or not."""
         claims = self._held.claims.copy()
         for pod in away:
             claims[self._held.freed.get(pod, [])] -= 1
         return claims <= 0
 
     def _charge_on(self, number: int, zone_fit: float) -> FloatArray:
-        """(nodes,) the charge of such a pod where nobody else comes or goes."""
+        """(nodes,) the charge of such a pod if no other pod comes or goes."""
         if number < 0:
             return np.full(len(self._selected), zone_fit)
         if number not in self._fresh:
@@ -170,7 +170,7 @@ class DeviceUse:
         return np.where(self._provable(number), self._fresh[number], zone_fit)
 
     def _share(self, number: int, spread: IntArray, nodes: IntArray) -> FloatArray:
-        """(k,) how much wider than it has to be, of how much wider it could be; 1 for nowhere."""
+        """(k,) (zones - fewest) / (all zones - fewest) of each node; 1 if the pod fits nowhere."""
         least, width = self._fewest_zones(number)[nodes], self.zones.width[nodes]
         share = np.clip((spread - least) / np.maximum(width - least, 1), 0.0, 1.0)
         return np.where(spread > 0, share, 1.0)
@@ -182,7 +182,7 @@ class DeviceUse:
         return self._fewest[number]
 
     def _provable(self, number: int) -> BoolArray:
-        """(nodes,) where it is selected and the zones of all devices that would do are known."""
+        """(nodes,) which are selected and have known zones for all suitable devices."""
         if number not in self._proven:
             nodes = np.arange(len(self._selected), dtype=np.int32)
             provable = self._places(number, nodes).knows_zones() & self.zones.has_zones
@@ -235,7 +235,7 @@ class DeviceUse:
         return ZoneFit(charge, how, certain=not unknown and pod not in self._held.lost)
 
     def _fewest_zones_by_driver(self, pod: int) -> int:
-        """On how few zones of its node as many devices of the same drivers lie as it has."""
+        """The fewest zones of the pod's node with as many devices of the same drivers as it has."""
         node, inventory = int(self.home[pod]), self.zones.inventory
         width = int(self.zones.width[node])
         there = np.flatnonzero((inventory.node == node) & (self.zones.zone >= 0)).tolist()
@@ -254,7 +254,7 @@ class DeviceUse:
         needs: DeviceNeeds,
         counted: BoolArray,
     ) -> None:
-        """What each pod with claims wants, where that is to be aligned."""
+        """Read what each pod with claims needs, if its devices can be aligned."""
         numbers: dict[int, int] = {}
         for pod in np.flatnonzero(counted & (self.home >= 0)).tolist():
             spec = snapshot.pods[pod].spec
@@ -277,7 +277,7 @@ class DeviceUse:
 
 
 def _one_choice(choices: tuple[Needs, ...] | str) -> Needs | str:
-    """What is needed, where that is whole devices and there is no choice; else why it is not."""
+    """The needs, if they are whole devices without alternatives; else why they are not."""
     if isinstance(choices, str):
         return choices
     if len(choices) > 1:

@@ -19,8 +19,8 @@ QUERY = (
     "given, the rate of `series`, summed by the labels below."
 )
 DOMAIN = (
-    "Instead: the label with the domain at the other end of the traffic: then `source` names the "
-    "labels of the workload at this end."
+    "Instead of `destination`: the label with the domain at the other end of the traffic. `source` "
+    "then names the labels of the workload at this end."
 )
 
 
@@ -42,7 +42,7 @@ class PairReading(Strict):
     series: Annotated[SeriesSelector, AfterValidator(require_match)] = Field(description=SERIES)
     query: OwnQuery | None = Field(None, description=QUERY)
     source: End = Field(description="The workload or pod at one end of the traffic.")
-    destination: End | None = Field(None, description="The one at the other end.")
+    destination: End | None = Field(None, description="The workload or pod at the other end.")
     destinationDomain: PrometheusLabel | None = Field(None, description=DOMAIN)
 
     @model_validator(mode="after")

@@ -1,8 +1,8 @@
-"""Terms whose cost is a sum over nodes: what each node costs depends on the pods on it alone.
+"""Terms whose cost is a sum over nodes: the cost of a node depends only on the pods on it.
 
-Then a move changes the costs of two nodes and of no others: what a pod saves where it leaves and
-what it adds where it comes are independent, and can be had for many pods and nodes at once. That
-is what planning needs to choose destinations among millions of pairs.
+So a move changes the costs of two nodes only. What a pod saves on the node it leaves and what it
+adds on the other node are independent, and can be computed for many pods and nodes at once.
+Planning needs that to choose among millions of pairs of pod and node.
 """
 
 from typing import Protocol, runtime_checkable
@@ -14,7 +14,7 @@ from rescheduler.model.moves.move import Shift
 
 
 class Kernel(Protocol):
-    """The sums of a term on a working copy of its own, in the term's units.
+    """The costs of a term by node, on a working copy of its own, in the term's units.
 
     For a pod on node a and another node b, `departure_deltas` plus `arrival_deltas` at b is the
     term's `deltas`.
@@ -24,15 +24,15 @@ class Kernel(Protocol):
     """(pods,) which pods the policy may move."""
 
     def cost(self) -> float:
-        """The cost of the working copy, but for what no move changes."""
+        """The cost of the working copy, without the part that no move changes."""
         ...
 
     def departure_deltas(self, pods: IntArray) -> FloatArray:
-        """(k,) change of the cost if each of these bound pods, it alone, left its node."""
+        """(k,) change of the cost if only this pod left its node, for each of these bound pods."""
         ...
 
     def arrival_deltas(self, pods: IntArray, nodes: IntArray) -> FloatArray:
-        """(k, n) change of the cost if each pod, it alone, came to each node beside all there."""
+        """(k, n) change of the cost if only this pod came to this node, for each pod and node."""
         ...
 
     def commit(self, shift: Shift) -> None:
@@ -40,18 +40,18 @@ class Kernel(Protocol):
         ...
 
     def savings(self) -> FloatArray:
-        """(pods,) at most what each adds to what some moves save together, whichever those are."""
+        """(pods,) upper bound of what a pod adds to the saving of any set of moves."""
         ...
 
 
 @runtime_checkable
 class Exchanging(Kernel, Protocol):
-    """A kernel that can tell of many pairs of pods what it changes if they change places."""
+    """A kernel that computes for many pairs of pods what swapping them changes."""
 
     def exchange_deltas(self, pods: IntArray, nodes: IntArray, others: IntArray) -> FloatArray:
-        """(k,) change of the cost if each pod, it alone, went to its own, other node.
+        """(k,) change of the cost if only this pod went to its node of `nodes`, for each pod.
 
-        others: (k,) the pod there that comes to where this one is, -1 for none.
+        others: (k,) the pod that comes from there to the node of this one, -1 for none.
         """
         ...
 
@@ -62,27 +62,27 @@ class Exchanging(Kernel, Protocol):
 
 @runtime_checkable
 class Attracting(Kernel, Protocol):
-    """A kernel that tells of pods where it might be better for them."""
+    """A kernel that proposes better nodes for pods."""
 
     def attracting_nodes(self, pods: IntArray, random: np.random.Generator) -> IntArray:
-        """(k,) a node for each, drawn."""
+        """(k,) a node for each pod, drawn at random."""
         ...
 
 
 @runtime_checkable
 class Separable(Protocol):
-    """A term that can be had as such sums."""
+    """A term whose cost is a sum over nodes."""
 
     def kernel(self) -> Kernel | None:
-        """A kernel that begins at the term's working copy; None where it is no such sum."""
+        """A kernel that begins at the term's working copy; None if the cost is no such sum."""
         ...
 
 
 @runtime_checkable
 class Estimating(Protocol):
-    """A term that is no such sum, and can tell nearly what moves change: enough to propose some.
+    """A term whose cost is no such sum, but that can estimate what moves change, to propose some.
 
-    What is proposed is judged by the term itself.
+    The term itself then evaluates what is proposed.
     """
 
     def estimate(self) -> Kernel:
@@ -92,8 +92,8 @@ class Estimating(Protocol):
 
 @runtime_checkable
 class Roomed(Protocol):
-    """A term that knows how much more of something pods may fill nodes with."""
+    """A term that knows how much room each node has left for pods."""
 
     def room(self) -> tuple[FloatArray, FloatArray]:
-        """(pods, k) what each takes, and (nodes, k) what is left on each, below 0 for too much."""
+        """(pods, k) what each pod takes, and (nodes, k) the room of each, below 0 if overfull."""
         ...

@@ -66,7 +66,7 @@ PARTS: Mapping[str, frozenset[str]] = {
         "PodGroupPodsCount": ("placementScore",),
     }.items()
 }
-"""Kubernetes' own plugins to the extension points that they have in any version."""
+"""Kubernetes' own plugins, each with its extension points in any version."""
 
 _QUEUE = frozenset(
     ("preEnqueue", "queueSort", "preFilter", "postFilter", "reserve", "permit", "postBind")
@@ -98,10 +98,10 @@ PLACELESS: Mapping[str, frozenset[str]] = {
         _QUEUE,
     ),
 }
-"""Plugins that decide when a pod is tried or admitted, and never on which node a pod outside of a
-scheduling group goes, to the extension points at which that is so.
+"""Plugins that never choose the node of a pod outside of a scheduling group, with the extension
+points at which that is so. They only decide when a pod is tried or admitted.
 
-A quota or a gang may keep a replacement waiting; it frees what the old pod held before.
+A quota or a gang may keep a replacement waiting, but the eviction released what the old pod held.
 """
 
 _FIT = "use NodeResourcesFit with scoringStrategy.type: {} in its pluginConfig"
@@ -124,4 +124,4 @@ REMOVED: Mapping[str, str] = {
     "EBSLimits": _LIMITS,
     "GCEPDLimits": _LIMITS,
 }
-"""Plugins that kubescheduler.config.k8s.io/v1 does not have any more, to what replaces each."""
+"""Plugins that kubescheduler.config.k8s.io/v1 has removed, each with what replaces it."""

@@ -17,7 +17,7 @@ _GROUPS = {
 
 
 class DefaultSelectors:
-    """The selectors of all Services that select a pod, and that of its controller, all at once.
+    """Merges the selectors of all Services that select a pod with that of its controller.
 
     Source: pkg/scheduler/framework/plugins/helper/spread.go, DefaultSelector.
     """
@@ -34,7 +34,7 @@ class DefaultSelectors:
         }
 
     def selector_of(self, pod: Replacement) -> LabelSelector | None:
-        """The selector, or None where nothing selects the pod and it is not spread."""
+        """The selector, or None if nothing selects the pod; such a pod is not spread."""
         labels: dict[str, str] = {}
         for service in self._services.get(pod.namespace, ()):
             chosen = service.spec.selector or {}

@@ -1,4 +1,4 @@
-"""The section of all GPUs: what each carries, no matter who made it, and the pods that have it."""
+"""The section of all GPUs: the load of each, whoever made it, and the pods that have it."""
 
 from collections.abc import Mapping, Sequence
 
@@ -43,7 +43,7 @@ from rescheduler.sources.prometheus.series_values import (
 )
 
 _NOT_KNOWN = ("", "na", "n/a", "none")
-"""What exporters write for a label of which the driver tells them nothing."""
+"""What exporters write for a label whose value the driver does not report."""
 
 
 class GpuSection(Section):
@@ -61,7 +61,7 @@ class GpuSection(Section):
         super().__init__(definitions[0], context, wanted)
         self._definitions = definitions
         self.unowned: list[Labels] = []
-        # Of nodes also where the reading is of pods: what is wrong with a device is said of both.
+        # Problems are noted per node first, also in readings of pods: see `fold`.
         self._problems = context.problems if context.of_nodes else ReadingProblems()
 
     def capacity(self) -> FloatArray | None:
@@ -83,7 +83,7 @@ class GpuSection(Section):
         return "; ".join(map(no_series, has))
 
     def fold(self) -> Folded:
-        """See Section. The devices of nodes where pods may share some go with the reading."""
+        """See Section. The reading also has the devices of nodes where pods may share GPUs."""
         if not self.wanted.any():
             return Folded({})
         context = self._context
@@ -105,7 +105,7 @@ class GpuSection(Section):
         return Folded(values, capacity, shared)
 
     def _with_room(self, loads: Mapping[Key, DeviceLoad]) -> dict[Key, DeviceLoad]:
-        """The used memory of devices that report besides how much is free."""
+        """The used memory of devices that also report free memory."""
         free: dict[Key, Value] = {}
         for reading in self._present_definitions():
             if reading.free is not None:
@@ -145,7 +145,7 @@ class GpuSection(Section):
         return pod_loads
 
     def _leave_out_unreported(self, loads: Mapping[Key, DeviceLoad]) -> None:
-        """Expect nothing of the pods of an exporter that reports no pods."""
+        """Expect no values for pods whose exporter reports no pods."""
         cluster = self._context.cluster
         home, makers = cluster.pod_node, cluster.expectation.makers
         for own in self._definitions:
@@ -205,7 +205,7 @@ class GpuSection(Section):
                 self._context.problems.note(what, self.name_of(node))
 
     def _present_definitions(self) -> list[OwnReading]:
-        """The definitions of makers of which a node that counts has devices."""
+        """The definitions of makers with devices on a node that counts."""
         makers = self._context.cluster.expectation.makers
         return [
             definition
@@ -222,7 +222,7 @@ class GpuSection(Section):
         return own_groups
 
     def _without_partitions(self, only: WholeOnly, groups: dict[Key, list[Row]]) -> None:
-        """Leave out the nodes of which the load of a whole GPU stands for its partitions."""
+        """Leave out nodes where only whole GPUs report a load, although they are partitioned."""
         whole = (*_NOT_KNOWN, only.value)
         labels = {
             key[0]: rows[0].labels

@@ -7,4 +7,4 @@ class WebhookMeans(AdmissionMeans):
     """The webhook adds the node affinity; see `rescheduler.runtime.servers.webhook`."""
 
     name = "Webhook"
-    about = "`rescheduler webhook` adds node affinity to them (1.30 and later)."
+    about = "`rescheduler webhook` adds node affinity to replacements (1.30 and later)."

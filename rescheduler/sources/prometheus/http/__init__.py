@@ -1,1 +1,1 @@
-"""How metric sources are asked: requests, who we are to them, and what they answer."""
+"""Requests to metric sources: how they are sent, with which credentials, and their answers."""
