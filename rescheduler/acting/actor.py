@@ -23,7 +23,7 @@ from rescheduler.steering.steering import Steering
 
 
 class Checks(Protocol):
-    """What is asked on the fresh snapshot of one batch; `Recheck` is the real one."""
+    """What is checked on the fresh snapshot of one batch; `Recheck` is the real one."""
 
     def guards(self) -> Sequence[Problem]:
         """Every guard that holds on this snapshot."""
@@ -43,7 +43,7 @@ Recorder = Callable[[Record], None]
 
 
 def discard_record(_record: Record) -> None:
-    """Stands where no audit trail was asked for."""
+    """Stands in if no audit trail was requested."""
 
 
 def discard_warning(_said: str, **_values: str) -> None:
@@ -91,7 +91,7 @@ class Actor:
     announce: reports to the cluster what became of a move of the plan with that id; never fails.
     demoted: reports to the cluster that a policy was demoted to Audit; never fails.
     clock: the API server's time. steady: seconds on a clock that never steps.
-    sleep: seconds, shorter when asked to stop.
+    sleep: seconds, shorter when stopped.
     stop: why nothing more may be sent (a signal, the deadline), or "".
     record: writes to the audit trail.
     steering: sends replacements to the nodes that the plan chose; it has a clock of its own.

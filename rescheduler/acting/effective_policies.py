@@ -15,7 +15,7 @@ from rescheduler.steering.steering import Steering
 
 
 def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
-    """The policies without what cannot be done now; asked under the lock, before a cycle plans."""
+    """The policies without what cannot be done now; read under the lock, before a cycle plans."""
     policies, notes = drop_missing_steering(policies, actor.steering)
     policies, unstopped = drop_denied_restarts(policies, actor)
     return policies, [*notes, *unstopped]

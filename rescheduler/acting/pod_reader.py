@@ -14,7 +14,7 @@ from rescheduler.model.reasons import problem
 READ_IN = 4.5
 """Seconds in which it has to be read, so that the intent can be stored before it is too old."""
 MOST_LATE = 3
-"""Namespaces in a row of which something came late: with this one the API server is slow itself."""
+"""So many namespaces in a row with a late answer mean that the API server itself is slow."""
 MOST_OF_NAMESPACE = 2
 """Pods of one namespace in a row that came late: it is left alone then."""
 
@@ -23,7 +23,7 @@ class PodReader:
     """Reads what one pod after the other depends on, and leaves a namespace alone that is late."""
 
     def __init__(self, actor: Actor, ready: Callable[[], None], history: History) -> None:
-        """actor: what reads. ready: is asked before each read; raises Halted.
+        """actor: what reads. ready: is called before each read; raises Halted.
 
         history: remembers which namespaces are slow, so that later runs begin with others.
         """

@@ -58,7 +58,7 @@ def reconcile(actor: Actor, history: History) -> None:
     their workload is left alone. A process may have stood still right before its request and send
     it later, so what was given back is watched on, until it was looked at when none can send it any
     more, and charged where its pod is gone after all: also where somebody else took it, which
-    cannot be told apart. What cannot be read of one pod holds no other: its eviction counts as
+    cannot be distinguished. What cannot be read of one pod holds no other: its eviction counts as
     carried out once its request has ended, as nobody can tell. A lost replacement that has become
     Ready after all is not lost. Workloads whose evictions broke off earlier runs begin to rest, so
     that this one reaches others. What steered the replacements of a process that ended is swept;
@@ -112,9 +112,9 @@ def _resolve(actor: Actor, move: PastMove) -> bool:
 def _took_effect(actor: Actor, move: PastMove) -> bool:
     """Whether the pod is gone or going, or the Workload that Kueue was to stop it by.
 
-    Until Kueue has seen that, its pods run on as if nothing had been asked. A Workload that nobody
-    can read any more, as Kueue was uninstalled or is another version, counts as stopped: so it is
-    charged, and its gang is left alone until its pods are gone.
+    Until Kueue has seen that, its pods run on as if nothing had been requested. A Workload that
+    nobody can read any more, as Kueue was uninstalled or is another version, counts as stopped: so
+    it is charged, and its gang is left alone until its pods are gone.
 
     Raises:
         ObjectUnreadable: this one cannot be read, or its Workload cannot be decoded while the

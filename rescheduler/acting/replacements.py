@@ -1,7 +1,7 @@
 """Replacements: which new pod stands for an evicted one, where it landed, and whether it stays.
 
 Nothing in Kubernetes links a replacement to its predecessor: it is a pod of the same controller
-that was not there at the intent; for a StatefulSet it has the same name. Pods are told apart by
+that was not there at the intent; for a StatefulSet it has the same name. Pods are distinguished by
 UID, never by times, as API servers and nodes may have different clocks. Each stands for one move.
 
 A slot is free once the evicted pod is gone from the API server, and its replacement has been seen
@@ -202,11 +202,11 @@ def await_replacements(
     moves: list[PastMove],
     each_time: Callable[[], None] = lambda: None,
 ) -> None:
-    """Wait until each of these moves is settled or stuck, we are asked to stop, or lose the lock.
+    """Wait until each of these moves is settled or stuck, we are stopped, or lose the lock.
 
     each_time: is called after each check, and may evict a replacement that does not get placed.
 
-    What cannot be read is asked again until the time is up; only then it is an error, since a
+    What cannot be read is tried again until the time is up; only then it is an error, since a
     replacement that we could not see is not lost.
 
     Raises:

@@ -212,7 +212,7 @@ def _carry_out(
 def _wait(plan: Plan, sender: Sender, snapshot: Snapshot) -> Snapshot:
     """Wait until no node is tainted for an earlier replacement.
 
-    Where a guard or a hold may be there by now they are asked on a fresh snapshot, which is
+    Where a guard or a hold may be there by now they are checked on a fresh snapshot, which is
     answered. The batch goes on with its own, where its moves that have not landed yet stand where
     they will.
     """
@@ -228,7 +228,7 @@ def _guard(plan: Plan, sender: Sender) -> Snapshot:
 
 
 def _is_outdated(snapshot: Snapshot, sender: Sender) -> bool:
-    """Whether the guards were asked long ago, or a replacement has become overdue or lost since."""
+    """Whether the guards were checked long ago, or a replacement is overdue or lost since."""
     now, timeout = sender.actor.clock(), sender.actor.limits.readyTimeout
     due = (move.at + timeout for move in sender.records.history.moves if move.in_flight)
     overdue = any(snapshot.taken <= time < now for time in due)

@@ -44,7 +44,7 @@ class Sender:
         self.actor = actor
         self.records = records
         self.guarded: datetime | None = None
-        """When guards were asked last; None before they were."""
+        """When guards were checked last; None before they were."""
         self._gates = Gates(records.plan, actor, records.history)
         self._seen: Snapshot | None = None
         self._last: datetime | None = None

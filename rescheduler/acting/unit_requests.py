@@ -97,10 +97,10 @@ class Evictions:
 class Restart:
     """All pods of a gang by one request: Kueue stops them, and starts them again by itself.
 
-    No PodDisruptionBudget is asked by anybody but us, so everything is read again right before it,
-    and must allow all pods at once. All Workloads are listed before the intents: Kueue keeps those
-    that have finished, so that it may take long. The gang's own, and its queues, are read again
-    after them. Whether an unanswered request took effect shows by the Workload's UID.
+    Nobody but us checks PodDisruptionBudgets, so everything is read again right before it, and must
+    allow all pods at once. All Workloads are listed before the intents: Kueue keeps those that have
+    finished, so that it may take long. The gang's own, and its queues, are read again after them.
+    Whether an unanswered request took effect shows by the Workload's UID.
     """
 
     stops: StopRef

@@ -19,7 +19,7 @@ from rescheduler.planning.limits.guards import MOST_CLOCK_SKEW
 from rescheduler.wire.answers import date_of, read_body, within_wall_time
 
 MAX_BODY = 8 * 2**20
-"""Bytes of an answer, inflated: one object, of which etcd holds up to 1.5 MiB."""
+"""Bytes of an answer, inflated: one object, at most 1.5 MiB in etcd."""
 
 _EXACT = timedelta(seconds=1)
 """To which a Date header tells the time."""

@@ -23,10 +23,10 @@ class EvictionAnswer:
     """What the API server said of one eviction.
 
     retry_after: seconds after which one more try makes sense, or None.
-    stops: whether the server asked everybody to hold back, so that the run should end.
-    otherwise: of an unknown result: the code of the refusal that it was, where what is there now
-    shows no effect. alone: of an unknown result: whether only this one pod cannot be read, so that
-    the server can be asked for others.
+    stops: whether the server wants all requests later, so that the run should end. otherwise: of an
+    unknown result: the code of the refusal that it was, where what is there now shows no effect.
+    alone: of an unknown result: whether only this one pod cannot be read, so that others can be
+    requested.
     """
 
     result: Result

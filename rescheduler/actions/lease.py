@@ -87,7 +87,7 @@ class Lease:
         """where: `namespace/name` of the Lease. identity: unique to this process.
 
         now: the API server's time.
-        wait: sleeps for so many seconds, or answers True as soon as we are asked to stop.
+        wait: sleeps for so many seconds, or answers True as soon as we are stopped.
         """
         self.identity = identity
         self.durations = durations
@@ -128,8 +128,8 @@ class Lease:
         no sign of life, at most until its record expires (CronJob, command line).
 
         Raises:
-            LockHeld: somebody else holds it and is alive, or we were asked to stop.
-            ActionError: the Lease cannot be read or written.
+            LockHeld: somebody else holds it and is alive, or we were stopped. ActionError: the
+            Lease cannot be read or written.
         """
         self._conflicts = 0
         if self._attempt():

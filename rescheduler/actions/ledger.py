@@ -90,7 +90,7 @@ class Ledger:
         self.fence = 0
         """The number of our lease transition; grows whenever anybody acquires the lock."""
         self.paused = False
-        """Whether people asked to hold all acting, as of the last read or write."""
+        """Whether people paused all acting, as of the last read or write."""
         self.keep = LOOK_BACK
         """How long the limits need a closed move."""
         self._store = store
@@ -104,7 +104,7 @@ class Ledger:
         """Checksums of what we tried to store since the last answer: it may be there."""
         self._heeded: list[tuple[str, str]] = []  # resets that the next write takes out
         self._follows: list[str] = []
-        """The checksums of which the Lease records one: more than one once a note has failed."""
+        """Checksums, one of them in the Lease: more than one after a failed note."""
 
     def open(self) -> History:
         """Load the state and raise the fence; to be called each time the lock was won.

@@ -1,8 +1,8 @@
 """One pod as the API server has it now: enough to see whether its eviction took effect.
 
 Each field is read by itself, so that nothing else that is odd about a pod hides it. Three things
-are told apart: what the pod shows; that this pod alone cannot be read (`ObjectUnreadable`), which
-holds nothing else; and that the API server, or the right to read pods, is not there
+are distinguished: what the pod shows; that this pod alone cannot be read (`ObjectUnreadable`),
+which holds nothing else; and that the API server, or the right to read pods, is not there
 (`ClusterUnavailable`), which tells nothing of any pod.
 """
 
@@ -75,8 +75,8 @@ def _read_by_list(
 ) -> SeenPod | None:
     """The same by a list, which is another right, where the pod itself may not be read.
 
-    Whether pods may be read at all is asked first, so that a refusal that has passed by then shows
-    in the list.
+    Whether pods may be read at all is checked first, so that a refusal that has passed by then
+    shows in the list.
     """
     _may_read_pods(get)
     answer = get(f"{collection}?fieldSelector={quote(name_selector(name), safe='')}")

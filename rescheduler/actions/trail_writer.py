@@ -83,7 +83,7 @@ class Trail:
         self._cycle = 0
         self._previous = ""
         self._tried = ""
-        """The hash of a line of which it is not known whether it was written."""
+        """The hash of a line that may or may not have been written."""
 
     def record(self, record: Record) -> None:
         """Write the record, after all that still waits.

@@ -36,7 +36,7 @@ class FieldWarning(NamedTuple):
     """Why a value that can be used is probably not what was meant.
 
     at: the value, below the model that reports it. hint: advice, without the leading "Maybe".
-    choices: words of which one was probably meant.
+    choices: words; one of them was probably meant.
     """
 
     at: FieldPath

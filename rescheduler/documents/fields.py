@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSeriali
 from rescheduler.documents.field_problems import FieldError, FieldWarning, respelling_hint
 
 NO_OTHERS: dict[str, Any] = {"additionalProperties": False}
-"""For the schema of a mapping: no keys but those of which the pattern is given."""
+"""For the schema of a mapping: no keys but those of the pattern."""
 
 
 def at_least_one_of(*fields: str) -> dict[str, Any]:

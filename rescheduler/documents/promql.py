@@ -109,7 +109,7 @@ def selector_without_match(query: str) -> str:
 def _has_match(selector: str) -> bool:
     """Whether `$match` narrows all of a selector: not in quotes or a comment, and no alternative.
 
-    VictoriaMetrics takes `{a="b" or c="d"}`, of which it would narrow one side.
+    VictoriaMetrics takes `{a="b" or c="d"}`; only one side would be narrowed.
     """
     bare, _ = _without_quotes(selector)
     _, _, inside = bare.partition("{")
@@ -158,7 +158,7 @@ PrometheusLabel = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$")]
 
 
 def require_match(query: str) -> str:
-    """A query of which each selector takes the matchers of one cluster."""
+    """A query where each selector takes the matchers of one cluster."""
     vector_selectors = selectors(query)
     if not vector_selectors:
         raise FieldError("selects no series")

@@ -66,7 +66,7 @@ GANGS = frozenset(
 """Annotations that make a pod a member of a gang; `kube.gangs` says what each of them means."""
 
 YUNIKORN_APP = "yunikorn.apache.org/app-id"
-"""The application of a pod, all of which YuniKorn places as one gang."""
+"""The application of a pod; YuniKorn places all its pods as one gang."""
 
 GANG_SIZES = (
     "gang.scheduling.koordinator.sh/min-available",

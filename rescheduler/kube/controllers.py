@@ -112,7 +112,7 @@ def qualified_kind(owner: OwnerReference) -> str:
 
 
 class Owner(Base):
-    """What is above a pod: a controller, or an object above it, of which only metadata is asked.
+    """What is above a pod: a controller, or an object above it; only its metadata is read.
 
     `kind` is filled in where it is listed.
     """

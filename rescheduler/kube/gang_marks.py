@@ -111,7 +111,7 @@ class Admission(Base):
 
 
 class GangStatus(Base):
-    """status of a Workload of Kueue; of other kinds nothing of it is asked."""
+    """status of a Workload of Kueue; nothing of it is read for other kinds."""
 
     conditions: list[Condition] | None = None
     admission: Admission | None = None

@@ -33,7 +33,7 @@ RUNNERS = frozenset({("batch/v1", "Job"), (JOBSETS, "JobSet")})
 """Kinds that create all their pods again once they are not suspended any more."""
 _RUNNING = ("QuotaReserved", "Admitted")
 _NO_TOPOLOGY = frozenset({"podIndexLabel", "subGroupIndexLabel", "subGroupCount"})
-"""What a topologyRequest has where none was asked for: each PodSet gets one.
+"""What a topologyRequest has if none was set: each PodSet gets one.
 Source: topologyRequestBuilder in pkg/controller/jobframework/tas.go."""
 _HASH = 5
 _PREFIX = 252 - _HASH

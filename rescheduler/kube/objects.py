@@ -231,7 +231,7 @@ class Volume(Base):
 
 
 class Named(Base):
-    """An entry of which only the name matters (scheduling gates, resource claims)."""
+    """An entry with only a name that matters (scheduling gates, resource claims)."""
 
     name: str = ""
     resourceClaimName: str | None = None

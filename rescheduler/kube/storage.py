@@ -66,7 +66,7 @@ class CSIVolumeSource(Base):
 
 
 class InTreeSource(Base):
-    """A volume source inside Kubernetes, of which only its presence is asked."""
+    """A volume source inside Kubernetes; only whether it is there matters."""
 
 
 class PersistentVolumeSpec(Base):

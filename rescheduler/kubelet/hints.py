@@ -54,7 +54,7 @@ def sums(amounts: Sequence[int], masks: Iterable[int]) -> dict[int, int]:
 
 
 def hints_of_masks(masks: Iterable[int], least: int) -> Hints:
-    """These masks, of which those with so few zones are preferred."""
+    """These masks; those with so few zones are preferred."""
     return {mask: mask.bit_count() == least for mask in masks}
 
 

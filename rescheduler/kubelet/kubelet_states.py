@@ -22,8 +22,8 @@ _NO_VERDICT = -1
 class KubeletStates:
     """What each kubelet has to give, as far as the objects tell.
 
-    policies: of each node, kubelet's topology manager policy; "" where no object names it.
-    Nodes are looked at when they are asked for.
+    policies: of each node, kubelet's topology manager policy; "" where no object names it. Nodes
+    are looked at when they are first needed.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -40,7 +40,7 @@ class KubeletStates:
         self._wants: dict[int, PodWants] = {}
         self._states: dict[int, list[Managers]] = {}
         self.odd: dict[int, str] = {}
-        """Why nothing certain is known of nodes that were asked for and have an object."""
+        """Why nothing certain is known of nodes that were looked at and have an object."""
         self._verdicts: dict[int, NDArray[np.int8]] = {}
 
     def wants(self, pod: int) -> PodWants:

@@ -1,6 +1,6 @@
 """Whether one kubelet admits a pod, and what it has left then: the topology manager's Admit.
 
-Source: pkg/kubelet/cm/topologymanager/scope_*.go; the managers are asked in the
+Source: pkg/kubelet/cm/topologymanager/scope_*.go; the managers are called in the
 order of pkg/kubelet/cm/container_manager_linux.go.
 """
 

@@ -1,4 +1,4 @@
-"""What kubelet's CPU, memory and device managers are asked for, container by container.
+"""What is requested of kubelet's CPU, memory and device managers, by container.
 
 Source: pkg/kubelet/cm/{cpumanager,memorymanager}/policy_static.go and devicemanager/manager.go,
 with kubelet's default feature gates (PodLevelResourceManagers is off).
@@ -25,7 +25,7 @@ _NOT_A_DEVICE = frozenset({"cpu", "memory", "ephemeral-storage"})
 class Wants:
     """Exclusive CPUs, bytes of memory and huge pages, devices: each by its resource's name.
 
-    A device that is asked for zero times takes part all the same, as kubelet has it.
+    A device that is requested zero times takes part all the same, as kubelet has it.
     """
 
     cpus: int

@@ -48,7 +48,7 @@ class Resident:
 def possible(
     topology: NodeResourceTopology, node: Node, residents: Sequence[Resident]
 ) -> list[Managers]:
-    """Every state that the kubelet may be in, all of which the objects allow for.
+    """Every state that the kubelet may be in, by what the objects say.
 
     Raises:
         UnknownStateError: its policy, its zones or what is in use are not known, or odd.

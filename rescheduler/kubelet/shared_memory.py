@@ -14,7 +14,7 @@ from rescheduler.kubelet.pod_admission import Managers
 from rescheduler.kubelet.pod_wants import PodWants
 
 _MOST_TRIES = 5_000
-"""Ways to deal containers out to zones; as many cannot be told apart."""
+"""Ways to assign containers to zones; with as many, none is certain."""
 _MOST_FOUND = 8
 _MOST_PARTITIONS = 800
 

@@ -110,7 +110,7 @@ def _fewest_by_resource(total: FloatArray, wanted: FloatArray) -> IntArray:
 def _choose(
     total: FloatArray, free: FloatArray, wanted: FloatArray
 ) -> tuple[BoolArray, BoolArray, BoolArray]:
-    """(k, zones) the zones of the best preferred hint; (k,) whether there is one; (k,) if asked.
+    """(k, zones) the zones of the best preferred hint; (k,) whether there is one; (k,) on request.
 
     The last: whether the demand needs a hint there at all. A resource that no zone of the node
     reports gives no hint.

@@ -4,7 +4,7 @@
     ├── PolicyError            a policy file cannot be used
     ├── SettingsError          an option, URL or kubeconfig cannot be used
     ├── OutputError            the result cannot be written
-    ├── NotFound               a pod or node that was asked about is not in the cluster
+    ├── NotFound               a pod or node that was named is not in the cluster
     ├── SourceError            something we read from failed
     │   ├── ClusterUnavailable     the API server cannot be read
     │   │   └── ObjectUnreadable       one object cannot be decoded, or may not be read; others can
@@ -93,7 +93,7 @@ class OutputError(ReschedulerError):
 
 
 class NotFound(ReschedulerError):
-    """A pod or node that was asked about is not in the cluster."""
+    """A pod or node that was named is not in the cluster."""
 
 
 class SourceError(ReschedulerError):
@@ -165,7 +165,7 @@ class ActionError(ReschedulerError):
 
 
 class TrailUnwritable(ActionError):
-    """The audit trail that was asked for cannot be written, so nothing may be evicted."""
+    """The requested audit trail cannot be written, so nothing may be evicted."""
 
 
 class LockHeld(ActionError):
@@ -179,7 +179,7 @@ class LockLost(ActionError):
 
 
 class ClocksDiffer(ActionError):
-    """No budget can be told from the time, so nothing may be evicted."""
+    """The time is not reliable, so no budget can be computed and nothing may be evicted."""
 
 
 class LedgerUnreadable(ActionError):

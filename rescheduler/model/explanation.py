@@ -49,7 +49,7 @@ class NodeScore(msgspec.Struct, kw_only=True):
 
 
 class PolicyView(msgspec.Struct, kw_only=True):
-    """A policy's result for one pod or node. gain: expected, unweighted; None where not asked."""
+    """A policy's result for one pod or node. gain: expected, unweighted; None if not evaluated."""
 
     name: str
     kind: str
@@ -168,7 +168,7 @@ class NodeExplanation(msgspec.Struct, kw_only=True):
 
 
 class Reason(msgspec.Struct, kw_only=True):
-    """One reason of the scheduler, and of which nodes it is given (some of them)."""
+    """One reason of the scheduler, and some of the nodes that it rejects for it."""
 
     reason: str
     plugin: str

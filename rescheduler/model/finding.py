@@ -11,7 +11,7 @@ class Finding:
     subject: what it is about, as people write it: `node n7`, `Deployment ml/bert in zone a`.
     cost: this finding's share of the policy's cost, never negative.
     message: a sentence with the numbers.
-    pods: indices of the pods of which moving any may lower this cost.
+    pods: indices of the pods whose moves may lower this cost.
     aspect: what distinguishes it from another finding with the same code and subject, in any cycle.
     thing: which of the things that people count it shows, such as the name of a hot node; "": of
     none. Several findings may show one thing.

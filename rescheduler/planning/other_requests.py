@@ -24,7 +24,7 @@ def other_requests(snapshot: Snapshot, pod: int) -> Problem | None:
 
 
 def changed_requests(here: PodSpec, then: PodSpec) -> list[tuple[str, str, str]]:
-    """Each resource of which two specs ask for different amounts, and these amounts."""
+    """Each resource that two specs request in different amounts, and these amounts."""
     if here is then:
         return []
     was, now = pod_requests(here), pod_requests(then)

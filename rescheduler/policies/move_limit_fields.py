@@ -132,7 +132,7 @@ class MoveLimitFields(Document):
         return {scope.noted_as: scope.of_move(move, snapshot) for scope in scopes}
 
     def contradictions(self) -> Iterator[tuple[MoveLimit, MoveLimit]]:
-        """Limits with one scope of which that of the shorter window allows more than the other."""
+        """Limits with one scope where the shorter window allows more than the longer one."""
         for scope in dict.fromkeys(row.per for row in self.move_limits):
             rows = [row for row in self.move_limits if row.per == scope]
             rows.sort(key=lambda row: WINDOWS.index(row.within))

@@ -37,7 +37,7 @@ class Term(Protocol):
         ...
 
     def candidates(self) -> IntArray:
-        """The pods of which a move could lower the cost of the working copy, in ascending order."""
+        """The pods whose move could lower the cost of the working copy, in ascending order."""
         ...
 
     def deltas(self, pod: int, nodes: IntArray) -> FloatArray:

@@ -91,7 +91,7 @@ def _compare(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[D
 
 
 class _Evaluated:
-    """What the policies find, evaluated where it is asked for."""
+    """What the policies find, evaluated when it is needed."""
 
     def __init__(
         self, snapshot: Snapshot, policies: PolicySet, found_for: timedelta | None

@@ -99,7 +99,7 @@ def _requested_room(room: GangRoom) -> str:
 
 
 def _shares(plan: Plan) -> list[str]:
-    """By how much policies find less fault of which nothing else tells, and what stays of it."""
+    """How much the costs fall that no other part of the headline names, and what remains."""
     answer = []
     for policy in plan.policies:
         fewer = any(count.after < count.before for count in policy.found)
@@ -125,7 +125,7 @@ def _waiting_gangs(plan: Plan) -> list[str]:
 
 
 def _idle(plan: Plan) -> list[str]:
-    """What idle GPUs cost in a day, if it goes on like this; an owner is told once."""
+    """What idle GPUs cost in a day, if it goes on like this; each owner is named once."""
     held = {(i.namespace, i.owner): i for policy in plan.policies for i in policy.idle}
     hours = sum(holder.daily for holder in held.values())
     if round(hours) < 1:

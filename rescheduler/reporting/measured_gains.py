@@ -40,7 +40,7 @@ class MeasuredRow:
 
 
 def gain_rows(plan: Plan) -> list[GainRow]:
-    """The policies of which moves were measured, by name."""
+    """The policies whose moves were measured, by name."""
     return [
         _gain_row(policy, policy.brought, plan)
         for policy in sorted(plan.policies, key=lambda result: result.name)

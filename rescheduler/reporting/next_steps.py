@@ -10,7 +10,7 @@ from rescheduler.model.wording import clean
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """How the report was asked for, so that the next command reads from the same places.
+    """How the report was requested, so that the next command reads from the same places.
 
     file: where the plan or outcome is saved; "" where it is not. policies: their path.
     options: of the cluster, its metrics and its scheduler, as given, each with its value; None

@@ -51,7 +51,7 @@ def _lines_below(answer: ReadingAnswer) -> Text | None:
     ]
     if answer.problem is not None:
         said = Text.assemble(code_prefix(answer.problem.code), clean(answer.problem.message))
-        # The problem of a reading of which too little is there has the notes in it.
+        # If too few values are there, the problem of the reading contains the notes.
         lines = [said, *(line for line in lines if line.plain not in said.plain)]
     return Text("; ").join(lines) if lines else None
 
@@ -73,7 +73,7 @@ def render_definitions(
 ) -> str:
     """A row for each definition: reading, unit, document; below it its series, and how many.
 
-    there: each series with what the metric source has of it, "" for nothing; None: nobody asked.
+    there: each series with what the metric source has of it, "" for nothing; None: not queried.
     """
     screen = Screen(width=width, color=False)
     grid = Grid([Column("reading", flexible=True), Column("unit"), Column("document")])

@@ -69,7 +69,7 @@ class MoveRow:
 
     result: None in a plan. landing: the likeliest first, and with `returns` and `unschedulable` as
     predicted when the eviction was sent, or when it was planned. restart: what starts again.
-    steered: where it is told to go, by what, and where it would land else.
+    steered: where it is steered to, by what, and where it would land otherwise.
     """
 
     number: int

@@ -102,7 +102,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
 
     Raises:
         PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on; also
-            TrailUnwritable, where an audit trail was asked for.
+        TrailUnwritable, if an audit trail was requested.
     """
     mode: Mode = "Audit" if parts.actor is None else "Enforce"
     return run_audited(
@@ -165,7 +165,7 @@ def carry_out(
 
 
 def withheld(plan: Plan, verdict: Problem, at: datetime) -> Outcome:
-    """The outcome of a plan of which nothing was tried."""
+    """The outcome of a plan whose moves were not tried."""
     untried = Problem(code="ACT010", message=verdict.message)
     return Outcome(
         started=at,
@@ -234,7 +234,7 @@ def propose(
 def _measure(actor: Actor, snapshot: Snapshot, policies: PolicySet, history: History) -> None:
     """Measure what earlier moves have brought, and recognize what the policies select.
 
-    Those of which the moves bring too little, or that select what was not shown, are demoted.
+    Those whose moves bring too little, or that select what was not shown, are demoted.
 
     Raises:
         LockLost, LedgerUnreadable, ActionError: it could not be stored.

@@ -27,15 +27,15 @@ NOTED = frozenset(
 )
 """Notes on steering without effect, on pods that it keeps Pending, on a taint of ours that nothing
 takes off, on findings that cannot be remembered, on gangs of Kueue that are left alone as the right
-to stop them is missing, on a damaged state that a plan could not heed, and on pods that are left
+to stop them is missing, on a damaged state that a plan could not use, and on pods that are left
 alone as a kind of object is served and could not be listed."""
 
 
 def exit_code(report: Report, *, proposed: bool = False, applying: bool = False) -> int:
     """The exit code of a run that ended with this plan or outcome.
 
-    proposed: whether a plan with moves is to be told from one without.
-    applying: whether a person asked for just these moves, so that another instance that holds the
+    proposed: whether a plan with moves has a code of its own (4).
+    applying: whether a person requested just these moves, so that another instance that holds the
     lock is no reason to be content.
     """
     plan = plan_in(report)

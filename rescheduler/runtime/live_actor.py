@@ -66,7 +66,7 @@ def open_state(
 
     identity: unique to this process, such as the host's name with a random part.
     wait: sleeps for so many seconds while the lock is held by another, or answers True as soon as
-    the process is asked to stop.
+    the process is stopped.
     """
     # The lock is renewed on connections of its own, so that nothing can hold up a renewal.
     own = Api(configuration=api.configuration)

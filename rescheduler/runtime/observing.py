@@ -56,7 +56,7 @@ def observer(settings: Settings, connection: Connection | None, *, stats: bool =
 
 
 def with_scheduler(settings: Settings, connection: Connection, snapshot: Snapshot) -> Snapshot:
-    """The snapshot with what the running scheduler reports of itself, where it is to be asked."""
+    """The snapshot with what the running scheduler reports about itself, if it is to be read."""
     if settings.scheduler_url is None:
         return snapshot
     verify = not settings.scheduler_insecure_skip_tls_verify

@@ -52,7 +52,7 @@ class ReadingSource(Protocol):
 
 
 def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[ReadingSource, ...]:
-    """The sources that the settings give; of two that answer for a reading, the first is asked.
+    """The sources that the settings give; if two have a reading, the first is queried.
 
     stats: whether to ask what each query cost.
 
@@ -160,7 +160,7 @@ def unanswered_requests(
 def read_all(
     sources: Iterable[ReadingSource], requests: Iterable[ReadingRequest], snapshot: Snapshot
 ) -> Readings:
-    """All that was asked for, each once; what no source answers has a problem (RDG001)."""
+    """All requested readings, each once; what no source answers has a problem (RDG001)."""
     open_requests = sorted(set(requests))
     entries: list[Reading] = []
     for source in sources:
@@ -173,7 +173,7 @@ def read_all(
 
 
 def _reading_without_source(request: ReadingRequest, snapshot: Snapshot) -> Reading:
-    """The reading that nobody could be asked for."""
+    """The reading that no source could be queried for."""
     sizes = {"node": len(snapshot.nodes), "pod": len(snapshot.pods), "pair": 0}
     size = sizes[request.subject]
     absent = np.full(size, np.nan)

@@ -49,11 +49,11 @@ class Stop:
         return self._reason
 
     def wait(self, seconds: float) -> bool:
-        """Sleep so long, or answer True as soon as we are asked to stop."""
+        """Sleep so long, or answer True as soon as we are stopped."""
         return self._event.wait(seconds)
 
     def sleep(self, seconds: float) -> None:
-        """Sleep so long, or until we are asked to stop."""
+        """Sleep so long, or until we are stopped."""
         self._event.wait(seconds)
 
     def reason_within(self, deadline: timedelta) -> Callable[[], str]:

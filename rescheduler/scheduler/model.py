@@ -177,8 +177,8 @@ class SchedulerModel:
     def room(self, pod: int) -> BoolArray:
         """(nodes,) with the resources for the pod, which its own rules admit.
 
-        Every scheduler needs these resources, and heeds the node selector and affinity of a pod,
-        its tolerations, and where its volumes are; what cannot be told of them admits all nodes.
+        Every scheduler needs these resources, and obeys the node selector and affinity of a pod,
+        its tolerations, and where its volumes are; what is not known of them admits all nodes.
         """
         pod_object = self._pod(pod)
         replacement = self._usual.replacement(pod_object)
@@ -280,8 +280,8 @@ class SchedulerModel:
     def _feasible(self, pod: int, state: State, steer: Steer | None = None) -> _Found:
         """The feasible nodes, the state in which that is, and what each filter rejects first.
 
-        One pod is asked about several times in a row, unsteered and steered: what is found for it
-        unsteered is kept until something moves or another pod is asked about.
+        One pod is evaluated several times in a row, unsteered and steered: what is found for it
+        unsteered is kept until something moves or another pod is evaluated.
         """
         if steer is not None and steer.only is None:
             return self._feasible(pod, state)
@@ -329,7 +329,7 @@ class SchedulerModel:
         return self._preemptible(pod, self._states(pod)[0], None)
 
     def _preemptible(self, pod: int, state: State, steer: Steer | None) -> BoolArray:
-        """(nodes,) of which the scheduler, finding none, may remove pods of a lower priority."""
+        """(nodes,) where the scheduler may preempt pods of a lower priority, if no node fits."""
         pod_object = self._pod(pod)
         shape, shapes = self._shape(pod_object, steer), self._scheduler(pod_object)
         with self._in_state(state, pod):

@@ -16,7 +16,7 @@ _UNSCANNED = "node(s) didn't satisfy plugin(s) [NodeAffinity]"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rejection:
-    """One reason and the nodes of which it is given.
+    """One reason and the nodes that it is given for.
 
     nodes: (nodes,) a node may have several reasons, all of the first plugin that rejects it.
     """

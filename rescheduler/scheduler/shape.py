@@ -84,7 +84,7 @@ class LocalScores:
 
 
 class SteeredScores:
-    """The scores of a shape, of which some are created again because its pod is steered.
+    """The scores of a shape; some are computed again because its pod is steered.
 
     before: what they replace. A score that was the same for every node, as that of taints where
     there are none, still counts in the sums: it decides nothing.
@@ -106,7 +106,7 @@ class SteeredScores:
 
     @property
     def relative(self) -> list[tuple[int, Score]]:
-        """The other scores, with their weights; known once `of` was asked."""
+        """The other scores, with their weights; known once `of` was called."""
         kept = [
             (weight, score)
             for weight, score in self._unsteered.relative

@@ -19,7 +19,7 @@ class FilterVerdict:
     """The result of one filter.
 
     name: of the plugin.
-    rejects: (nodes,) the nodes that it rejects, asked alone.
+    rejects: (nodes,) the nodes that it rejects by itself.
     first: (nodes,) those of them that no filter before it rejects.
     """
 
@@ -50,7 +50,7 @@ class Verdicts:
     scores: of the plugins that score this pod, normalized over all feasible nodes. Above 100 nodes
         the scheduler normalizes over the nodes that it happens to sample; the landing does too.
     total: (nodes,) the sum of the scores' points.
-    landing: where that leads. Where it is refused before any filter is asked, the rest is empty.
+    landing: where that leads. If it is refused before any filter runs, the rest is empty.
     """
 
     state: State

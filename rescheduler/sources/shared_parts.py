@@ -1,7 +1,7 @@
 """Parts of recorded pods and nodes that many of them have alike: decoded once, and shared.
 
 Of 150,000 pods the states of the containers are a few thousand different ones, and 5,000 nodes hold
-the same images. They are told apart by their bytes, before anything is made of them.
+the same images. They are compared as bytes, before they are decoded.
 """
 
 from datetime import datetime

@@ -56,14 +56,14 @@ class Writer(ABC):
     def sweep(self, moves: Sequence[SteeredMove]) -> None:
         """Take out what is there once the lock is won.
 
-        moves: those of which a process that ended may have left something.
+        moves: those that a process that ended may have left something of.
 
         Raises:
             ActionError: it has left something, and that cannot be taken out.
         """
 
     def sweep_strays(self, _snapshot: Snapshot) -> list[Problem]:
-        """Take out what is ours in the snapshot and of which no move knows; what must be said."""
+        """Remove what is ours in the snapshot and belongs to no known move; what must be said."""
         return []
 
 

@@ -69,8 +69,7 @@ def _ignore_warning(_said: str, **_values: str) -> None:
 class Port:
     """The hands and eyes of steering. Who has no lock asks nothing but `Means.ready`.
 
-    clock: the API server's time. sleep: seconds, shorter when asked to stop. warn: writes to the
-    log.
+    clock: the API server's time. sleep: seconds, shorter when stopped. warn: writes to the log.
     fence: the number of our lease transition. locked: whether the lock stays ours for as long as
     one request may take, whatever happens.
     tainted_nodes: how many nodes may be tainted at a time.

@@ -166,7 +166,7 @@ class Steering:
             move.end_steering(was_steered=means is not None and means.was_steered(move))
 
     def sweep_strays(self, snapshot: Snapshot) -> list[Problem]:
-        """Take out what is ours and of which no move knows; what must be said of it.
+        """Remove what is ours and belongs to no known move; what must be said of it.
 
         To be called where no move is open.
         """

@@ -16,7 +16,7 @@ PATIENCE = sum(_PAUSES)
 
 
 def seen_in_time(port: Port, problem_now: Callable[[], Problem | None]) -> Problem | None:
-    """The problem that is left once this was asked often enough; one that is not set up ends it."""
+    """The problem that remains after enough tries; a means that is not set up ends the tries."""
     for pause in (*_PAUSES, 0.0):
         problem = problem_now()
         if problem is None or problem.code == "STR001":

@@ -111,7 +111,7 @@ class _TimedSocket:
 
 
 class _Timed(io.RawIOBase):
-    """Bytes from a socket, each read of which may take what is left of the time."""
+    """Bytes from a socket; each read may take what is left of the time."""
 
     def __init__(self, sock: socket.socket, raw: Any) -> None:
         self._sock = sock

@@ -1,4 +1,4 @@
-"""The Lease in which an extender shows which table it goes by, and when it was asked last."""
+"""The Lease in which an extender shows which table it goes by, and when it was called last."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

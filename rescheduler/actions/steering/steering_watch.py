@@ -28,7 +28,7 @@ _MOST = 2**22
 class SteeringWatch:
     """Tells each state of the table with its resourceVersion, in a thread of its own.
 
-    While the API server cannot be asked, the last state stands: each entry has its own deadline.
+    While the API server cannot be read, the last state stands: each entry has its own deadline.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""What a claim consumes of a device of which several claims may have a part.
+"""What a claim consumes of a device that several claims may share.
 
 Source: dynamic-resource-allocation structured/internal/incubating/consumable_capacity.go. Amounts
 are in nanos, exactly.

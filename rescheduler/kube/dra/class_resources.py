@@ -21,8 +21,8 @@ def extended_names(classes: Iterable[DeviceClass]) -> frozenset[str]:
 def served_by_class(spec: PodSpec, named: frozenset[str]) -> str:
     """The first resource that such a pod asks for and a class may serve, or "".
 
-    named: the extended resources that classes name. Every class serves one that is called after
-    it besides; whether that class is there is not asked.
+    named: the extended resources that classes name. Every class serves one that is called after it
+    besides; whether that class is there is not checked.
     """
     requests = (name for name, amount in pod_requests(spec).items() if amount)
     return min((n for n in requests if n in named or n.startswith(IMPLICIT_CLASS)), default="")

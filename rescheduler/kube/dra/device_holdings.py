@@ -25,7 +25,7 @@ class DeviceHoldings:
     claims: (devices,) how many claims have it; claims with admin access do not count.
     consumed: device to pod to what its claims consume of the device's capacities, in nanos by name;
     pods that have a claim together have equal parts.
-    parts: what claims consume of devices of which several claims may have a part.
+    parts: what claims consume of devices that several claims may share.
     of_pod: pod to the devices that it uses. freed: pod to those of them that go with it.
     freed_parts: pod to the parts that go with it.
     lost: pods with a device that no slice offers any more.

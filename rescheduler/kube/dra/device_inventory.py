@@ -22,7 +22,7 @@ class DeviceInventory:
         is not there.
     part: (devices,) the number of the ResourceSlice that offers it.
     index: driver, pool and name to the device.
-    incomplete: drivers of which some pool is not wholly there.
+    incomplete: drivers with a pool that is not wholly there.
     counters: what partitions of devices have in common.
     """
 

@@ -1,4 +1,4 @@
-"""Several devices for one pod, some of which are partitions of the same.
+"""Several devices for one pod, if some are partitions of the same device.
 
 Source: dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go
 (allocateOne, checkAvailableCounters): the allocator tries every choice until one can be had.

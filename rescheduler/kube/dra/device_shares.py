@@ -1,4 +1,4 @@
-"""How many more claims devices can serve of which several claims may have a part.
+"""How many more claims devices can serve that several claims may share.
 
 Source: dynamic-resource-allocation structured/internal/incubating/allocator_incubating.go
 (CmpRequestOverCapacity, allocateDevice).

@@ -38,7 +38,7 @@ def is_counted(resource: str) -> bool:
 
 
 def pod_level(resource: str) -> bool:
-    """Whether it can be asked for a pod as a whole.
+    """Whether it can be requested for a pod as a whole.
 
     Source: component-helpers resource/helpers.go, IsSupportedPodLevelResource.
     """

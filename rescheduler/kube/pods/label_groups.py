@@ -94,7 +94,7 @@ class LabelGroups:
 
 
 class _LabelRequirement(NamedTuple):
-    """A requirement. values: one of which the label has; None for any. negative: or has not."""
+    """A requirement. values: the label has one of them; None for any. negative: or has not."""
 
     key: str
     values: frozenset[str] | None

@@ -170,7 +170,7 @@ def effective_pod_level_requests(pod: Pod) -> Amounts:
 def _effective(
     pod: Pod, spec: Amounts, actuated: ResourceRequirements, allocated: Resources | None
 ) -> Amounts:
-    """The most that is given; what is asked for does not count where it cannot be given."""
+    """The most that is given; a request does not count where it cannot be given."""
     most = amounts(actuated.requests)
     _raise(most, amounts(allocated))
     if not _infeasible(pod):

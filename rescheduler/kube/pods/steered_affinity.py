@@ -13,7 +13,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 WEIGHT = 100
 """The highest that Kubernetes allows for a preferred term."""
 TEMPLATES = ("pod-template-hash", "controller-revision-hash")
-"""Labels of which a controller changes the value with the pods' template."""
+"""Labels whose value a controller changes with the pods' template."""
 
 
 def template_hash(labels: Labels | None) -> str:
@@ -22,7 +22,7 @@ def template_hash(labels: Labels | None) -> str:
 
 
 def count_preferred(nodes: int, *, require: bool) -> int:
-    """How many of the nodes that a replacement is told are preferred to the rest: the first ones.
+    """How many of the nodes that a replacement is steered to are preferred: the first ones.
 
     Where no other is allowed the better half of them, else all.
     """

@@ -77,7 +77,7 @@ def requests_of(spec: PodSpec) -> dict[str, dict[str, int]]:
 
 
 def _amounts(resources: Mapping[str, str | int | float] | None) -> dict[str, int]:
-    """Nothing is asked for by an amount of 0."""
+    """An amount of 0 requests nothing."""
     all_amounts = {name: nanos(amount) for name, amount in (resources or {}).items()}
     return {name: amount for name, amount in all_amounts.items() if amount}
 

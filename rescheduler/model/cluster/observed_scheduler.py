@@ -10,8 +10,8 @@ from rescheduler.model.problem import Problem
 class ObservedScheduler:
     """The answers of one kube-scheduler process.
 
-    url: where it was asked. configuration: what it answered under /configz, as JSON.
-    version: its own, as `v1.36.3`. gates: its feature gates by name.
+    url: where it was read. configuration: what it answered under /configz, as JSON. version: its
+    own, as `v1.36.3`. gates: its feature gates by name.
     problem: why there is no answer that can be used; the rest is then empty.
     """
 

@@ -63,12 +63,12 @@ class ReadingRequest:
 
     name: an entry of the catalogue of readings, such as `node.gpu` or `pod.network.receive`.
     window, max_age: seconds. min_coverage: share of the expected subjects, 0 to 1.
-    span: seconds of the past that are asked for besides, for nodes and pods; 0 is none.
-    query, series, columns: what operators define themselves, for readings of pairs: what to
-    evaluate, what dates it, and the labels of both ends; see `sources/prometheus/pairs.py`.
-    links: for readings of a node's links; of several the first that is about the node counts.
-    own: what an operator defines the reading by (`policies/own_readings/`), None for built-in ones.
-    Policies ask by the name alone, so requests with and without it are equal.
+    span: seconds of the past that are also requested, for nodes and pods; 0 is none. query, series,
+    columns: what operators define themselves, for readings of pairs: what to evaluate, what dates
+    it, and the labels of both ends; see `sources/prometheus/pairs.py`. links: for readings of a
+    node's links; of several the first that is about the node counts. own: what an operator defines
+    the reading by (`policies/own_readings/`), None for built-in ones. Policies ask by the name
+    alone, so requests with and without it are equal.
     """
 
     name: str
@@ -158,7 +158,7 @@ class MissingValues:
 class Reading:
     """One named measurement of every node, or of every pod, at one instant.
 
-    request: what was asked for.
+    request: what was requested.
     unit: `ratio` (0 to 1 of the node) for nodes; `cores`, `bytes`, `bytes/s` or `GPUs` for pods.
     values: (nodes,) or (pods,) in the order of the snapshot, or (pairs,); NaN is absent.
     ages: like values, in seconds before the snapshot; NaN is absent.
@@ -170,8 +170,8 @@ class Reading:
     low_coverage: whether `problem` is only that too few of all subjects have a value. A policy that
     selects some of them checks the coverage of those itself.
     missing: who of `expected` has no value, by cause.
-    convention: which labels tell the nodes and pods of its series, in words; "" is not known.
-    cost: of asking; None where nothing was asked, as in a recording.
+    convention: which labels tell the nodes and pods of its series, in words; "" is not known. cost:
+    of the queries; None if nothing was queried, as in a recording.
     range_samples: (instants, subjects) the same reading's values at the `instants` of the
     request's span, the oldest first; NaN is absent. None where there is none.
     pairs: for readings of pairs, what each value lies between; a pair that is not there is not
@@ -235,14 +235,14 @@ class Readings:
     entries: tuple[Reading, ...] = field(default=())
 
     def find(self, request: ReadingRequest) -> Reading | None:
-        """The reading taken for this request, or None: it was never asked for or not recorded."""
+        """The reading taken for this request, or None: it was never requested or not recorded."""
         for reading in self.entries:
             if reading.request == request:
                 return reading
         return None
 
     def missing_problem(self, request: ReadingRequest) -> Problem:
-        """That there is none for this request, and how what there is was asked for."""
+        """That there is no reading for this request, and for which requests there are readings."""
         had = {reading.request for reading in self.entries if reading.name == request.name}
         if not had:
             text = f"{request.name} over {request.window:g} s is not in the snapshot"

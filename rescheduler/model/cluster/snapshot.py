@@ -130,7 +130,7 @@ class Snapshot:
     None where nobody read them.
     """
     scheduler: ObservedScheduler | None = None
-    """What the running scheduler reports about itself; None where nobody asked it."""
+    """What the running scheduler reports about itself; None if it was not read."""
     dependencies: Dependencies = field(default_factory=Dependencies)
     """What the cycle that took it stands on."""
     clock_skew: float | None = None

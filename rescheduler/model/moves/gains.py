@@ -19,7 +19,7 @@ MOST_BASELINES = 100
 """Batches whose moves may wait to be measured; of earlier ones the moves cannot be measured."""
 
 MOST_POLICIES = 200
-"""Policies that are remembered, also those of which the documents are gone; demoted ones always."""
+"""Policies that are remembered, also if their documents are gone; demoted ones always."""
 
 FIRST_BACK_OFF, LONGEST_BACK_OFF = timedelta(hours=24), timedelta(days=14)
 

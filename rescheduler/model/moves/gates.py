@@ -32,7 +32,7 @@ class Gate:
     """What must hold, when it is looked at, and with which codes it refuses.
 
     codes: those of the refusal, or the first letters of a family of codes. halts: whether nothing
-    more is evicted in the run; otherwise the other moves go on. purposes: for which it is asked.
+    more is evicted in the run; otherwise the other moves go on. purposes: for which it is checked.
     """
 
     name: str

@@ -40,9 +40,8 @@ RELIEVED_FOR = timedelta(hours=6)
 class History(msgspec.Struct, omit_defaults=True):
     """Our moves, as far back as a limit needs them, oldest first; how they compared.
 
-    baselines: the readings before the batches of which moves are still to be measured.
-    gains: what the moves for each policy's sake have brought. selections: what each policy is known
-    to select.
+    baselines: the readings before the batches whose moves are still to be measured. gains: what the
+    moves for each policy's sake have brought. selections: what each policy is known to select.
     slow: namespaces to when what their pods depend on took too long to read.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
@@ -87,8 +86,8 @@ class History(msgspec.Struct, omit_defaults=True):
     def learn(self, move: PastMove, now: datetime) -> bool:
         """Count where a move landed, once: at its first node, or as Pending when it is lost.
 
-        Answers whether it was counted. A lost move of which no replacement was ever seen shows
-        nothing of the scheduler.
+        Answers whether it was counted. A lost move whose replacement was never seen shows nothing
+        of the scheduler.
         """
         lost = move.state == "lost" and not move.unread
         pending = (lost or move.freed) and bool(move.replacement)
@@ -163,6 +162,6 @@ class History(msgspec.Struct, omit_defaults=True):
         return [move for move in self.moves if move.charged and move.at >= since]
 
     def in_flight(self, workload: str) -> int:
-        """How many replacements of this workload (by UID) are still awaited."""
+        """How many replacements of this workload (by UID) are still pending."""
         ours = (move for move in self.moves if move.workload == workload)
         return sum(move.in_flight or move.settling for move in ours)

@@ -151,7 +151,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     gains: dict[str, float] = {}
     """The gain that was predicted, unweighted, for each policy that has one."""
     hot: dict[str, list[str]] = {}
-    """By policy, what was hot on the node that it left, of which more is to be relieved."""
+    """By policy, what was hot on the node that it left, and still needs relief."""
     gain: Gain | None = None
     """What it has brought, once that was measured or cannot be any more."""
 
@@ -172,7 +172,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         self.known, self.selector = [], ""
 
     def break_off(self, code: str, now: datetime) -> None:
-        """Nothing was evicted, and everybody was asked to hold back: as `refuse`, and it rests.
+        """Nothing was evicted, and the server wants all requests later: as `refuse`, and it rests.
 
         However long it takes until the next run, that one shall reach the moves behind it.
         """

@@ -128,7 +128,7 @@ class MoveResult(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def from_move(cls, move: PlannedMove, result: Result, code: Problem) -> "MoveResult":
-        """The result of this move, of which no landing is seen yet."""
+        """The result of this move, as no landing is seen yet."""
         return cls(
             pod=move.pod,
             result=result,
@@ -305,7 +305,7 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Totals(msgspec.Struct, frozen=True, kw_only=True):
-    """The size of what was evaluated. candidates: pods of which a move could lower a cost."""
+    """The size of what was evaluated. candidates: pods whose move could lower a cost."""
 
     nodes: int
     pods: int

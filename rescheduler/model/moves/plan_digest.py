@@ -101,7 +101,7 @@ _ALIKE = frozenset({str, int, bool, type(None)})
 
 
 def canonical(value: Any, decimals: int | None = None) -> Any:
-    """JSON in which equal numbers are written alike: 1.0 as 1; rounded, where that is asked for."""
+    """JSON in which equal numbers are written alike: 1.0 as 1; rounded on request."""
     kind = type(value)
     if kind is dict:
         return {

@@ -53,7 +53,7 @@ class ExtenderStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an extender shows of itself: which table it goes by, and whether a scheduler asks it.
 
     version: the resourceVersion of the table that it has. renewed: when it said so, by the API
-    server's clock. asked: when a scheduler asked it last, None: never.
+    server's clock. asked: when a scheduler called it last, None: never.
     """
 
     version: str

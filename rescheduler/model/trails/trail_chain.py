@@ -6,7 +6,7 @@ from rescheduler.model.trails.trail import MARK, TrailEntry, digest_of_line, rea
 from rescheduler.model.wording import count_text
 
 MOST_PROBLEMS = 20
-"""Places that are told; more are counted."""
+"""Places that are named; more are only counted."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class TrailChain:
     """The number of the first record of each chain."""
     _links: dict[str, _Link] = field(default_factory=dict)
     _odd: str = ""
-    """An undecodable line, of which the next one tells whether it was part of the chain."""
+    """An undecodable line; the next one shows whether it was part of the chain."""
 
     def add(self, line: bytes, file: str, number: int) -> TrailEntry | None:
         """The entry of this line; None where it is no line of a trail, or not decodable."""

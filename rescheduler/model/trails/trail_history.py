@@ -85,9 +85,9 @@ class PastTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     asPredicted, onLikeliest: of the replacements that landed, on a node that was predicted, and on
     the likeliest one. returned: to the node that they left. promised: by the moves that were made.
-    compared: moves of which the gain was measured; measured, promisedOfCompared: theirs, over the
-    same policies. perPromised, perMeasured: evictions for each 1.0 of cost that they were to take
-    away, and did. All gains are weighted.
+    compared: moves whose gain was measured; measured, promisedOfCompared: theirs, over the same
+    policies. perPromised, perMeasured: evictions for each 1.0 of cost that they were to take away,
+    and did. All gains are weighted.
     """
 
     cycles: int

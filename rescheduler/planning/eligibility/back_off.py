@@ -253,7 +253,8 @@ class BackOff:
     def _brought_back(self) -> set[str]:
         """UIDs of the pods of moves that were undone, and whose node has a younger pod of theirs.
 
-        Each such pod stands for one move at most, and none for one of which it is the replacement.
+        Each such pod stands for one move at most, and never for the move that it is the replacement
+        of.
         """
         landed = {move.replacement for move in self._history.moves}
         younger = Counter[tuple[str, str]]()

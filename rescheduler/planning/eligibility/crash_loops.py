@@ -37,7 +37,7 @@ class CrashLoops:
         return nodes
 
     def refusal(self, pod: int) -> Problem | None:
-        """ELG023 for a pod that crash-loops, or None; one that does not is not asked about."""
+        """ELG023 for a pod that crash-loops, or None; other pods are not checked."""
         pod_object = self._snapshot.pods[pod]
         if not pod_object.crash_looping:
             return None

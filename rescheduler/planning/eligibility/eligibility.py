@@ -35,7 +35,7 @@ from rescheduler.policies.limits import Limits
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What pods of one template and owner have in common, in the order in which it is asked."""
+    """What pods of one template and owner have in common, in the order of the checks."""
 
     kind: Problem | None
     template: Problem | None
@@ -95,7 +95,7 @@ class Eligibility:
     def refusal(self, pod: int, *, whole: bool = False) -> Problem | None:
         """Why the pod must be left alone, or None. The first reason that holds is given.
 
-        whole: whether it is asked for a move of the pod's whole gang.
+        whole: whether the pod's whole gang would move.
         """
         pod_object = self._snapshot.pods[pod]
         shared = self._shared_checks(pod, crash_looping=pod_object.crash_looping)
@@ -116,7 +116,7 @@ class Eligibility:
     def refusals(self, pods: IntArray) -> dict[int, Problem]:
         """What `refusal` answers to each of the pods; those that may be moved are not in it.
 
-        Where nothing refuses what a pod is like, nor its node, only its own state is asked about.
+        Where nothing refuses what a pod is like, nor its node, only its own state is checked.
         """
         snapshot, limits, now = self._snapshot, self._limits, self._snapshot.taken
         by_itself = self._calm[snapshot.pod_node[pods]] & self._harmless(pods)
@@ -202,7 +202,7 @@ class Eligibility:
     def _alike(self) -> tuple[IntArray, IntArray]:
         """One pod for each group of those with one answer; (pods,) the place of each pod's group.
 
-        Of a spec only its rank, its gang and its volumes are asked about, so specs may differ.
+        Of a spec only its rank, its gang and its volumes are checked, so specs may differ.
         """
         snapshot = self._snapshot
         encode = msgspec.msgpack.Encoder().encode
@@ -330,7 +330,7 @@ class Eligibility:
 
 
 def _spec_key(spec: PodSpec) -> tuple[object, ...]:
-    """What is asked of a spec where its pod's own state does not matter."""
+    """What is checked of a spec if its pod's own state does not matter."""
     return (
         spec.priority,
         spec.priorityClassName,

@@ -55,7 +55,7 @@ class GangChecks:
         return Problem(code="ELG027", message=f"{self._needs(gang)}: no pod of it can be evicted")
 
     def check_pod(self, pod: int) -> tuple[tuple[str, ...], Problem | None]:
-        """What is asked about the pod's gang, however it may be moved: the codes and the answer."""
+        """What is checked of the pod's gang, however it may be moved: the codes and the answer."""
         gang, answer = self._snapshot.gangs.gang_of(pod), self.alone(pod)
         if gang is None and answer is not None:
             return ("ELG029", "ELG034", "ELG035"), answer

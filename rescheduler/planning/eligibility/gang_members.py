@@ -14,7 +14,7 @@ class SpareMembers:
         self._spare: dict[Gang, int] = {}
 
     def ready(self, gang: Gang) -> int:
-        """Its Ready members; none that is being deleted, or whose eviction we asked for."""
+        """Its Ready members; none that is being deleted, or whose eviction we requested."""
         snapshot = self._snapshot
         return sum(
             snapshot.pods[pod].ready

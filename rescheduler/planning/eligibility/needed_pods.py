@@ -35,7 +35,7 @@ _MOST_ALIASES = 3
 
 
 class NeededPods:
-    """The needed pods of one snapshot; any pod may be asked about, also one read afresh.
+    """The needed pods of one snapshot; any pod may be checked, also one read afresh.
 
     schedulers: the names of those that are declared, or known otherwise.
     """

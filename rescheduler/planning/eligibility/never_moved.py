@@ -1,4 +1,4 @@
-"""Policies of which no pod that they select may ever be moved, whatever state it is in."""
+"""Policies that select only pods that may never be moved, whatever their state."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from rescheduler.policies.shared.matching import select_pods
 def never_moved(policy: Policy, snapshot: Snapshot, eligibility: Eligibility) -> Iterator[str]:
     """Why, by the commonest reason; nothing where one pod may be moved, or none is selected.
 
-    What protects a pod is the same for all pods that are alike, so one of each group is asked.
+    What protects a pod is the same for all pods that are alike, so one of each group is checked.
     """
     match = getattr(policy, "match", None)
     if not policy.moves_pods or not isinstance(match, Match):

@@ -1,4 +1,4 @@
-"""Who asked that a pod be left alone: annotations, labels, and the parts that we depend on."""
+"""Requests to leave a pod alone: annotations and labels; and the parts that we depend on."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -39,7 +39,7 @@ _LABELS = (
 )
 """Which protect a pod as labels and as annotations."""
 _LISTED = annotations.READ
-"""Those of which their tools say what they mean."""
+"""Those whose meaning their tools document."""
 
 _SHOWN = 60
 """Characters of an annotation in a message; it may have 262,144."""

@@ -57,7 +57,7 @@ class OwnerChecks:
         return self.refuse_above(workload)
 
     def refuse_above(self, workload: Workload) -> Problem | None:
-        """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
+        """ELG015, ELG036: whether an owner is being deleted, or is of a kind that is not read."""
         owners, unread = self._snapshot.owner_chain(_controller_of(workload))
         for owner in owners:
             if owner.metadata.deletionTimestamp is not None:
@@ -83,7 +83,7 @@ class OwnerChecks:
         return Problem(code="ELG013", message=f"{text}: it may be rolling out")
 
     def names(self, workload: Workload) -> list[tuple[str, str]]:
-        """Kind and name of every owner that can be told, also of the first one that is not read."""
+        """Kind and name of every owner that is known, also of the first one that is not read."""
         owners, unread = self._snapshot.owner_chain(_controller_of(workload))
         pairs = [(owner.kind, owner.metadata.name) for owner in owners if isinstance(owner, Owner)]
         return pairs if unread is None else [*pairs, (unread.kind, unread.name)]

@@ -77,7 +77,7 @@ def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
 
 
 def refuse_responders(pod: Pod) -> Problem | None:
-    """ELG037: whether something else is to be told of an eviction first, and may take its time.
+    """ELG037: whether something else must be informed before an eviction, and may take its time.
 
     The Eviction API passes by `evictionResponders` (KEP-4563). Kubernetes' own only sends it.
     """

@@ -61,7 +61,7 @@ class ReplacementChecks:
         self._kept: list[PodSpec] = []  # as long as these are alive, an id stands for one of them
 
     def refusal_mask(self, pods: IntArray) -> BoolArray:
-        """(k,) whether `refusal` refuses each of the pods: of like pods one is asked for all."""
+        """(k,) whether `refusal` refuses each of the pods: of like pods one is checked for all."""
         some, of_pod = self._snapshot.pod_kin
         answer = np.zeros(len(some), dtype=np.bool_)
         for kin in np.unique(of_pod[pods]).tolist():

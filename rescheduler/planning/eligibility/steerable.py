@@ -29,7 +29,7 @@ class Steerable:
     def problem(self, pod: int, *, whole: bool = False) -> Problem | None:
         """Why the replacement of this pod must not be steered, or None.
 
-        whole: whether it is asked for a move of the pod's whole gang.
+        whole: whether the pod's whole gang would move.
         """
         pod_object = self._snapshot.pods[pod]
         metadata = pod_object.metadata

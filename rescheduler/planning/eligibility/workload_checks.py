@@ -63,14 +63,14 @@ class Surroundings:
         return np.array([pod for pod in pods if pod is not None], dtype=np.int32)
 
     def refuse_moved(self, uid: str) -> Problem | None:
-        """ELG022 for the pod itself: we asked for its eviction before."""
+        """ELG022 for the pod itself: its eviction was requested before."""
         move = self._moved.get(uid)
         if move is None:
             return None
         return Problem(code="ELG022", message=f"its eviction was requested at {instant(move.at)}")
 
     def refuse_owners(self, workload: Workload) -> Problem | None:
-        """ELG015, ELG036: whether an owner is being deleted, or is one of which we know nothing."""
+        """ELG015, ELG036: whether an owner is being deleted, or is of a kind that is not read."""
         return self._owners.refuse_above(workload)
 
     def unread_owners(self) -> Counter[str]:
@@ -88,9 +88,9 @@ class Surroundings:
     ) -> Problem | None:
         """ELG012-ELG015, ELG022, ELG024, ELG036: whether it can be followed and is stable.
 
-        crash_looping: whether it is asked for a pod that does, which is none of the Ready ones.
-        suspended: whether its Job is suspended for it, which counts no pod as a failure: the Job
-        controller takes its finalizer off first. Source: deleteJobPods in
+        crash_looping: whether the pod crash-loops, and so is none of the Ready ones. suspended:
+        whether its Job is suspended for it, which counts no pod as a failure: the Job controller
+        takes its finalizer off first. Source: deleteJobPods in
         pkg/controller/job/job_controller.go.
         """
         key = (workload, crash_looping, suspended)

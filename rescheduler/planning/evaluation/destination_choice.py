@@ -24,9 +24,9 @@ from rescheduler.scheduler.plugin import Steer
 from rescheduler.steering.means_registry import MEANS
 
 MOST = 4
-"""The most nodes that one replacement is told, where the scheduler looks at all of them."""
+"""The most nodes that one replacement is steered to, if the scheduler looks at all nodes."""
 MOST_SAMPLED = 64
-"""The same where it looks at some of the nodes only, and may not see those that it is told."""
+"""The same if it looks at some nodes only, and may miss those that it is steered to."""
 _LEAST_REQUIRED = 2
 """One node alone may become full or not Ready, and its replacement would stay Pending."""
 _AS_GOOD = 0.9
@@ -123,7 +123,7 @@ class Chooser:
         require = steering.strength == "Require"
         extends = MEANS[steering.by].extends
         if require and extends and self._samples_nodes(pod):
-            # It is asked about the nodes that were sampled, and must leave one: no promise.
+            # It gets the nodes that were sampled, and must leave one: no promise.
             return None
         certain = [] if not require else self._certain(pod, nodes, spare)
         enough = bool(certain) or (len(nodes) >= _LEAST_REQUIRED and not self._aims(pod, nodes))
@@ -137,7 +137,7 @@ class Chooser:
         return self._best(pod, choices, unsteered, helps=helps)
 
     def _choice(self, by: str, nodes: IntArray, unsteered: Landing, *, required: bool) -> Choice:
-        """These nodes; where that leads is still to be asked."""
+        """These nodes; where that leads is worked out later."""
         return Choice(
             by=by,
             strength="Require" if required else "Prefer",
@@ -207,7 +207,7 @@ class Chooser:
         return nodes[order], gains[order]
 
     def _certain(self, pod: int, nodes: IntArray, spare: IntArray) -> list[IntArray]:
-        """Pairs of nodes of which the scheduler takes the first, where it looks at all of them."""
+        """Pairs of nodes; the scheduler takes the first, if it looks at all nodes."""
         if self._samples_nodes(pod):
             return []
         points, aims = self._copy.scheduler.points(pod), self._aims(pod, nodes)

@@ -46,8 +46,8 @@ class Leaving:
     def leaves(self, pod: int) -> bool:
         """Whether the pod may be evicted, now or once its workload is stable again after our moves.
 
-        A pod that we have moved is not moved on: a node that took load is often cold.
-        What a PodDisruptionBudget allows is asked for each pod alone: they leave one by one.
+        A pod that we have moved is not moved on: a node that took load is often cold. What a
+        PodDisruptionBudget allows is checked for each pod alone: they leave one by one.
         """
         uid = self.snapshot.pods[pod].metadata.uid
         if not self.binding.moves(pod) or uid in self.ways.landed:

@@ -134,8 +134,8 @@ class GainThreshold:
     gains at least that part of what the average candidate could gain at best, per disruption. It
     is the ratio by which Karpenter's balanced consolidation decides.
 
-    Of a chain the average disruption of its moves is asked: who makes room is no candidate, and a
-    pod that is stuck cannot be moved for its own disruption alone. With the sum, two like moves of
+    Of a chain the average disruption of its moves counts: who makes room is no candidate, and a pod
+    that is stuck cannot be moved for its own disruption alone. With the sum, two like moves of
     which one gains would stand at a share of one half, and a second of start would decide.
     """
 

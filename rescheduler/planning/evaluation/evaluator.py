@@ -225,7 +225,7 @@ class Evaluator:
         return True
 
     def _move(self, pod: int, *, whole: bool, helps: bool) -> Evaluation | Problem:
-        """One move on the working copy as it is now, steered where that is asked for and helps.
+        """One move on the working copy as it is now, steered if that is requested and helps.
 
         helps: whether it only makes room for another move.
         """

@@ -32,7 +32,7 @@ class Justifications:
         )
 
     def _of_policy(self, name: str) -> dict[int, Finding]:
-        """Pod to the first finding of the policy that names it; only few policies are asked."""
+        """Pod to the first finding of the policy that names it; only few policies are read."""
         by_pod = self._by_pod.get(name)
         if by_pod is None:
             by_pod = self._by_pod[name] = {}

@@ -104,7 +104,7 @@ class PendingPods:
 
     @cached_property
     def _serving(self) -> defaultdict[str, set[str]]:
-        """The tenants of whom pods of each undeclared scheduler have a node."""
+        """The tenants that have bound pods, by undeclared scheduler."""
         tenants: defaultdict[str, set[str]] = defaultdict(set)
         profiles = self._scheduler.profiles
         for pod in self._snapshot.pods:

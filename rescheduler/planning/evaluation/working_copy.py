@@ -157,7 +157,7 @@ class WorkingCopy:
         return [binding for binding in self.active if binding.policy.mode == self.mode]
 
     def candidates(self) -> list[int]:
-        """The pods of which a move could lower a cost that decides now; never one moved already."""
+        """The pods whose move could lower a cost that decides now; never one moved already."""
         wanted = np.zeros(len(self.snapshot.pods), dtype=np.bool_)
         for binding in self.deciding:
             wanted[binding.candidates()] = True
@@ -236,7 +236,7 @@ class WorkingCopy:
         return replace(evaluation, moves=tuple(made))
 
     def whole_gang(self, pods: Sequence[int]) -> Gang | None:
-        """The gang of which these are all the pods, where they are several."""
+        """The gang whose pods these are, if they are several and all of it."""
         gang = self.snapshot.gangs.gang_of(pods[0]) if len(pods) > 1 else None
         if gang is None:
             return None

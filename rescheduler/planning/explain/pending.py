@@ -40,7 +40,7 @@ class RoomResult:
 
 
 def make_room(copy: WorkingCopy, pending: int) -> RoomResult:
-    """The least disruptive moves after each of which alone the Pending pod fits somewhere.
+    """The least disruptive moves, each enough by itself to make room for the Pending pod.
 
     A move is of an eligible pod, within its PodDisruptionBudget, that the scheduler would put on
     another node. The working copy is as before at the end.
@@ -170,7 +170,7 @@ def _room_move(
 def explain_pending(
     copy: WorkingCopy, header: Header, pod: int | None = None
 ) -> PendingExplanation:
-    """Every Pending pod, one for all that are alike, by priority; or only the one asked for."""
+    """Every Pending pod, one for all that are alike, by priority; or only the named one."""
     pods = copy.snapshot.pods
     groups: dict[tuple[str, bytes], list[int]] = {}
     for index, pod_object in enumerate(pods):

@@ -19,7 +19,7 @@ _LEFT = ("BUD002", "BUD004")
 def checks(copy: WorkingCopy, pod: int) -> list[Check]:
     """The checks of eligibility and budgets, in the order of their codes.
 
-    Within a group the checks after one that fails are not asked.
+    Within a group the checks after one that fails are skipped.
     """
     by_code: dict[str, Check] = {}
     for codes, answer in _groups(copy, pod):

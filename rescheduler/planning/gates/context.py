@@ -36,7 +36,7 @@ class PodContext:
     others are as good as gone, and their budgets are the API server's to hold.
     releases: the move whose Pending replacement this pod is; None: the pod runs.
     purpose: what its eviction is for.
-    schedulers: the names of those that the plan knew. barred: what was refused in this run.
+    schedulers: the names of those that the plan knew. barred: pods that were refused in this run.
     """
 
     move: PlannedMove

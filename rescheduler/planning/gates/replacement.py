@@ -1,4 +1,4 @@
-"""Whether the replacement of a pod can be told apart from the other pods of its controller."""
+"""Whether a replacement can be distinguished from the other pods of its controller."""
 
 from collections.abc import Iterable
 

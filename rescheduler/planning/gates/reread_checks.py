@@ -1,7 +1,7 @@
 """Checks a pod once more on what was read right before its eviction.
 
-The rules are those of planning, asked on fresh objects; what only a comparison with the batch's
-snapshot shows is asked here.
+The rules are those of planning, checked on fresh objects; what only a comparison with the batch's
+snapshot shows is checked here.
 """
 
 from dataclasses import replace

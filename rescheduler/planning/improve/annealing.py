@@ -17,13 +17,13 @@ from rescheduler.model.cluster.readings import FloatArray, IntArray
 from rescheduler.planning.improve.placement import NOTHING, Placement
 
 _BATCH = 32
-"""Pods that are asked at once where to go."""
+"""Pods that choose a node at the same time."""
 _SWAPPING, _OTHERS = 8, 128
-"""Pods that are asked at once to change places, and with how many others each."""
+"""Pods that try to swap at the same time, and with how many others each."""
 _SWAPS = 2
-"""How often that is, for each time that pods are asked where to go."""
+"""How often that is, for each time that pods choose a node."""
 _MOST_NODES = 160
-"""Nodes that are asked at once; of more so many are drawn."""
+"""Nodes that are compared at once; of more nodes so many are drawn."""
 _POOL = 2_000
 _POOL_OF_CAP = 20
 """Pods that may be drawn: those that save most when they leave, or so many times the cap."""

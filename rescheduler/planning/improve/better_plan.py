@@ -97,7 +97,7 @@ def _better(evaluator: Evaluator, result: SearchResult, effort: Effort, steps: i
 
 
 class _BlockedNodes:
-    """Nodes where the scheduler would not put pods of a kind though they are told to go there."""
+    """Nodes where the scheduler would not put pods of a kind though they are steered there."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         snapshot = evaluator.copy.snapshot

@@ -34,7 +34,7 @@ def compile_placement(
 ) -> Placement | Problem:
     """The placement of those policies that decide now and can be had as sums, or why none can.
 
-    chooser: asked which pods can be steered; None: all. rules: what else holds.
+    chooser: says which pods can be steered; None: all. rules: what else holds.
     moved: of what the working copy has moved, what may yet be moved otherwise or not at all; with
     any, the order of the input changes nothing. only: (pods,) which may move at most, of those that
     the cluster lets move; None: those that it does are worked out.

@@ -214,7 +214,7 @@ class Placement:
         return allowed
 
     def _each_admits(self, pods: IntArray, nodes: IntArray, others: IntArray) -> BoolArray:
-        """(k,) whether every rule does; the first, of room, takes longest, so it is asked last."""
+        """(k,) whether every rule does; the first, of room, is slowest, so it comes last."""
         admitted = np.arange(len(pods))
         for rule in reversed(self.rules):
             admitted = admitted[rule.admits(pods[admitted], nodes[admitted], others[admitted])]

@@ -55,7 +55,7 @@ class ResourceRule:
 
     demands: (pods, resources). free: (nodes, resources) with all pods where they are. What a pod
     takes nothing of may be short where it goes. home, where: (pods,) nodes. lenient: (resources,)
-    of which a pod may always come home, however full that is.
+    where a pod may always come home, however full that is.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""In which batch each move is sent: replacements are awaited between batches."""
+"""In which batch each move is sent: the run waits for replacements between batches."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import repeat

@@ -102,7 +102,7 @@ class Budgets:
 
     @property
     def limit_codes(self) -> tuple[str, ...]:
-        """The reason codes of our own limits, in the order in which they are asked."""
+        """The reason codes of our own limits, in the order in which they are checked."""
         return self._limits.codes
 
     def share_out(self, refused: Mapping[tuple[int, ...], Problem]) -> bool:
@@ -176,7 +176,7 @@ class Budgets:
     def spend(self, pod: int, *, whole: bool = False, follows: bool = False) -> None:
         """Charge a move of this pod to every budget that it touches.
 
-        whole: whether all of its gang is moved, so that nothing is asked of what it can spare.
+        whole: whether all of its gang is moved, so that its surplus is not checked.
         """
         if whole:
             self._together.add(pod)

@@ -35,9 +35,9 @@ def in_force(
 def decide_mode(record: GainRecord, limits: Limits, now: datetime) -> bool:
     """Demote the policy if its moves brought too little; whether it was demoted just now.
 
-    All moves that count are asked, and the last sample alone. A policy that was demoted before is
-    on probation until a whole sample has brought enough: a third of the sample is enough to demote
-    it again, for twice as long.
+    All moves that count are judged together, and so is the last sample alone. A policy that was
+    demoted before is on probation until a whole sample has brought enough: a third of the sample is
+    enough to demote it again, for twice as long.
     """
     if record.demoted_at(now):
         return False

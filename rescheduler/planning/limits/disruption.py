@@ -48,7 +48,7 @@ class _Shared:
 
 
 class Disruptions(dict[int, float]):
-    """Pod to the disruption of moving it, in pods, each worked out when it is first asked for."""
+    """Pod to the disruption of moving it, in pods, each worked out when it is first needed."""
 
     def __init__(self, snapshot: Snapshot, eligibility: Eligibility, history: History) -> None:
         super().__init__()

@@ -92,7 +92,7 @@ def holds_of(
 
 
 def _of_tenants(missing: list[Missing], snapshot: Snapshot, limits: Limits) -> dict[str, Missing]:
-    """All namespaces of the tenants of which several show it, and what one of these lacks.
+    """All namespaces of tenants with several that show it, and what one of these lacks.
 
     Else what fails for all pods would cost such a tenant a pod in one namespace after the other.
     """

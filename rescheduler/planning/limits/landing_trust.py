@@ -87,7 +87,7 @@ def distrust(history: History, limits: Limits, version: str, now: datetime) -> D
 
 
 def _recent_landings(records: Iterable[LandingRecord], now: datetime) -> list[WorkloadLandings]:
-    """The workloads of which landings were compared not too long ago."""
+    """The workloads whose landings were compared not too long ago."""
     landed = (workload for record in records for workload in record.workloads.values())
     return [landings for landings in landed if landings.weight(now) > _NOTHING]
 

@@ -259,7 +259,7 @@ class _Count:
         return self._allowances.allowance_of(self.row, group)
 
     def past(self, group: int) -> int:
-        """The past moves of the group, with those of which nobody knows the group."""
+        """The past moves of the group, and those whose group is not known."""
         return self._past.get(group, 0) + self._anywhere
 
 

@@ -21,16 +21,16 @@ _DIGITS = 4
 """Significant digits that are kept."""
 
 _DIGITS_OF_SUMS = 7
-"""The same, of sums of which a large part is subtracted."""
+"""The same, for sums from which a large part is subtracted."""
 
 _MOST_OTHERS = 64
-"""Nodes that the latest moves before touched, of which values are kept."""
+"""Nodes touched by the latest moves before, whose values are kept."""
 
 _MOST_ABSENT = 64
 """Nodes without a value that are kept of a reading; where there are more, it is not compared."""
 
 _MOST_REACHED = 3
-"""Nodes that a move most likely reaches of which the pods are kept, like those of its source."""
+"""Most likely nodes of a move whose pods are kept, like those of its source."""
 
 _MOST_DEVICES = 32
 """Devices of one node that are kept."""
@@ -202,7 +202,7 @@ def _selected_totals(
 
 
 def _absent(reading: Reading, present: BoolArray, snapshot: Snapshot) -> dict[str, list[str]]:
-    """The nodes that ought to have a value and have none, of a reading of which these are few."""
+    """The nodes that should have a value and have none, if a reading has few such nodes."""
     if reading.request.subject != "node":
         return {}
     absent = np.flatnonzero(reading.expected & ~present).tolist()

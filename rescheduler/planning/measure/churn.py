@@ -21,7 +21,7 @@ _MOST_LARGEST = 8
 """Pods of a node that are kept one by one."""
 
 _LEAST_SHARE = 0.02
-"""Of what all of them use, what such a pod uses at least; the others are told by their mean."""
+"""The share of all use that a pod listed by itself has at least; the mean stands for the others."""
 
 _DIGITS = 6
 """Of the mark of a UID, which tell the pods of one node apart."""

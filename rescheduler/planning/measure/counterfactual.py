@@ -53,7 +53,7 @@ class Counterfactual:
     def __init__(
         self, snapshot: Snapshot, group: MoveGroup, history: History, selected: SelectedNodes
     ) -> None:
-        """selected: the nodes that the policy selects for which this is asked."""
+        """selected: the nodes that the policy selects."""
         self._snapshot = snapshot
         self._group = group
         self._selected = selected
@@ -205,7 +205,7 @@ class Counterfactual:
     def _trend(self, reading: Reading, since: Baseline) -> float:
         """How the reading has changed by itself since then, on nodes that no move touched.
 
-        On nodes of the group of which nothing was kept then, the moves since are taken out first.
+        On nodes of the group without kept values of then, the moves since are taken out first.
         """
         trend = self._known.get((reading.request.key, since.plan, since.batch))
         if trend is not None:

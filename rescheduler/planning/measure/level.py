@@ -53,7 +53,7 @@ class Past:
     def peaks(self, nodes: Mapping[str, int], values: FloatArray) -> dict[str, float]:
         """Of the nodes that are in a peak, what share of their value they read otherwise.
 
-        nodes: those that are asked about, index by name. values: (nodes,) what all read now.
+        nodes: those in question, index by name. values: (nodes,) what all read now.
         """
         answer: dict[str, float] = {}
         for name, node in nodes.items() if len(self._ago) else ():

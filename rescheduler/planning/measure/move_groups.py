@@ -54,7 +54,7 @@ class MoveGroup:
 
     @property
     def measured(self) -> list[Settled]:
-        """Those of which the replacement is where it landed."""
+        """Those whose replacement is still where it landed."""
         return [move for move in self.moves if not move.lost]
 
     @property

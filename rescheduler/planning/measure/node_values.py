@@ -26,7 +26,7 @@ def fresh(reading: Reading) -> FloatArray:
 def by_node(reading: Reading, snapshot: Snapshot) -> FloatArray:
     """(nodes,) the value of each node, or the sum over its pods; NaN is absent.
 
-    A pod without a value adds nothing, and a node of which no pod has one has no sum.
+    A pod without a value adds nothing, and a node where no pod has a value has no sum.
     """
     values = fresh(reading)
     if reading.request.subject == "node":

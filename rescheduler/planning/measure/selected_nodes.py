@@ -21,7 +21,7 @@ class SelectedNodes:
     """What a policy selects of the snapshot's nodes.
 
     key: the same for policies that select alike; `EVERY_NODE` for all. chosen: (nodes,). changed:
-    plan and batch to whether other nodes were selected then, as far as that was asked.
+    plan and batch to whether other nodes were selected then, as far as that was checked.
     """
 
     key: str

@@ -20,7 +20,7 @@ _LEAST_SHARE = 0.05
 """Of all load then, what the nodes without moves must have had: of less most is noise."""
 
 _MOST_UNKNOWN = 0.05
-"""Nodes with moves of which nothing is known from then, per node that shows the change."""
+"""Nodes with moves but without values of then, per node that shows the change."""
 
 _MOST_OTHERS = 0.01
 """Nodes with a value at one time only, per node that shows the change: those hot by chance or

@@ -48,7 +48,7 @@ def plan_and_observations(
     on it. Where a guard holds, nothing moves and every candidate is refused with the guard's code.
 
     finding history: since when earlier cycles have had each finding. Answers also what the policies
-    that wait have found now, for the next cycle. effort: asked when the search begins; where it
+    that wait have found now, for the next cycle. effort: called when the search begins; where it
     ends the search, the plan has the best of what was evaluated until then, and says so. last: the
     plan before; where its search ended early, or had a proposal, this one goes on from its moves.
     """

@@ -1,4 +1,4 @@
-"""Whether a planned move is still right on a fresh snapshot, asked just before it is made."""
+"""Whether a planned move is still right on a fresh snapshot, checked just before it is made."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -51,7 +51,7 @@ class Recheck:
         self._evaluated: dict[str, Evaluation] = {}
 
     def guards(self) -> list[Problem]:
-        """Every guard that holds on this snapshot; to be asked before any move is checked."""
+        """Every guard that holds on this snapshot; to be read before any move is checked."""
         return guards_on(self._copy)
 
     def refuse_held(self, move: PlannedMove) -> Problem | None:
@@ -130,7 +130,7 @@ class Recheck:
         """The nodes that were chosen for it, as far as they are still there; None: it is unsteered.
 
         Where too few of them are acceptable now, others are chosen: of a steered landing only the
-        nodes are our own choice, and what is gained there is asked again.
+        nodes are our own choice, and the gain there is computed again.
         """
         index = self._copy.snapshot.node_index
         if move.steered is None:
@@ -165,7 +165,7 @@ class Recheck:
 
     @cached_property
     def _gate(self) -> GainThreshold:
-        """As of before the batch: its moves do not change what is asked of those after them."""
+        """As of before the batch: its moves do not change the checks of those after them."""
         return self._evaluator.bounds().gate
 
     def _follow(self, past: PastMove) -> None:

@@ -17,7 +17,7 @@ def steering_notes(
     snapshot: Snapshot,
     declared: Sequence[Scheduler] = (),
 ) -> Iterator[Problem]:
-    """What is asked for and has no effect here: whether it is set up shows only when it acts.
+    """What is requested and has no effect here: whether it is set up shows only when it acts.
 
     declared: what operators say of schedulers.
     """

@@ -174,7 +174,7 @@ def _finding_counts(before: CountedObjects, after: CountedObjects) -> list[Findi
 
 
 def reading_results(copy: WorkingCopy) -> list[ReadingResult]:
-    """How good each reading was that a policy asked for; one that is not there has RDG007."""
+    """How good each reading was that a policy requested; one that is not there has RDG007."""
     requests = dict.fromkeys(r for b in copy.bindings for r in b.policy.requests())
     return [_reading_result(copy, request) for request in requests]
 
@@ -302,7 +302,7 @@ def notes(copy: WorkingCopy) -> list[Problem]:
 
 
 def _quiet(copy: WorkingCopy) -> list[Problem]:
-    """ELG036: how many pods are left alone for an owner that is not read, and of which kinds."""
+    """ELG036: how many pods are left alone for an owner that is not read, by its kind."""
     ranked = sorted(copy.eligibility.unread_owners().items(), key=lambda pair: (-pair[1], pair[0]))
     rest = ranked[MOST_KINDS:]
     if rest:

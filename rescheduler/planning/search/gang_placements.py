@@ -51,7 +51,7 @@ class Rooms:
                     self._tell(evaluator, binding, binding.roomy, gang)
 
     def _tell(self, evaluator: Evaluator, binding: Binding, roomy: Roomy, gang: str) -> None:
-        """Note which limit keeps the gang from its room; asked once, as it is in the beginning."""
+        """Note which limit keeps the gang from its room; read once, as it is in the beginning."""
         name = binding.policy.name
         if (name, gang) in self._told:
             return

@@ -1,8 +1,8 @@
 """Groups of proposed moves that gain only together, as some prepare others.
 
 They make room where another goes, or come there before it, to be near it. By themselves they may
-gain nothing, and even lose. Policies are asked for what all change together, whichever these are;
-no kernel and no landing is needed for that.
+gain nothing, and even lose. Policies compute what all change together, whichever these are; no
+kernel and no landing is needed for that.
 """
 
 from collections import defaultdict
@@ -87,7 +87,7 @@ class _Groups:
         return Candidate((*made, pod), -change) if change < -NOTHING else None
 
     def _making_room(self, pod: int, involved: set[int], depth: int) -> Iterator[int | None]:
-        """Those that leave first; each is to be moved before the next one is asked for.
+        """Those that leave first; each is to be moved before the next one is computed.
 
         None at the end where they cannot make room.
         """

@@ -335,8 +335,8 @@ class _Search:
     ) -> bool:
         """Where no more may be evaluated: take the best of what was; answers whether it took any.
 
-        What other moves have changed since is asked once more, and taken if it still passes, though
-        one that was never evaluated could be better.
+        What other moves have changed since is evaluated once more, and taken if it still passes,
+        though one that was never evaluated could be better.
         """
         copy, refused, taken = self._copy, self._result.refused, False
         waiting = queue.select_waiting(latest)[:_MOST_LAST]
@@ -387,14 +387,14 @@ class _Search:
                 refused[pod,] = self._evaluator.refuse_always(pod) or gone
 
     def _disruptions(self, pods: IntArray, gains: FloatArray) -> FloatArray:
-        """(k,) what each pod alone disrupts; one that can gain nothing is not asked for it."""
+        """(k,) what each pod alone disrupts; pods that can gain nothing are skipped."""
         answer, gaining = np.ones(len(pods)), np.flatnonzero(gains > NOTHING)
         disruptions = self._copy.disruptions
         answer[gaining] = [disruptions[pod] for pod in pods[gaining].tolist()]
         return answer
 
     def _disruption(self, candidate: Candidate) -> float:
-        """What it disrupts, in pods; one that can gain nothing is not asked for it."""
+        """What it disrupts, in pods; a pod that can gain nothing is skipped."""
         if candidate.bound <= NOTHING:
             return 1.0
         if len(candidate.pods) == 1:

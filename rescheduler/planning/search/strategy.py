@@ -80,7 +80,7 @@ class GangMoves:
     """
 
     def candidates(self, evaluator: Evaluator) -> Iterator[Candidate]:
-        """The gangs of which no pod has moved yet."""
+        """The gangs without a moved pod."""
         copy = evaluator.copy
         if copy.limits.gangs != "Whole":
             return

@@ -1,4 +1,4 @@
-"""What pods request and nodes have, as the hinges of which an Allocation is the sum."""
+"""What pods request and nodes have, as hinges; an Allocation is the sum of them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.wording import list_names
 
 PODS = "pods"
-"""The resource of which each pod takes one, as kube-scheduler counts them."""
+"""Each pod takes one of this resource, as kube-scheduler counts them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ def annotated_targets(nodes: Sequence[Node]) -> tuple[BoolArray, list[dict[str, 
 
 
 def unreadable(snapshot: Snapshot, nodes: BoolArray) -> tuple[Problem, ...]:
-    """ALC003 for these nodes, of which the annotation cannot be read."""
+    """ALC003 for these nodes, whose annotation cannot be read."""
     if not nodes.any():
         return ()
     names = [snapshot.nodes[node].metadata.name for node in np.flatnonzero(nodes)]

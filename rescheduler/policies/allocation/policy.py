@@ -149,7 +149,7 @@ class Allocation(Policy):
                 )
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """What has a target or a balance and is on no node, or asked for by no pod."""
+        """What has a target or a balance and is on no node, or requested by no pod."""
         for number, target in enumerate(self.resources):
             yield from absent_resource(f"resources.{number}.resource", target.resource, snapshot)
         for number, balance in enumerate(self.balances):
@@ -166,7 +166,7 @@ class Allocation(Policy):
 
     @property
     def frees_nodes(self) -> bool:
-        """Whether nodes of which little is requested are emptied."""
+        """Whether nodes with few requests are emptied."""
         return self.strategy == "Pack"
 
     def compile(self, snapshot: Snapshot) -> AllocationTerm | RequestPackingTerm | Problem:

@@ -1,4 +1,4 @@
-"""The term of an Allocation that empties nodes of which little is requested."""
+"""The term of an Allocation that empties nodes with few requests."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -50,7 +50,7 @@ class AllocationTerm:
         return int(self._selected.sum())
 
     def candidates(self) -> IntArray:
-        """The pods that may move and of which a move could lower the cost."""
+        """The pods that may move and whose move could lower the cost."""
         pods = np.flatnonzero(self._movable).astype(np.int32)
         if not self._hinges.cost() > _NOTHING:
             return pods[:0]

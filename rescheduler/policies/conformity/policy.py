@@ -129,7 +129,7 @@ class Conformity(Policy):
         yield from absent_in_pods(kinds[0], what, self.match, snapshot, has)
 
     def conflicts(self, other: Strict) -> Iterator[str]:
-        """Besides, rules of which every pod crash-loops, where the limits let such pods stay."""
+        """Also rules whose pods all crash-loop, if the limits let such pods stay."""
         yield from super().conflicts(other)
         if not isinstance(other, Limits) or other.crashLooping != "Refuse":
             return

@@ -87,7 +87,7 @@ class RequiredPodAffinity:
         self._labels = NodeLabels(snapshot.nodes)
         self._everyone = everyone
         self.overfull: dict[str, str] = {}
-        """Namespaces of which no term counts, and why."""
+        """Namespaces whose terms do not count, and why."""
         self.required_terms: list[RequiredTerm] = []
         self.held: dict[int, tuple[int, ...]] = {}
         self.about: dict[int, tuple[int, ...]] = {}

@@ -72,7 +72,7 @@ class PolicySet:
 def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> PolicySet:
     """The policies of these files together.
 
-    where: what people asked for. beside: reads a file that one of these refers to.
+    where: what people named. beside: reads a file that one of these refers to.
 
     Raises:
         PolicyError: something cannot be used; the message holds every problem of every file.

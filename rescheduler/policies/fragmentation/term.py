@@ -95,7 +95,7 @@ class FragmentationTerm:
         return int(self._selected.sum())
 
     def candidates(self) -> IntArray:
-        """The pods that may move and of which a move could lower the cost."""
+        """The pods that may move and whose move could lower the cost."""
         pods: IntArray = self._movable[self.bounds(self._movable) > 1e-9]
         return pods
 

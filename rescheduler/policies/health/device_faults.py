@@ -120,7 +120,7 @@ class Attribution:
         return answer
 
     def _unattributed_pods(self, devices: Iterable[DeviceValue], node: int) -> tuple[int, ...]:
-        """The node's pods of which not all GPUs are known."""
+        """The node's pods whose GPUs are not all known."""
         reported = Counter(pod for device in devices for pod in device.pods)
         return tuple(
             pod

@@ -184,7 +184,7 @@ class HealthTerm:
         return {}
 
     def warnings(self) -> tuple[Problem, ...]:
-        """The nodes of which a sign is not known, and broken devices that no pod has."""
+        """The nodes where a sign is not known, and broken devices that no pod has."""
         answer = []
         for sign in self._signs:
             nodes = [self._names[node] for node in np.flatnonzero(sign.signal.unknown)]

@@ -266,7 +266,7 @@ class Locality(Policy):
                 yield "groups", number, "by"
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """Levels of which no node carries a label, and podAffinity that no pod has."""
+        """Levels whose labels no node has, and podAffinity that no pod has."""
         if self.podAffinity and not (self.pairs or self.groups or self.traffic or self.datasets):
             yield from absent_in_pods(
                 "podAffinity",

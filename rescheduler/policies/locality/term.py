@@ -1,4 +1,4 @@
-"""A term made of parts, each of which knows one sort of preference and adds its own cost."""
+"""A term made of parts; each part knows one sort of preference and adds its own cost."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol
@@ -28,7 +28,7 @@ class TermPart(Protocol):
         ...
 
     def members(self) -> IntArray:
-        """The pods of which a move could change its cost."""
+        """The pods whose move could change its cost."""
         ...
 
     def deltas(self, pod: int, source: int, nodes: IntArray) -> FloatArray:
@@ -89,7 +89,7 @@ class LocalityTerm:
         return len(self._members)
 
     def candidates(self) -> IntArray:
-        """The pods that may move and of which a move could lower the cost."""
+        """The pods that may move and whose move could lower the cost."""
         free = self._members[self._movable[self._members]]
         pods: IntArray = free[self.bounds(free) > 1e-12]
         return pods
@@ -143,5 +143,5 @@ class LocalityTerm:
         return self._warnings
 
     def _parts_of(self, pod: int) -> Iterator[TermPart]:
-        """The parts of which a move of the pod could change the cost."""
+        """The parts whose cost a move of the pod could change."""
         return (self.parts[number] for number in np.flatnonzero(self._has[:, pod]).tolist())

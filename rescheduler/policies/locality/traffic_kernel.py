@@ -31,7 +31,7 @@ class TrafficKernel:
         sizes = np.array([len(array) for array in sides], dtype=np.int64)
         self._first = np.concatenate([[0], np.cumsum(sizes)])
         self._partners = np.concatenate(sides) if sides else np.empty(0, dtype=np.int32)
-        # What is asked together, the sides of pairs on one node, is near each other in memory.
+        # What is read together, the sides of pairs on one node, is near each other in memory.
         self._count = np.zeros((nodes, len(sides)), dtype=np.int16)
         its_node = where[self._partners]
         side = np.repeat(np.arange(len(sides)), sizes)

@@ -157,7 +157,7 @@ class TrafficTerm:
         return np.concatenate([end for pair in pairs for end in (pair.one, pair.other)])
 
     def findings(self) -> Iterator[Finding]:
-        """One finding for each traffic pair of which some traffic goes far."""
+        """One finding for each traffic pair with some traffic that goes far."""
         for number, pair in enumerate(self._pairs):
             cost = self._cost(number)
             if cost <= 1e-12:

@@ -113,7 +113,7 @@ class DeviceChoice:
         return np.where(np.all(there, axis=0), most, 0).astype(np.int32)
 
     def _most_zones(self, free: BoolArray) -> IntArray:
-        """The most zones of which each can give some request a device (König's theorem)."""
+        """The most zones that can each give some request a device (König's theorem)."""
         tables = [
             (self._counts(need.devices[free[need.devices]]) > 0, need.number)
             for need in self._wanted.needs

@@ -96,7 +96,7 @@ class Numa(Policy):
             yield "crowded: no zone is above 100%, so none is ever crowded"
 
     def without_effect(self) -> Iterator[str]:
-        """Besides, the quality of a reading that is not asked for."""
+        """Also the quality of a reading that is not requested."""
         yield from super().without_effect()
         if self.crowded is None:
             for field in sorted(self.model_fields_set & {"window", "maxAge", "minCoverage"}):

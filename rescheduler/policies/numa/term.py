@@ -73,7 +73,7 @@ class NumaTerm:
         return float(sum(charge for _, charge, _ in self._pieces()))
 
     def worst(self) -> float:
-        """The cost if every pod lay as badly as it could, in a full zone where that is asked."""
+        """The cost if every pod lay as badly as it could, in a full zone with `crowded`."""
         full = float(self._counted.sum())
         crowded = full if self._excess.any() else 0.0
         return full + crowded + float(self._devices.counted.sum())

@@ -304,7 +304,7 @@ class OwnReading(Series):
 
     @property
     def queries(self) -> tuple[str, ...]:
-        """All that is asked for it."""
+        """All that is queried for it."""
         ways = (*self.sources, *([self.free] if self.free else ()))
         more = [self.capacity.query if self.capacity else None, self.holders]
         more += [rule.query for rule in self.rejectWhen]

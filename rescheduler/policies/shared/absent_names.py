@@ -28,7 +28,7 @@ def absent_resource(at: str, name: str, snapshot: Snapshot) -> Iterator[str]:
 
 
 def absent_labels(at: str, keys: Sequence[str], snapshot: Snapshot) -> Iterator[str]:
-    """Why node labels of which one must be there put no node into a domain."""
+    """Why no node is in a domain, if a node must have one of these labels."""
     present = _keys(node.metadata.labels for node in snapshot.nodes)
     if not snapshot.nodes or present & set(keys):
         return

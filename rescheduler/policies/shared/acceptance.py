@@ -1,7 +1,7 @@
 """Which nodes would accept a pod, and what they would have against it.
 
 This is not the scheduler model. Policies need to know which nodes a pod selects and tolerates;
-whether there is room is asked where a landing is predicted.
+whether there is room is checked where a landing is predicted.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,7 @@ def of_gpus(reading: str) -> bool:
 
 
 def unmeasured_nodes(snapshot: Snapshot, reading: str, expected: BoolArray) -> dict[int, str]:
-    """Ready nodes with GPUs of which none ought to have that reading, and what they offer."""
+    """Ready nodes with GPUs that have no such reading by design, and what they offer."""
     if not of_gpus(reading):
         return {}
     answer = {}

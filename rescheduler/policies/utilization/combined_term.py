@@ -42,7 +42,7 @@ class CombinedTerm:
             term.continue_relief(begun)
 
     def candidates(self) -> IntArray:
-        """The pods of which a move lowers the cost of any part."""
+        """The pods whose move lowers the cost of any part."""
         return np.unique(np.concatenate([term.candidates() for term in self._parts]))
 
     def bounds(self, pods: IntArray) -> FloatArray:
@@ -73,7 +73,7 @@ class CombinedTerm:
         return np.unique(np.concatenate([term.hot_nodes() for term in self._parts]))
 
     def unknown_nodes(self) -> BoolArray:
-        """(nodes,) of which anything that ought to be known is not."""
+        """(nodes,) where something that should be known is not."""
         return np.asarray(np.logical_or.reduce([term.unknown_nodes() for term in self._parts]))
 
     def load_after(self) -> dict[str, FloatArray]:

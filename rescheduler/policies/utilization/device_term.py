@@ -252,7 +252,7 @@ class DeviceTerm:
         """All findings come from readings."""
 
     def finding_ages(self) -> FloatArray:
-        """(pods,) for how long the device of which each takes most has been hot."""
+        """(pods,) how long the device that each pod uses most has been hot."""
         answer = np.full(len(self._home), np.nan)
         if self._target.heat is None:
             return answer

@@ -24,7 +24,7 @@ def group_of_nodes(groups: Sequence[NodeGroup], snapshot: Snapshot) -> list[int]
 def without_nodes(
     groups: Sequence[NodeGroup], nodes: NodeMatch, snapshot: Snapshot
 ) -> Iterator[str]:
-    """The groups of which no node has the targets, and why. nodes: those of the policy."""
+    """The groups without a node that has the targets, and why. nodes: those of the policy."""
     free = select_nodes(nodes, snapshot)
     for number, group in enumerate(groups):
         match, at = NodeMatch(labels=group.nodes), f"groups.{number}.nodes"

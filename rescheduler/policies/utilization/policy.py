@@ -183,7 +183,7 @@ class Utilization(Policy):
             yield from targets.pressed_in_vain(name)
 
     def absent(self, snapshot: Snapshot) -> Iterator[str]:
-        """The groups of which no node has the targets; targets of GPUs, where each has one pod."""
+        """The groups without a node that has the targets; targets of GPUs, if each has one pod."""
         yield from without_nodes(self.groups, self.nodes, snapshot)
         for resource in filter(self._by_device, self._resources()):
             yield from why_none_is_shared(resource, snapshot, select_nodes(self.nodes, snapshot))

@@ -27,7 +27,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.policies.shared.node_signal import read_signal
 
 _RESIDUAL = 0.1
-"""The share of a device that may lie outside of what its pods are told to use."""
+"""The share of a device that may lie outside of what its pods are reported to use."""
 _UNBOUNDED = 1 << 20
 """How many pods share a device where nobody reports how many may."""
 

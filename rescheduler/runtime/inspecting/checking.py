@@ -112,7 +112,7 @@ def _rounded_to_none(limits: Limits, snapshot: Snapshot) -> Iterator[str]:
 
 
 def answers(policies: PolicySet, snapshot: Snapshot) -> Iterator[ReadingAnswer]:
-    """Each reading that is asked for, and how it answers: for how many, how old, or why not."""
+    """Each reading that is needed, and how its source answers: how many, how old, or why not."""
     askers: dict[ReadingRequest, list[str]] = {}
     for policy in policies.policies:
         for request in policy.requests():

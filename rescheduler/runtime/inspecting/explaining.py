@@ -65,7 +65,7 @@ class Explainer:
         return explain_node(self._copy, find_node(self._snapshot, said), self._header)
 
     def pending_pods(self, said: str | None) -> PendingExplanation:
-        """All Pending pods, or the one that is asked for.
+        """All Pending pods, or the one that was named.
 
         Raises:
             NotFound: there is no such pod, or it is not Pending.

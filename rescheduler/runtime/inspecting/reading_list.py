@@ -89,7 +89,7 @@ def _part(folder: str, document: ReadingsDocument, name: str) -> str:
 
 
 def texts_of_series(settings: Settings, definitions: list[Defined]) -> dict[str, str]:
-    """Each series with what the metric source has of it: how many, of which job.
+    """Each series with what the metric source has of it: how many, from which job.
 
     Raises:
         MetricsUnavailable: it does not answer.

@@ -26,7 +26,7 @@ Answer = Callable[[bytes], bytes]
 class JsonServer(Listening):
     """Serves `answers` by path, each to POST, and a probe at /healthz, in threads of its own.
 
-    observe: is told the path, the status and the seconds of each answer.
+    observe: is called with the path, the status and the seconds of each answer.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Listening for HTTP on an address: bounded connections, of which the idle ones make room."""
+"""Listening for HTTP on an address: limited connections; idle ones make room for new ones."""
 
 import contextlib
 import socket

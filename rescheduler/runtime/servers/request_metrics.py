@@ -1,4 +1,4 @@
-"""How often we were asked, and how long the answers took."""
+"""Counts requests, and how long the answers took."""
 
 from prometheus_client import CollectorRegistry, Histogram, generate_latest
 

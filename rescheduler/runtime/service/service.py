@@ -1,4 +1,4 @@
-"""The service: cycles on a schedule, until asked to stop.
+"""The service: cycles on a schedule, until it is stopped.
 
 In Enforce mode only the holder of the lock runs cycles; the others stand by and take over. Audit
 needs no lock, since it changes nothing but what it remembers.
@@ -144,12 +144,12 @@ class Service:
         self._code = 0
 
     def run(self) -> int:
-        """Stand by and lead alternately, until asked to stop; the exit code."""
+        """Stand by and lead alternately, until stopped; the exit code."""
         while not self._stop.reason():
             try:
                 self._take_lock()
             except LockHeld:
-                continue  # asked to stop while waiting for it
+                continue  # stopped while waiting for it
             except ActionError as error:
                 logger().error("the lock or the ledger cannot be used", error=str(error))
                 self.health.finish(error.message)
@@ -177,7 +177,7 @@ class Service:
             raise
 
     def _lead(self) -> None:
-        """Run cycles until asked to stop or until the lock is lost; then wait for the last one."""
+        """Run cycles until stopped or until the lock is lost; then wait for the last one."""
         logger().info("running cycles")
         self.health.lead()
         self._telemetry.leading.set(1)

@@ -209,7 +209,7 @@ class NodeTerm(Strict):
 
 
 class RequiredNodes(Strict):
-    """Terms of which one must hold."""
+    """Terms; one of them must hold."""
 
     nodeSelectorTerms: list[NodeTerm] = Field(min_length=1, description="Any of them.")
 

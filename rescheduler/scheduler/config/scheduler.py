@@ -79,7 +79,7 @@ class Scheduler(Document):
     default profile, or the scheduler's own KubeSchedulerConfiguration as it stands: in a file
     beside this one (`configFile`) or in place (`configuration`); every profile in it is then a
     scheduler.
-    With `--scheduler-url` the running scheduler is asked too, and must agree.
+    With `--scheduler-url` the running scheduler is read too, and must agree.
     """
 
     model_config = _one_form()

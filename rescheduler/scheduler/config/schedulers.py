@@ -24,7 +24,7 @@ from rescheduler.scheduler.profile import Profile
 from rescheduler.scheduler.sampling import sample_size
 
 Verb = Literal["filterVerb", "prioritizeVerb"]
-"""What an extender is asked for: which nodes are left, or their scores."""
+"""What is requested of an extender: which nodes are left, or their scores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Schedulers:
 
 
 def _calls_extender(document: Scheduler, verb: Verb) -> bool:
-    """Whether its configuration has a harmless extender that is asked about every pod so."""
+    """Whether its configuration has a harmless extender that is called so for every pod."""
     return any(
         getattr(extender, verb)
         for extender in document.extenders
@@ -89,9 +89,9 @@ def schedulers_of(
 ) -> Schedulers:
     """What is known of the cluster's schedulers.
 
-    `default-scheduler` is known without any word about it. Where a running scheduler was asked and
-    gave no answer that can be used, a guard holds; where it contradicts a document, none of
-    its landings can be predicted.
+    `default-scheduler` is known without any word about it. If a running scheduler was read and gave
+    no answer that can be used, a guard holds; where it contradicts a document, none of its landings
+    can be predicted.
 
     documents: what operators declare. pinned: name to the digest of the profile that a plan was
     made with; one that is another now predicts nothing.

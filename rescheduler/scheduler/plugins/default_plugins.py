@@ -53,9 +53,9 @@ FILTERS = frozenset(plugin.name for plugin in PLUGINS if plugin.filters())
 WEIGHTS = {plugin.name: plugin.weight for plugin in PLUGINS if plugin.weight}
 """Those that score, with what their scores count."""
 UNRESOLVABLE = frozenset(plugin.name for plugin in PLUGINS if plugin.unresolvable)
-"""Those of which preemption cannot undo a rejection."""
+"""Those whose rejections preemption cannot undo."""
 STATIC = frozenset(plugin.name for plugin in PLUGINS if plugin.static)
-"""Those of which no move of a pod can undo a rejection."""
+"""Those whose rejections no move of a pod can undo."""
 GATES: tuple[FeatureGate, ...] = tuple(
     gate for plugin in PLUGINS for gate in (*((plugin.gate,) if plugin.gate else ()), *plugin.gates)
 )

@@ -23,7 +23,7 @@ from rescheduler.scheduler.profile import Profile
 
 
 class Held(NamedTuple):
-    """What a pod's claims have: devices, and of which of them they only have a part."""
+    """What a pod's claims have: devices, and which of them only in part."""
 
     devices: list[int]
     parts: list[ConsumedCapacity]
@@ -249,7 +249,7 @@ class DynamicResources(Plugin):
         return cls(claims, len(handle.snapshot.nodes), profile)
 
     def problem(self, pod: Pod) -> str | None:
-        """What the allocator would do is not known, or whether it is asked at all."""
+        """It is not known what the allocator would do, or whether it is called at all."""
         return self._claims.problem(pod, self._profile)
 
     def filter(self, pod: Replacement) -> Filter | None:

@@ -110,8 +110,8 @@ def read_pods(
 ) -> list[Pod]:
     """The pods of one namespace as they are now, without those that ended.
 
-    selector: a label selector, where only these are asked for. name: of one pod, which is found by
-    the selector where an authorizer refuses that name alone.
+    selector: a label selector, if only these are requested. name: of one pod, which is found by the
+    selector where an authorizer refuses that name alone.
 
     Raises:
         ClusterUnavailable: they cannot be read.

@@ -35,7 +35,7 @@ _Document = TypeVar("_Document", _Groups, _Resources)
 
 
 class Discovery:
-    """What is asked only where a kind cannot be listed, so that "no such kind" is never guessed.
+    """What is requested only if a kind cannot be listed, so that "no such kind" is never guessed.
 
     Every authenticated account may read it (ClusterRole system:discovery).
     """

@@ -303,7 +303,7 @@ class _Reading:
                 raise _no_answer(path, "it answers the same page again and again")
 
     def _fetch(self, path: str, page: dict[str, str] | None = None) -> GetResponse:
-        """An answer. page: what is asked of a list, of which one page is read; None for an object.
+        """An answer. page: how much of a list is requested, in one page; None for an object.
 
         Once anything was answered, what comes late is large: it does not tell of an outage.
         """

@@ -1,6 +1,6 @@
 """What a running kube-scheduler reports of itself: /configz, and of its /metrics version and gates.
 
-It is asked with the credentials for the API server, which kube-scheduler has reviewed there; the
+It is read with the credentials for the API server, which kube-scheduler has reviewed there; the
 account needs the right to `get` the non-resource URLs /configz and /metrics. They are sent to the
 cluster's own addresses alone, so that who may change our settings cannot have them sent elsewhere.
 """
@@ -28,7 +28,7 @@ from rescheduler.sources.kubernetes.transport import Connection
 from rescheduler.wire.hosts import is_loopback
 
 PORT = 10259
-"""Where kube-scheduler listens unless it is told otherwise."""
+"""Where kube-scheduler listens by default."""
 TIMEOUT = 10.0
 """Seconds for each of the two answers."""
 

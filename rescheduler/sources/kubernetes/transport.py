@@ -91,7 +91,7 @@ class ServerFailed(ClusterUnavailable):
 
 @dataclass(slots=True)
 class Connection:
-    """An API server that can be asked. `api` is what the acting side needs.
+    """An API server that can be called. `api` is what the acting side needs.
 
     name: the context's name, or `in-cluster`.
     attempts: how often a request is sent at most, where the server asks to try again.

@@ -18,7 +18,7 @@ _METRICS = (
     "node_time_seconds", "kube_node_info", "kubelet_node_name", "machine_cpu_cores",
     "DCGM_FI_DEV_FB_FREE", "gpu_nodes_total",
 )  # fmt: skip
-"""Series of which each node has one or few, and that no other sort of cluster labels."""
+"""Series that each node has once or a few times, and that no other sort of cluster labels."""
 _SHOWN = 5
 
 QUESTION = " or ".join(

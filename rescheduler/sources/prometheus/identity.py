@@ -23,7 +23,7 @@ class Holder(NamedTuple):
 
 
 def device_values(values: Mapping[Key, Value], holders: Iterable[Holder]) -> list[DeviceValue]:
-    """All devices of the nodes of which one is above 0, in the order of their names."""
+    """All devices of nodes where one is above 0, in the order of their names."""
     nodes = {node for (node, _), value in values.items() if value.value > 0}
     indices: dict[Key, str] = {}
     pods: dict[Key, set[int]] = {}

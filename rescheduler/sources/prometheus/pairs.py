@@ -70,7 +70,7 @@ def unmatched_problem(request: ReadingRequest, match: str) -> Problem | None:
 
 
 def unread_pairs(request: ReadingRequest, problem: Problem) -> Reading:
-    """The reading of which nothing is known."""
+    """The reading without any value."""
     query = request.query or request.series
     return Reading.without_values(request, np.empty(0, np.bool_), problem, query=query)
 

@@ -215,7 +215,7 @@ class PlainSection(Section):
         return False
 
     def _pods(self, values: Mapping[Key, Value]) -> Iterator[tuple[int, Value]]:
-        """The sum over a pod's devices, of which it has all that it asked for, and shares none."""
+        """The sum over a pod's devices, if it has all that it requests and shares none."""
         own, problems = self.own, self._context.problems
         cluster = self._context.cluster
         pods, home = cluster.snapshot.pods, cluster.pod_node

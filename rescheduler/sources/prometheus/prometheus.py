@@ -40,7 +40,7 @@ CLOCK_NOTE = 60.0
 def read_readings(
     prometheus: Prometheus, requests: Iterable[ReadingRequest], snapshot: Snapshot
 ) -> Readings:
-    """The readings that were asked for, all evaluated at one instant of Prometheus' clock."""
+    """The requested readings, all evaluated at one instant of Prometheus' clock."""
     cycle = _Cycle(prometheus, snapshot)
     with collector_off():
         # What a policy needs to be evaluated at all comes first, should the time not do for more.
@@ -64,7 +64,7 @@ class PrometheusReadings:
         return [ReadingRequest(name) for name in CATALOG]
 
     def read(self, requests: Iterable[ReadingRequest], snapshot: Snapshot) -> tuple[Reading, ...]:
-        """The readings that were asked for, all evaluated at one instant."""
+        """The requested readings, all evaluated at one instant."""
         return read_readings(self.prometheus, requests, snapshot).entries
 
 
@@ -128,7 +128,7 @@ class _Cycle:
         return reading if problem is None else replace(reading, problem=problem, low_coverage=False)
 
     def with_past(self, reading: Reading) -> Reading:
-        """The reading with its past, where that was asked for and the reading is fit."""
+        """The reading with its past, if that was requested and the reading is fit."""
         request = reading.request
         unfit = reading.problem is not None and not reading.low_coverage
         if not request.span or unfit or not (request.own or request.name in CATALOG):
@@ -145,7 +145,7 @@ class _Cycle:
         return fill(template, request.window, self._prometheus.match)
 
     def _past(self, request: ReadingRequest) -> AskRange:
-        """How the past is asked for; a warning leaves it unknown."""
+        """How the past is queried; a warning leaves it unknown."""
 
         def ask(template: str, start: float, step: float, count: int) -> Evaluations:
             promql = self._fill_query(template, request)
@@ -206,7 +206,7 @@ class _Cycle:
         return answer
 
     def forget_answers(self) -> None:
-        """Free the memory of all answers: the past is asked for by other queries."""
+        """Free the memory of all answers: the past comes from other queries."""
         self._answers.clear()
 
     def _clock_note(self, at: float) -> str:

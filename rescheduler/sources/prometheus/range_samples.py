@@ -60,9 +60,9 @@ def with_range_samples(
 def _times(span: float, at: float) -> FloatArray:
     """(k-1,) the times of `instants` but the last, each moved back to a multiple of their step.
 
-    The query frontends of Thanos and others move what they are asked for to such multiples, and
-    would otherwise answer for other instants. Moved back, a value counts for no longer than it
-    has been; the oldest is up to one step older.
+    The query frontends of Thanos and others move requested times to such multiples, and would
+    otherwise answer for other instants. Moved back, a value counts for no longer than it has been;
+    the oldest is up to one step older.
     """
     ago = instants(span)
     step = ago[-2]
@@ -89,7 +89,7 @@ class _Past:
             self.devices[row].setdefault(device.node, {})[device.device] = device.value
 
     def device_with_past(self, device: DeviceValue) -> DeviceValue:
-        """The device with its past. Of nodes of which all devices were at 0 none is listed."""
+        """The device with its past. Devices of nodes where all were at 0 are not listed."""
         range_samples = tuple(
             float(value)
             if not devices.get(device.node)

@@ -123,7 +123,7 @@ class Section(ABC):
 
     @abstractmethod
     def cause(self, subject: int) -> str:
-        """Why a subject has no value of which there was no row."""
+        """Why a subject without a row has no value."""
 
     @abstractmethod
     def fold(self) -> Folded:
@@ -143,7 +143,7 @@ class Section(ABC):
         """The values of the preferred source, completed by those of the next where it has none.
 
         What two of them measure differently is left out. Of an instant of the past none are
-        compared, and no more are asked when there is enough. join: what one source knows of a
+        compared, and no more are queried when there is enough. join: what one source knows of a
         value, completed by another. Answers also which source each value is of.
         """
         past, problems, values = self._context.past, self._problems, dict[Key, V]()

@@ -18,7 +18,7 @@ from rescheduler.steering.waiting import PATIENCE, PENDING, seen_in_time
 SHOWN = timedelta(seconds=30)
 """An extender that has not shown itself for so long is not there."""
 MAX_IDLE = timedelta(hours=1)
-"""A scheduler that has not asked the extender for so long may not do so any more."""
+"""A scheduler that has not called the extender for so long may not do so any more."""
 WEIGHT = 2
 """With it the extender's 10 points count as much as preferred node affinity of weight 100, which
 landings are predicted with: 10 x 10 x 2 points, as 100 x 2 are by the default weight of the plugin.
@@ -90,7 +90,7 @@ class Extender(Means):
         return None
 
     def _out_of_use(self, followed: ExtenderStatus | None) -> Problem | None:
-        """Why no extender steers, whichever table it has; None where one runs and is asked."""
+        """Why no extender steers, whichever table it has; None if one runs and is called."""
         now: datetime = self._port.clock()
         if followed is None or not -SHOWN <= now - followed.renewed <= SHOWN:
             last = None if followed is None else followed.renewed
@@ -103,7 +103,7 @@ class Extender(Means):
         return None
 
     def lingering_problem(self) -> Problem | None:
-        """Where no extender is asked, nothing steers."""
+        """If no extender is called, nothing steers."""
         problem = self.confirm()
         return None if problem is None or problem.code == "STR001" else problem
 
@@ -133,7 +133,7 @@ class Extender(Means):
 
 
 def _weight_problem(declared: Sequence[Scheduler]) -> Problem | None:
-    """Why a declared scheduler does not steer as it is predicted to, where that can be told."""
+    """Why a declared scheduler does not steer as predicted, if that can be known."""
     for scheduler in declared:
         for extender in scheduler.extenders:
             harmless = extender.urlPrefix in scheduler.harmlessExtenders

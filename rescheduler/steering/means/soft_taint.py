@@ -66,7 +66,7 @@ class TaintWriter(Writer):
             self._port.taints.remove(node, self._port.fence(), begins=begins)
 
     def sweep_strays(self, snapshot: Snapshot) -> list[Problem]:
-        """Take our taints off nodes of which no move knows: a state was lost.
+        """Remove our taints that belong to no known move: a state was lost.
 
         One that stays is tried again in each cycle, and no reason not to act: it is a wish among
         the scheduler's scores only, which `snapshot` shows as it is.

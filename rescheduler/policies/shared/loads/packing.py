@@ -54,7 +54,7 @@ class PackingTerm(UtilizationTerm):
         self._choose(self._find_room(self._cold))
 
     def leave(self, evacuation: Evacuation) -> None:
-        """Leave the nodes alone of which a pod may not leave, or would land nowhere."""
+        """Ignore nodes with a pod that may not leave, or would land nowhere."""
         leaving = [
             node for node in self._cold if all(map(evacuation.leaves, self._lasting_on(node)))
         ]
@@ -175,14 +175,14 @@ class PackingTerm(UtilizationTerm):
         return nodes_with_room
 
     def _find_landings(self, nodes: list[int], evacuation: Evacuation) -> list[int]:
-        """Those of the nodes of which each pod lands on a node that is not to be free."""
+        """Those of the nodes whose pods all land on nodes that stay in use."""
         blocked = self._usable & (self._held == 0)
         blocked[nodes] = True
         emptiable_nodes: list[int] = []
         made: list[Shift] = []
         taking: set[int] = set()
         candidates, begun = nodes, {node for node in nodes if evacuation.has_begun(node)}
-        # Twice, as what stays in use may take in the pods of those that were asked before.
+        # Twice, as what stays in use may take in the pods of nodes checked before.
         for keep in (begun, set[int]()):
             retries: list[int] = []
             for node in candidates:

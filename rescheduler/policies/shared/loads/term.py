@@ -302,7 +302,7 @@ class UtilizationTerm:
         """All findings come from readings."""
 
     def finding_ages(self) -> FloatArray:
-        """(pods,) for how long the load of which each takes most off its node has been too high."""
+        """(pods,) how long the load that each pod relieves most has been too high."""
         bound = np.flatnonzero(self._home >= 0).astype(np.int32)
         nodes = self._home[bound]
         removed = self._excess_removed(bound)

@@ -23,7 +23,7 @@ from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import connect
 
 MOST_AGE = 3
-"""After so many periods without news, what was said last is told no more."""
+"""After so many periods without news, the last answers are not given any more."""
 LEAST_PATIENCE = 60.0
 """Seconds without news, and for one reading, that are allowed however short the period is: starting
 the process and reading a cluster take longer than three periods of two seconds."""
@@ -65,7 +65,7 @@ class Refreshing:
         self._last = 0.0
 
     def run(self) -> None:
-        """Refresh until asked to stop."""
+        """Refresh until stopped."""
         while not self._stop.reason():
             began = time.monotonic()
             self._each()

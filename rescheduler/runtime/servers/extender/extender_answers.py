@@ -43,7 +43,7 @@ class Answers:
         self._now = now
         self.known: LatestAdvice | None = None
         self.asked: datetime | None = None
-        """When a scheduler asked for scores last: without them it could not be told to prefer."""
+        """When a scheduler last requested scores: only by scores can nodes be preferred."""
 
     def filter(self, args: ExtenderArgs) -> ExtenderFilterResult:
         """All nodes, unless the pod's replacement of another must go to some of them (Require)."""
@@ -114,7 +114,7 @@ class Answers:
         )
 
     def _scores(self, metadata: ObjectMeta, node_names: Sequence[str]) -> npt.NDArray[np.int64]:
-        """0 to `MAX_PRIORITY`, spread over the costs of the nodes that are asked about."""
+        """0 to `MAX_PRIORITY`, spread over the costs of the nodes in the request."""
         neutral = np.full(len(node_names), NEUTRAL, dtype=np.int64)
         data, owner = self.known, metadata.controller
         if data is None or owner is None:
@@ -138,5 +138,5 @@ class Answers:
 
 
 def known_of(advice: Advice, hostnames: dict[str, str]) -> LatestAdvice:
-    """What the policies said, ready to be asked. hostnames: `kubernetes.io/hostname` by node."""
+    """The results of the policies, by node. hostnames: `kubernetes.io/hostname` by node."""
     return LatestAdvice(advice, hostnames, {name: place for place, name in enumerate(advice.nodes)})

@@ -58,7 +58,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 def names(args: ExtenderArgs) -> list[str]:
-    """The names of the nodes that are asked about."""
+    """The names of the nodes in the request."""
     if args.NodeNames is not None:
         return args.NodeNames
     items = args.Nodes.items if args.Nodes is not None else []

@@ -27,7 +27,7 @@ class Own:
     """Our own certificate; its authority outlasts it, so that renewing it asks nobody.
 
     secret: where both are kept, so that a restart presents the same. configuration: the webhook's,
-    to which the authority is told. names: of the Service.
+    where the authority is written. names: of the Service.
     """
 
     def __init__(

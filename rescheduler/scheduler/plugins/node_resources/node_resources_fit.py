@@ -42,7 +42,7 @@ class NodeResourcesFit(Plugin):
         return cls(handle.occupancy, profile)
 
     def filter(self, pod: Replacement) -> Filter:
-        """The nodes with a free slot and room for every resource asked for."""
+        """The nodes with a free slot and room for every requested resource."""
         requests = [
             request for request in pod.requests.plain.items() if not self._is_ignored(request[0])
         ]

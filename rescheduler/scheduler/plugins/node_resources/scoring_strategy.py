@@ -1,8 +1,8 @@
 """The strategies by which NodeResourcesFit scores how full a node would be.
 
 In all of them `used` and `allocatable` are (resources, nodes), the incoming pod included in `used`;
-a resource of which a node has none does not count there, nor does a node without any of them score.
-weights: (resources,) what each resource counts; all alike by default.
+a resource that a node does not have does not count there, nor does a node without any of them
+score. weights: (resources,) what each resource counts; all alike by default.
 Source: pkg/scheduler/framework/plugins/noderesources.
 """
 

@@ -31,10 +31,10 @@ _FILESYSTEM = "Filesystem"
 class VolumeOffer:
     """What the nodes have for all the unbound claims of a pod, one answer per node.
 
-    passing: (nodes,) the nodes that have a volume, or can make one, for every claim.
-    static: (nodes,) those that take a volume that lies ready for at least one claim.
-    ready, made: class to (nodes,) bytes asked for and bytes there, of volumes that lie ready and
-        of new ones; new ones count only where the driver reports its capacity.
+    passing: (nodes,) the nodes that have a volume, or can make one, for every claim. static:
+    (nodes,) those that take a volume that lies ready for at least one claim. ready, made: class to
+    (nodes,) bytes requested and bytes there, of volumes that lie ready and of new ones; new ones
+    count only where the driver reports its capacity.
     """
 
     def __init__(self, count: int) -> None:

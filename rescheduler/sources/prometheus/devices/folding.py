@@ -75,7 +75,7 @@ def pod_gpus(
     problems: ReadingProblems,
     pods: Sequence[Pod],
 ) -> tuple[Found, list[int]]:
-    """(pod) the sum over its GPUs, where it has all that it asked for.
+    """(pod) the sum over its GPUs, if it has all that it requests.
 
     Of a device that several pods share, each has its own part, or an equal one where their series
     do not report theirs; but only where all pods of the node that ask for shares are known. Answers

@@ -48,7 +48,7 @@ class DeviceLoad(NamedTuple):
 def device_loads(
     groups: Mapping[Key, list[Row]], pod_of: Callable[[Mapping[str, str]], int], trust: Trust
 ) -> dict[Key, DeviceLoad]:
-    """Each device of which there is one value that can be trusted.
+    """Each device with one value that can be trusted.
 
     pod_of: the number of the pod that a row's labels name, DEVICE or STRANGER.
     """

@@ -40,7 +40,7 @@ class CredentialError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """How a source is told who asks, and how it is known to be the right one.
+    """Credentials for a source, and how the source proves that it is the right one.
 
     ca_file: what to trust instead of the system's certificates.
     token_file: a bearer token. basic_auth_file: `user:password`, in one line.

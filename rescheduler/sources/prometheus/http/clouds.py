@@ -1,7 +1,7 @@
 """Requests signed with a cloud's own credentials: those of the pod's identity, or of the machine.
 
-The libraries are optional extras of the package, and are imported where one is asked for. They find
-and renew the credentials themselves.
+The libraries are optional extras of the package, and are imported when one is needed. They find and
+renew the credentials themselves.
 """
 
 import importlib

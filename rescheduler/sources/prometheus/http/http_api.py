@@ -34,7 +34,7 @@ MAX_BODY = 256 * 2**20
 evaluations of each fit as well."""
 
 _SAME = 0.01
-"""Seconds by which an evaluation may miss the time that it was asked for."""
+"""Seconds by which an evaluation may miss the requested time."""
 
 _INFO = "PromQL info:"
 """How Prometheus' engine begins what it says of a query, and not of the data (util/annotations)."""
@@ -98,7 +98,7 @@ class _Series(msgspec.Struct, gc=False):
 
 
 class Evaluations:
-    """The instant vectors of a range query, of which only one need be held as rows at a time.
+    """The instant vectors of a range query; only one must be held as rows at a time.
 
     values: (series, evaluations) NaN where there is none, or none that is a number; there: which
     there are.
@@ -238,7 +238,7 @@ class Prometheus:
         """The instant vectors that the query had at `count` times, from `start` every `step`.
 
         start, step: seconds, in whole milliseconds. An evaluation that the answer lacks has no row;
-        one at another time than was asked for makes the whole answer unfit.
+        one at another time than requested makes the whole answer unfit.
 
         Raises:
             MetricsUnavailable: no valid answer, with the reason.
