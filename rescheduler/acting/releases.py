@@ -70,7 +70,7 @@ class Releases:
             result = self._sender.records.results[pod.metadata.uid]
             if result.result != "evicted":
                 self._not_yet(past, name, Problem(result.code, result.message))
-            # What was changed since it was read is asked for again by what it is then.
+            # What was changed since it was read is requested again, by what it is then.
             was_requested = refused is None and result.code != "ACT003"
             if was_requested or (refused is not None and refused.code == "ACT025"):
                 self._tried.add(past.podUid)

@@ -35,8 +35,8 @@ RESET = f"restore the newest state; or, {FORGET}."
 class StoredState(msgspec.Struct, kw_only=True):
     """What is stored. sequence: grows with every write. written: when, by the server's clock.
 
-    follows: the checksums of which the Lease recorded one, that of the last state or, where that
-    could not be noted, of one before it.
+    follows: checksums. The Lease recorded one of them: that of the last state or, if that could not
+    be noted, of one before it.
     """
 
     schemaVersion: int = SCHEMA_VERSION

@@ -22,7 +22,7 @@ def command(settings: Settings, name: str | None, policies: Path | None) -> int:
 
     NAME is a document, or a reading: then what defines it is printed, as a document that you can
     change and put beside your policies. With --prometheus-url each series has how many there are,
-    and of which job.
+    and from which job.
 
     \b
       rescheduler readings

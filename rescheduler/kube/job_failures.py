@@ -22,7 +22,7 @@ _EITHER = "PodReadyToStartContainers"
 def ignores_eviction(policy: Mapping[str, Any] | None, pod: Pod) -> bool:
     """Whether the pod, if evicted, does not count as a failure: the first rule that matches.
 
-    Rules about exit codes are asked for either way in which a signal ends a container. One that
+    Rules about exit codes are checked for both ways in which a signal ends a container. One that
     ignores must match for certain: of several containers one may end with 0, which no rule sees.
     Any other rule is taken to match where it may, as one does that is about nothing that we know.
     """

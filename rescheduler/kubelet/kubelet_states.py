@@ -70,9 +70,9 @@ class KubeletStates:
     ) -> bool:
         """Whether the node's kubelet would or may refuse the pod.
 
-        guests: who came before it, in their order. given_back: resource to what pods that left
-        had, by zone. A kubelet that refuses what it cannot align, and of which nothing certain is
-        known, counts as one that would: a refused pod is created again at once, perhaps for ever.
+        guests: who came before it, in their order. given_back: resource to what pods that left had,
+        by zone. A kubelet that refuses what it cannot align counts as one that would, if nothing
+        certain is known of it: a refused pod is created again at once, perhaps for ever.
         """
         wants = self.next_wants(pod)
         if not wants.any or node not in self._topologies:

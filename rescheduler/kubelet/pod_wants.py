@@ -50,7 +50,7 @@ class PodWants:
 
     held: what is not given to others while the pod lives, ended init containers' share included.
     odd_cpus: that it may hold, where a container does not get the very CPUs that an init container
-    leaves: kubelet gives an odd one of which the sibling is in use, and an even number as cores.
+    leaves: kubelet gives an odd one whose sibling is in use, and an even number as cores.
     most_cpus: that it may hold if nothing were left to anybody, as where they lie in other zones.
     """
 

@@ -155,8 +155,8 @@ class _ZoneReport:
 class _Hidden:
     """What a pod holds and the zones do not tell, by resource.
 
-    beside: of which of these its lasting containers hold some in the same zone: kubelet gives them
-    the zones of what an init container left, unless its policy spreads them.
+    beside: those that its lasting containers hold in the same zone, too: kubelet gives them the
+    zones of what an init container left, unless its policy spreads them.
     """
 
     amounts: dict[str, int]

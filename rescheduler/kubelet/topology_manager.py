@@ -75,8 +75,8 @@ def fewest_zones(zones: Zones, nodes: IntArray, demand: ZoneDemand) -> IntArray:
 def least_spread(used: FloatArray, wanted: FloatArray) -> int:
     """In how many zones a pod lies at least, if each zone has given away `used`; 0 is not known.
 
-    used: (zones, resources) given away, to this pod and to others. Only resources of which enough
-    is given away in all count: the others are not accounted for.
+    used: (zones, resources) given away, to this pod and to others. A resource counts only if enough
+    of it is given away in all: the others are not accounted for.
     """
     counted = (wanted > 0) & (used.sum(axis=0) >= wanted - _ROUNDING)
     if not counted.any():

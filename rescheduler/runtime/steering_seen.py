@@ -1,8 +1,8 @@
 """Whether steering is set up, as Audit and `check` can see it without acting.
 
-A person with the rights of an administrator sees all of it. Who may not see something hears
-nothing of it, and is not refused either, as the rights are asked for first: in Enforce it is asked
-again, with the rights of who acts.
+A person with the rights of an administrator sees all of it. For other people, what they may not
+read is left out without an error, as their rights are checked first. In Enforce it is checked
+again, with the rights of the service account that acts.
 """
 
 from collections.abc import Callable

@@ -31,7 +31,7 @@ class LocalScores:
     """The weighted sum of a shape's scores that depend on one node alone, for every node.
 
     relative: the other scores of the shape, with their weights. Which is which shows when they are
-    first asked.
+    first read.
     """
 
     def __init__(self, scores: Sequence[tuple[str, int, Score]], occupancy: Occupancy) -> None:
@@ -136,7 +136,7 @@ class Shape:
         """Each filter's result for all nodes now, by name of its plugin, in the order of the scan.
 
         count: how many nodes there are. Nodes that the pod does not name are left out before any
-        filter is asked, on behalf of NodeAffinity; its own filter runs later, in its own place.
+        filter runs, on behalf of NodeAffinity; its own filter runs later, in its own place.
         """
         if self.candidates is not None:
             among = np.zeros(count, dtype=np.bool_)

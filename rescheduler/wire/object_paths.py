@@ -17,9 +17,9 @@ _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
 def object_name(text: str, what: str) -> str:
-    """The same text, which is a name as objects of all kinds that we ask for by name have it.
+    """The same text, if it is a name that objects of all kinds that we read by name can have.
 
-    what: of which it should be one, for the message.
+    what: the kind of object, for the message.
 
     Source: IsDNS1123Subdomain in k8s.io/apimachinery/pkg/util/validation.
 

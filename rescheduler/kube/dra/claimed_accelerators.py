@@ -24,7 +24,7 @@ class ClaimedAccelerators:
     part that each is of one; NaN where that of some is not known.
     users: UUID to the pods that have the device.
     parts: UUID to the share of the device that each of its users consumes, where claims tell that
-    of all; of several capacities, such as memory and cores, the one of which it has most counts.
+    of all; of several capacities, such as memory and cores, the one with the largest share counts.
     shared: UUIDs of the devices that several claims or pods may have at once, unless one pod has
     all of some capacity; nodes: their nodes.
     """

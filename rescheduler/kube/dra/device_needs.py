@@ -54,7 +54,7 @@ class Needs(NamedTuple):
     """What all claims of a pod need.
 
     needs: of devices that a claim has for itself. common: attribute that the devices must share, or
-    "". parts: of devices some of which several claims may have; no two are for the same devices.
+    "". parts: of devices that several claims may share in part; no two are for the same devices.
     capacity: whether it takes DRAConsumableCapacity to serve them. partitions: whether some of the
     devices are partitions of others. packed: whether some that are partitions of the same may be
     needed at once, so that every choice of them has to be tried. points: the allocator's score of
@@ -71,7 +71,7 @@ class Needs(NamedTuple):
 
     @property
     def together(self) -> list[Need]:
-        """Every choice of the needs as one: its devices, of which so many must be there (Hall)."""
+        """Every choice of the needs as one: its devices, and how many must be there (Hall)."""
         merged = _merge_needs(self.needs)
         answer = []
         for size in range(1, len(merged) + 1):
@@ -211,7 +211,7 @@ class DeviceNeeds:
         return answer
 
     def _has_list_value(self, needs: list[Need | PartsNeed], name: str) -> bool:
-        """Whether the attribute of some device is a list, of which any member may be shared."""
+        """Whether the attribute of some device is a list; any member of it may be shared."""
         attributes = (self.inventory.attribute(d, name) for n in needs for d in n.devices.tolist())
         return any(attribute is not None and attribute.single is None for attribute in attributes)
 

@@ -73,7 +73,7 @@ class AcceleratorOffer(NamedTuple):
     """One resource of a node that counts accelerators.
 
     units: how much of it pods can ask for. replicas: how many pods at most share one device, 1
-    where each has it whole, 0 where they share it and nobody reports how many. profile: of which
+    where each has it whole, 0 where they share it and nobody reports how many. profile: of the
     partitions (MIG), such as `1g.10gb`; "" for whole devices.
     """
 

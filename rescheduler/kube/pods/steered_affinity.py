@@ -35,9 +35,10 @@ def steered_affinity(
     """`spec.affinity` as JSON with one more node affinity; what is there stays as it is.
 
     One more preferred term, of weight 100, with those that `count_preferred` counts. require: all
-    of them are ANDed into every term of `nodeSelectorTerms`, too, of which one must hold; an empty
-    term matches no node, and stays so (k8s.io/component-helpers/scheduling/corev1/nodeaffinity
-    `isEmptyNodeSelectorTerm`). By label, as `matchFields` takes a single node name.
+    of them are ANDed into every term of `nodeSelectorTerms`, too, since one term is enough; an
+    empty term matches no node, and stays so
+    (k8s.io/component-helpers/scheduling/corev1/nodeaffinity `isEmptyNodeSelectorTerm`). By label,
+    as `matchFields` takes a single node name.
     """
     required_term, preferred = (
         {"key": HOSTNAME, "operator": "In", "values": list(hostnames[:count])}

@@ -317,7 +317,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SchedulerResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A scheduler whose decisions the plan counts on: which profile, from where, of which version.
+    """A scheduler whose decisions the plan counts on: its profile and source, and its version.
 
     problem: why its decisions are not predicted; its pods are left alone.
     """

@@ -38,7 +38,7 @@ class TrailChain:
     def add(self, line: bytes, file: str, number: int) -> TrailEntry | None:
         """The entry of this line; None where it is no line of a trail, or not decodable."""
         start = line.find(MARK)
-        # `kubectl logs` puts a time or the name of a container before a line, if asked to.
+        # `kubectl logs` puts a time or the name of a container before a line, on request.
         if start < 0 or (start > 0 and line[start - 1 : start] != b" "):
             return None
         line = line[start:].rstrip(b"\r\n")

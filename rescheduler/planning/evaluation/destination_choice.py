@@ -1,8 +1,8 @@
 """Chooses the nodes that a replacement is steered to.
 
 The scheduler weighs room and spreading; a policy weighs what it is about. Where both agree nothing
-is told. Elsewhere the nodes are chosen by the policies' own costs, and the move is judged by where
-the scheduler puts a replacement that is steered there.
+is steered. Elsewhere the nodes are chosen by the policies' own costs, and the move is judged by
+where the scheduler puts a replacement that is steered there.
 """
 
 from collections.abc import Mapping, Sequence

@@ -36,8 +36,8 @@ class Evaluator:
 
     copy: nothing has moved in it yet. Evaluating leaves it as it is.
     rooms: pods that are moved to make room for a gang, and for which: all or none.
-    steps: how many times anything was worked out. ended: whether no more is to be; it is asked
-    within all that takes many evaluations, and what is not finished then is left.
+    steps: how many times anything was worked out. ended: whether to stop; long work checks it
+    between evaluations, and gives up what is not finished.
     """
 
     def __init__(self, copy: WorkingCopy) -> None:
@@ -201,7 +201,7 @@ class Evaluator:
     def needless(self, evaluation: JointEvaluation, made: Sequence[Evaluation]) -> bool:
         """Whether the cost would be no higher without these committed moves: others do their work.
 
-        made: all committed moves; those are needed of which one now takes the room that they left.
+        made: all committed moves; a move is needed if another one took the room that it left.
         """
         copy, change = self.copy, 0.0
         with ExitStack() as undone:

@@ -33,8 +33,8 @@ class PendingPods:
     be predicted. A Pending pod that fits nowhere holds nothing: a move takes no room from it, and
     real clusters always have one. One whose landing cannot be predicted may go wherever it has the
     resources, as far as its own rules admit, until it has been passed over for long; one that may
-    preempt, where that would help it. One that fits, and of which its scheduler says that it found
-    no node, is passed over as long: it takes no room that is there. Pods that are gated or being
+    preempt, where that would help it. A pod that fits is passed over as long as its scheduler
+    reports that it found no node: it takes no room that is there. Pods that are gated or being
     deleted do not wait for room, nor does one that nobody tries to place: anybody may name a
     scheduler that is not there.
     """

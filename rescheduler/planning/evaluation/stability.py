@@ -119,8 +119,8 @@ class Stability:
     ) -> Problem | None:
         """Why the moves are not worth it without what policies gain whose findings are too new.
 
-        bindings: all that count. deciding: those for whose sake the pods may be moved; one of which
-        the findings are old enough must gain by itself.
+        bindings: all that count. deciding: those that may move the pods; one with findings that are
+        old enough must gain by itself.
         """
         new = [
             (binding, move)

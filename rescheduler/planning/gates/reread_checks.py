@@ -57,8 +57,8 @@ def refuse_changed(context: PodContext) -> Problem | None:
 def refuse_released(context: PodContext) -> Problem | None:
     """Why this pod, which waits for a node and was read just now, must not be evicted: DRF or ELG.
 
-    It is none of the Ready ones, so it is not asked what those have to spare; nor does the API
-    server ask a disruption budget.
+    It is none of the Ready ones, so the surplus of those is not checked; nor does the API server
+    check a disruption budget.
 
     Source: canIgnorePDB in pkg/registry/core/pod/storage/eviction.go.
     """

@@ -3,9 +3,9 @@
 For a drawn pod the changes of the cost at all nodes are worked out at once, and the node is drawn
 by the Gibbs distribution of temperature T over them; so is, in turn, one of many pods to change
 places with. The cap on moves is kept by a price on being away from home, which rises while too many
-are and falls while fewer are (Lagrange). What is best within the cap is kept. Several pods are
-asked at once; of those that want the same nodes only the first goes, as the others were asked in a
-state that is past.
+are and falls while fewer are (Lagrange). What is best within the cap is kept. Several pods choose
+at once; of those that choose the same nodes only the first goes, as the others chose in a state
+that is past.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,8 +50,8 @@ class Task:
     """What is to be annealed: a placement that is within the cap.
 
     most: how many pods may be away from home. gains: what each move of the descent gained.
-    progress: 0 to 1, where it ends, by the number of pods that were asked; of time or of steps.
-    heat: how hot it begins, as a share of what is right where everything may yet change.
+    progress: 0 to 1, where it ends, by the number of pods that chose; of time or of steps. heat:
+    how hot it begins, as a share of what is right where everything may yet change.
     """
 
     placement: Placement

@@ -26,8 +26,8 @@ class Budgets:
     spends none where the Eviction API lets it go without (`unhealthyPodEvictionPolicy`).
     Our own limits count the moves of the past too, as the history holds them at the beginning.
 
-    follows: the pod is moved with others of its gang, of which one of the same workload was charged
-    already: to limits by workload they are one move.
+    follows: a pod of the same workload and gang, which moves with it, was charged already: limits
+    by workload count both as one move.
     shares: what each tenant may take of our limits on all moves, once somebody wants something.
     """
 

@@ -23,8 +23,8 @@ _NOTHING = 1e-9
 class Distrust:
     """Which landings are not trusted now.
 
-    kinds: of the kinds of controllers of which nothing moves anywhere, why. within: of those of
-    which nothing moves in a namespace, by kind and namespace.
+    kinds: kinds of controllers whose pods do not move anywhere, and why. within: the same for one
+    namespace, by kind and namespace.
     """
 
     kinds: dict[str, Problem]

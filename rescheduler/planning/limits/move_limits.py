@@ -131,9 +131,9 @@ class MoveLimits:
     ) -> Problem | None:
         """Why this may not be moved, by the limits that are not on all moves; the first in order.
 
-        planned: earlier moves of the same plan, which the history does not hold. follows: it is
-        moved with others of its gang, of which one of the same workload was counted: to limits by
-        workload they are one.
+        planned: earlier moves of the same plan, which the history does not hold. follows: one of
+        the same workload and gang, which moves with it, was counted already: limits by workload
+        count both as one.
         """
         counts: list[Counter[int | None]] = [Counter() for _ in self.rows]
         for other in planned:

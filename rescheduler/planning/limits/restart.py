@@ -66,8 +66,8 @@ def _start_time(pod: Pod) -> datetime | None:
 def _since_checkpoint(notes: Sequence[Labels], start: datetime, now: datetime) -> float | None:
     """Seconds of work since the last checkpoint, at most since the start; None if none tells it.
 
-    The time of a checkpoint tells more than an interval, of which all may be lost. What cannot be
-    read, or lies in the future, tells nothing.
+    The time of a checkpoint says more than an interval, where all work of it may be lost. What
+    cannot be read, or lies in the future, tells nothing.
     """
     for note in notes:
         moment = _moment(note.get(annotations.CHECKPOINTED_AT, ""))

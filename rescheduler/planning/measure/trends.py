@@ -49,8 +49,8 @@ class Trends:
     def change_ratio(self, request: ReadingRequest, values: FloatArray, since: Baseline) -> float:
         """Now divided by then; NaN where too few other nodes show it.
 
-        values: (nodes,) now, without the moves on nodes of the group of which the batch has no
-        value. Younger nodes do not count. Where nothing was then, what is now says nothing: 1.
+        values: (nodes,) now, without the moves on nodes of the group that have no value in the
+        batch. Younger nodes do not count. Where nothing was then, what is now says nothing: 1.
         """
         if not self._lists_absent(request, since):
             return float("nan")

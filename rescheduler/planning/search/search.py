@@ -85,8 +85,8 @@ def search(
     state that the plan leads to; unless the plan is full, planning again there proposes nothing.
 
     What was taken until then is a plan at any time. Where the evaluations or the time of the effort
-    are used up, the best of those that were evaluated are taken too, of which a few are evaluated
-    once more for that, and it ends. Where nothing may be evaluated, no bound is worked out either.
+    are used up, the best of those that were evaluated are taken too (a few are evaluated once more
+    for that), and it ends. Where nothing may be evaluated, no bound is worked out either.
 
     It ends: what is taken lowers the cost of the working copy, what is taken back does not raise
     it, and what was taken back twice stays.

@@ -65,7 +65,7 @@ class Proposal:
 
 
 def _candidates(proposed: Iterable[tuple[int, ...]], evaluator: Evaluator) -> Iterator[Candidate]:
-    """Those of which none has moved, and whose last could gain; the others make room for it."""
+    """Candidates without a moved pod, if the last pod could gain; the others make room for it."""
     best, moved = evaluator.bounds().best, evaluator.copy.moved
     for pods in proposed:
         if pods[-1] in best and moved.isdisjoint(pods):
@@ -74,7 +74,7 @@ def _candidates(proposed: Iterable[tuple[int, ...]], evaluator: Evaluator) -> It
 
 
 class GangMoves:
-    """Each gang of which a policy would move a pod: all its pods, in the order of their names.
+    """Each gang with a pod that a policy would move: all its pods, in the order of their names.
 
     At most it gains what all findings cost that name a pod of it.
     """

@@ -58,8 +58,8 @@ def build_amounts(
     """The hinges of targets (resource, share, weight) and of balances (one, other, ratio, weight).
 
     A balance ratio * free(one) - free(other) is linear in what is requested, so it is a hinge.
-    above_mean: (nodes,) of which the mean is taken, and by how much a node may be above it; a
-    target that is higher counts for nothing then.
+    above_mean: (nodes,) that the mean is taken over, and by how much a node may be above it; a
+    higher target does not count then.
     """
     names = [target[0] for target in targets]
     wanted = [*names, *(name for balance in balances for name in balance[:2])]

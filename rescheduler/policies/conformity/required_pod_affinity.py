@@ -246,8 +246,7 @@ class RequiredPodAffinity:
     ) -> FloatArray:
         """(domains + 1,) `change` by the domain to which a member goes; the last is for none.
 
-        For a preference of one topology, of which these holders have no other that the member is
-        about.
+        For a preference of one topology, if these holders have no other one about the member.
         """
         column, holders = required_term.columns[0], required_term.holders[slots]
         at, own = self._node[holders], required_term.own[slots]

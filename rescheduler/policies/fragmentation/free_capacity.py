@@ -159,7 +159,7 @@ class FreeCapacity:
         return Rows(rows.nodes, cpu, memory, devices)
 
     def group_alike(self, pods: IntArray, nodes: IntArray) -> tuple[IntArray, IntArray]:
-        """Places of pods of which no two leave the same behind; (k,) which of them is like each.
+        """Places of pods that leave different things behind; (k,) which of them is like each.
 
         nodes: (k,) where the pods are.
         """

@@ -27,7 +27,7 @@ Page = tuple[int, str, bytes]
 _READY = "/readyz"
 PROBES = frozenset({"/livez", _READY})
 """Open to everybody, as the kubelet has no token. Why we are not ready may name pods and addresses,
-and is told to anybody who shows it."""
+so only who shows a token reads it."""
 _SEE_THE_LOG = b"not ready; see the log\n"
 
 MOST_CONNECTIONS = 16

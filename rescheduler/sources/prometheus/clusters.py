@@ -34,10 +34,10 @@ QUESTION = " or ".join(
 """The template for which clusters there are.
 
 `or` takes rows that differ in `__name__` alone for the same (prometheus#7215), so that a label of
-its own holds the metric. The row of `vector(1)` shows that the engine answers, not that it asked
-all its stores: of one that a Thanos querier has dropped, or could never reach, there may be neither
-rows nor a warning (thanos#6621, thanos#7882). Where clusters share a source, only matchers of the
-own one in every query (`--prometheus-selector`) keep the others' series out.
+its own holds the metric. The row of `vector(1)` shows that the engine answers, not that it queried
+all its stores: if a Thanos querier has dropped a store, or could never reach it, there may be
+neither rows nor a warning (thanos#6621, thanos#7882). Where clusters share a source, only matchers
+of the own one in every query (`--prometheus-selector`) keep the others' series out.
 """
 
 

@@ -1,4 +1,4 @@
-"""The section of all GPUs: the load of each, whoever made it, and the pods that have it."""
+"""The section of all GPUs: the load of each, of any maker, and the pods that have it."""
 
 from collections.abc import Mapping, Sequence
 

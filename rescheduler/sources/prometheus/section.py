@@ -48,9 +48,9 @@ V = TypeVar("V", Value, DeviceLoad)
 class Context:
     """What all sections of one reading share.
 
-    at: the evaluation time. past: whether that is an instant of the past, of which nothing but the
-    values is asked. conventions: how many series have their node and pod in which labels, of some.
-    rows: how many all answers had so far.
+    at: the evaluation time. past: whether that is an instant of the past; then only the values are
+    queried. conventions: how many series have their node and pod in which labels, of some. rows:
+    how many all answers had so far.
     """
 
     request: ReadingRequest

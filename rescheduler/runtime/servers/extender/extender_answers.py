@@ -138,5 +138,5 @@ class Answers:
 
 
 def known_of(advice: Advice, hostnames: dict[str, str]) -> LatestAdvice:
-    """The results of the policies, by node. hostnames: `kubernetes.io/hostname` by node."""
+    """The advice, ready for requests. hostnames: `kubernetes.io/hostname` by node."""
     return LatestAdvice(advice, hostnames, {name: place for place, name in enumerate(advice.nodes)})

@@ -44,8 +44,8 @@ class Own:
     def secret(self) -> str:
         """A part of the path that stands in the webhook's configuration alone.
 
-        The API server presents no certificate to webhooks unless it is configured to, but it is
-        told the path, which TLS hides, and which only administrators may read.
+        The API server presents no certificate to webhooks unless it is configured to. But it knows
+        the path, which TLS hides and only administrators may read.
         """
         return self._secret_path
 
