@@ -53,7 +53,7 @@ def intent_of(
         steered=actor.steering.intend(move, fresh, seen),
         stops="" if move.stops is None else move.stops.name,
         stopsUid="" if move.stops is None else move.stops.uid,
-        known=sorted(mark(pod.metadata.uid) for pod in pods_of_controller(move, fresh.pods))
+        earlierPods=sorted(mark(pod.metadata.uid) for pod in pods_of_controller(move, fresh.pods))
         if followed
         else [],
         frees="" if releases is None else releases.podUid,

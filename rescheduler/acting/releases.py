@@ -15,6 +15,7 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import ObjectUnreadable
 from rescheduler.model.moves.history import History
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
@@ -126,5 +127,5 @@ def _eviction(past: PastMove, pod: Pod) -> PlannedMove:
         gain=0.0,
         disruption=0.0,
         batch=past.batch,
-        reasons=[problem("STR006")],
+        reasons=[MoveReason(code="STR006")],
     )

@@ -52,8 +52,8 @@ def _fits(move: PastMove, pod: Pod, taken: set[str]) -> bool:
         and metadata.namespace == move.namespace
         and metadata.uid != move.podUid
         and metadata.uid not in taken
-        and bool(move.known)
-        and mark(metadata.uid) not in move.known
+        and bool(move.earlierPods)
+        and mark(metadata.uid) not in move.earlierPods
         and metadata.deletionTimestamp is None
         and (not named or metadata.name == move.pod)
     )
@@ -102,7 +102,7 @@ def _look(
     """Take in what these pods show of the move. Raises: as `Actor.pod`, or what stands for them."""
     if isinstance(pods, ObjectUnreadable):
         raise pods
-    if move.unread and move.asked is not None:
+    if move.unread and move.intentAt is not None:
         there = _evicted_pod(actor, move, pods)
         if there is not None and not there.leaving:
             move.see_no_effect()

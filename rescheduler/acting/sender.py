@@ -160,7 +160,7 @@ class Sender:
     def _look_at_lost(self, move: PlannedMove) -> None:
         """One that was lost holds its slot from when its replacement is Ready until it stays so."""
         ours = (past for past in self.records.history.moves if past.workload == move.owner.uid)
-        lost = [past for past in ours if past.state == "lost" and past.known]
+        lost = [past for past in ours if past.state == "lost" and past.earlierPods]
         if lost and follow(self.actor, self.records.history, lost):
             self.actor.ledger.write(self.records.history)
 

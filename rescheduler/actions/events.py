@@ -9,12 +9,13 @@ Source: staging/src/k8s.io/api/events/v1/types.go.
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
 from rescheduler.actions.api_call import Api, call
 from rescheduler.actions.lease import micro_time
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, UNREPLACED
@@ -51,10 +52,11 @@ class EventWriter:
         now: Callable[[], datetime],
         timeout: float = 5.0,
         state: str = "rescheduler/rescheduler-state",
+        reason_text: Callable[[MoveReason], str],
     ) -> None:
         """instance: which process writes. now: the API server's time. timeout: seconds.
 
-        state: `namespace/name` of the ConfigMap with our state.
+        state: `namespace/name` of the ConfigMap with our state. reason_text: a reason in words.
         """
         self.failures = 0
         """How many Events could not be written."""
@@ -63,12 +65,13 @@ class EventWriter:
         self._now = now
         self._timeout = timeout
         self._state = state
+        self._reason_text = reason_text
 
     def __call__(self, move: PlannedMove, result: MoveResult, plan: str) -> None:
         """Report what has become of this move of that plan."""
         reason = reason_of(move, result)
         good = result.result == "evicted" and reason in _GOOD
-        text = note(move, result, plan)
+        text = note(move, result, plan, [self._reason_text(reason) for reason in move.reasons])
         pod, owner = move.pod, move.owner
         self._write(reason, good, text, _object_reference("Pod", pod.name, pod.uid, move), move)
         if owner.kind in _API_VERSIONS:
@@ -150,8 +153,8 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
     return "Reschedule"
 
 
-def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
-    """One sentence with the plan, the code and the expected node, at most 1 KiB of UTF-8."""
+def note(move: PlannedMove, result: MoveResult, plan: str, reasons: Sequence[str]) -> str:
+    """Sentences with the plan, the code, the expected node and the reasons; at most 1 KiB."""
     expected = max(result.landing, key=lambda share: share.probability, default=None)
     policies = ", ".join(name for name, gain in move.gains.items() if gain > 0)
     wanted = f" for policy {policies}" if policies else ""
@@ -162,8 +165,7 @@ def note(move: PlannedMove, result: MoveResult, plan: str) -> str:
         others = len(result.landing) - 1
         text = f"Replacement expected on {expected.node} ({expected.probability:.0%})"
         parts.append(f"{text} or {count_text(others, 'other')}." if others else f"{text}.")
-    parts += [f"{reason.code} {reason.message}" for reason in move.reasons]
-    return _cut(_own_alone(" ".join(parts), move.pod.namespace))
+    return _cut(_own_alone(" ".join([*parts, *reasons]), move.pod.namespace))
 
 
 def _own_alone(text: str, namespace: str) -> str:

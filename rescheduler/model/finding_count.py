@@ -1,12 +1,16 @@
 """What a policy's findings count in words of people, such as hot nodes: before and after a plan."""
 
+from typing import Annotated
+
 import msgspec
+
+from rescheduler.model.field_doc import doc
 
 
 class FindingCount(msgspec.Struct, frozen=True, kw_only=True):
-    """How many of a thing there are before the plan and after it. one, many: what it is called."""
+    """How many of a thing there are."""
 
-    one: str
-    many: str
-    before: int
-    after: int
+    one: Annotated[str, doc("What one of these is called.")]
+    many: Annotated[str, doc("What several of these are called.")]
+    before: Annotated[int, doc("How many there are before the moves.")]
+    after: Annotated[int, doc("How many there are after the moves.")]

@@ -1,21 +1,23 @@
 """Owners whose pods hold GPUs and hardly use them."""
 
+from typing import Annotated
+
 import msgspec
+
+from rescheduler.model.field_doc import doc
 
 
 class IdleHolder(msgspec.Struct, frozen=True, kw_only=True):
-    """The pods of one owner that have GPUs to themselves and hardly use them.
+    """The pods of one owner that have GPUs to themselves and hardly use them."""
 
-    gpus: that they have, a partition (MIG) as a part of one. use: of these, the mean share in use.
-    hours: GPU-hours that were not used in the time that was evaluated.
-    """
-
-    namespace: str
-    owner: str
-    pods: int
-    gpus: float
-    use: float
-    hours: float
+    namespace: Annotated[str, doc("Namespace of the pods.")]
+    owner: Annotated[str, doc("Kind and name of their owner, or of the pod itself.")]
+    pods: Annotated[int, doc("How many of its pods hardly use their GPUs.")]
+    gpus: Annotated[
+        float, doc("GPUs that they have to themselves, a partition (MIG) as a part of one.")
+    ]
+    use: Annotated[float, doc("The mean share of these that is in use, 0 to 1.")]
+    hours: Annotated[float, doc("GPU-hours that were not used in the time that was evaluated.")]
 
     @property
     def daily(self) -> float:

@@ -1,9 +1,11 @@
 """What the last cycles leave in the cluster for people: a record of each, and the last report."""
 
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
+from rescheduler.model.field_doc import doc
 from rescheduler.model.moves.plan import Report
 from rescheduler.model.trails.trail_history import PastCycle
 
@@ -13,14 +15,13 @@ MOST_CYCLES = 20
 
 
 class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One cycle. code, message of the cycle: why it evicted nothing, "" where it did.
+    """One cycle."""
 
-    instance: which process ran it. next: when that process runs the next one, where it knows that.
-    """
-
-    cycle: PastCycle
-    instance: str
-    next: datetime | None = None
+    cycle: Annotated[PastCycle, doc("The cycle; its code and message say why it evicted nothing.")]
+    instance: Annotated[str, doc("The process that ran it.")]
+    next: Annotated[
+        datetime | None, doc("When that process runs the next one; null where it runs one only.")
+    ] = None
 
 
 class CycleLog(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,44 +1,35 @@
-"""Resource requests in which a replacement differs from the pod that leaves, in words (ELG043)."""
+"""Resource requests in which a replacement differs from the pod that leaves (ELG043)."""
 
 from rescheduler.kube.objects import PodSpec
 from rescheduler.kube.pods.pod_requests import pod_requests
 from rescheduler.kube.quantity import NANO
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.problem import Problem
+from rescheduler.model.moves.move_reason import MoveReason, RequestChange
 
 _BYTES = frozenset({"memory", "ephemeral-storage"})
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi")
 
 
-def other_requests(snapshot: Snapshot, pod: int) -> Problem | None:
+def other_requests(snapshot: Snapshot, pod: int) -> MoveReason | None:
     """ELG043 where the replacement of the pod asks for more or less than it does."""
     here, replacement = snapshot.pods[pod], snapshot.next_pods.replacement(pod)
     following = snapshot.next_pods.next_pod_of(here)
     changes = changed_requests(here.spec, replacement.spec)
     if following is None or not changes:
         return None
-    amounts = " and ".join(f"{_amount_text(name, now)} (now {was})" for name, was, now in changes)
-    shown = " and ".join(now for _, _, now in changes)
-    text = f"its replacement asks for {amounts}: {following.requests_source} {shown}"
-    return Problem("ELG043", text)
+    return MoveReason(code="ELG043", requests=changes, like=following.requests_source)
 
 
-def changed_requests(here: PodSpec, then: PodSpec) -> list[tuple[str, str, str]]:
+def changed_requests(here: PodSpec, then: PodSpec) -> list[RequestChange]:
     """Each resource that two specs request in different amounts, and these amounts."""
     if here is then:
         return []
     was, now = pod_requests(here), pod_requests(then)
     return [
-        (name, _amount(name, was.get(name, 0)), _amount(name, now.get(name, 0)))
+        RequestChange(name, _amount(name, was.get(name, 0)), _amount(name, now.get(name, 0)))
         for name in sorted(was.keys() | now.keys())
         if was.get(name, 0) != now.get(name, 0)
     ]
-
-
-def _amount_text(name: str, amount: str) -> str:
-    if name == "cpu":
-        return f"{amount} {'CPU' if amount == '1' else 'CPUs'}"
-    return f"{amount} of {name}"
 
 
 def _amount(name: str, nanos: int) -> str:

@@ -74,7 +74,7 @@ def _counts(plan: Plan) -> list[str]:
     return [
         f"{count_text(count.before, count.one, count.many)} "
         f"{verb_for(count.before, 'becomes', 'become')} {count.after:,}"
-        for count in plan.found
+        for count in plan.counts
         if count.after < count.before
     ]
 
@@ -102,14 +102,14 @@ def _shares(plan: Plan) -> list[str]:
     """How much the costs fall that no other part of the headline names, and what remains."""
     answer = []
     for policy in plan.policies:
-        fewer = any(count.after < count.before for count in policy.found)
+        fewer = any(count.after < count.before for count in policy.counts)
         if policy.room or fewer or policy.problem is not None or policy.cost.before <= 0:
             continue
         less = 1 - policy.cost.after / policy.cost.before
         if less >= _LEAST:
             text = f"policy {policy.name} is {percent(less)} better"
             stays = ", ".join(
-                count_text(count.after, count.one, count.many) for count in policy.found
+                count_text(count.after, count.one, count.many) for count in policy.counts
             )
             answer.append(f"{text} (still {stays})" if stays else text)
     return answer

@@ -27,12 +27,12 @@ def render_readings(answers: Iterable[ReadingAnswer], *, width: int, color: bool
         ]
     )
     for answer in answers:
-        subjects = f"{answer.found} of {answer.expected} {answer.subject}s"
+        subjects = f"{answer.withValue} of {answer.expected} {answer.subject}s"
         grid.add(
             Text(clean(answer.name), style="bold" if answer.own else ""),
             age(answer.windowSeconds),
             _count(answer.series),
-            Text(subjects, style="" if answer.found == answer.expected else "yellow"),
+            Text(subjects, style="" if answer.withValue == answer.expected else "yellow"),
             "-" if answer.ageSeconds is None else age(answer.ageSeconds),
             _range(answer),
             "-" if answer.seconds is None else f"{answer.seconds:.2f} s",

@@ -19,6 +19,7 @@ from rescheduler.model.moves.plan import (
 from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.model.wording import count_text
 from rescheduler.reporting.alerts import advice, sentence
+from rescheduler.reporting.move_reasons import coded_text
 from rescheduler.reporting.phrasing import age, amount, change, percent
 
 Mark = Literal["good", "bad", "open", "plain"]
@@ -142,7 +143,7 @@ def _row(number: int, move: PlannedMove, result: MoveResult | None) -> MoveRow:
         landing=sorted(forecast.landing, key=lambda share: (-share.probability, share.node)),
         returns=forecast.returns,
         unschedulable=forecast.unschedulable,
-        why="; ".join(f"{reason.code} {reason.message}" for reason in move.reasons),
+        why="; ".join(coded_text(reason) for reason in move.reasons),
         restart=_restart(move.restart),
         landed=None if result is None else _landing_of(move, result),
         steered=_steering_text(move),

@@ -1,24 +1,17 @@
 """JSON Schemas of what we write, from the types that it is written by."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 
-def schema_parts(
-    kinds: Sequence[type], properties: Mapping[str, Mapping[str, str]]
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """A reference to each kind, and the definitions that these need, sorted by name.
-
-    properties: by the name of a type, what each of its fields means.
-    """
+def schema_parts(kinds: Sequence[type]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """A reference to each kind, and the definitions that these need, sorted by name."""
     roots, parts = msgspec.json.schema_components(kinds, ref_template="#/$defs/{name}")
-    for name, part in parts.items():
+    for part in parts.values():
         part["description"] = " ".join(part["description"].split())
-        # A description beside "$ref" is allowed since 2019-09.
-        part["properties"] = {
-            key: {"description": properties[name][key], **field}
-            for key, field in part["properties"].items()
-        }
+        for field in part["properties"].values():
+            if field.keys() == {"enum"} and len(field["enum"]) == 1:  # a tag: no field of the type
+                field["description"] = f"Always {field['enum'][0]}."
     return list(roots), dict(sorted(parts.items()))

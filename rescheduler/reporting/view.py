@@ -8,14 +8,13 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.moves.plan import (
-    Calibration,
     Mode,
     Outcome,
     Plan,
-    ReadingResult,
     Report,
     plan_in,
 )
+from rescheduler.model.moves.plan_basis import Calibration, ReadingResult
 from rescheduler.model.moves.search_summary import Stop
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import clean, count_text, verb_for

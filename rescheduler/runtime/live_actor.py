@@ -35,6 +35,7 @@ from rescheduler.model.moves.plan import PlannedMove
 from rescheduler.model.trails.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
+from rescheduler.reporting.move_reasons import coded_text
 from rescheduler.runtime.logs import hide_secrets, logger
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.steering.port import Port
@@ -120,6 +121,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         instance=state.lease.identity,
         now=state.clock.now,
         state=f"{NAMESPACE}/{STATE}",
+        reason_text=coded_text,
     )
     return Actor(
         lease=state.lease,

@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -168,7 +169,7 @@ def _actor(
             pods=lambda namespace, labels, name: read_pods(connection, namespace, labels, name),
             reread=lambda namespace, name: read_surroundings(connection, namespace, name, notes),
             queues=lambda: read_queues(connection),
-            workload=lambda *asked: read_workload(connection, *asked),
+            workload=partial(read_workload, connection),
             sleep=stop.sleep,
             stop=stop.reason_within(settings.cycle_deadline),
             policies=policies,

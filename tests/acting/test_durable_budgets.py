@@ -129,7 +129,7 @@ def test_an_eviction_that_a_later_run_finds_cools_down_from_then_on(
     with hold_lock(Process(stage, "b", limits=limits).actor()) as history:
         (found,) = history.moves
     assert found.charged
-    assert found.asked == asked
+    assert found.intentAt == asked
     assert waited <= (found.at - asked).total_seconds() <= waited + 40
 
 
@@ -238,7 +238,7 @@ def test_a_refunded_pod_is_watched_until_it_is_looked_at_after_an_hour(stage: St
 
 def test_the_refunded_eviction_of_a_replacement_is_watched_too() -> None:
     """It is followed by nothing, as it takes no slot of its own."""
-    move = past("freed", known=[], frees="moved")
+    move = past("freed", earlierPods=[], frees="moved")
     move.give_back(START)
     assert (move.watched, move.let_go(START + timedelta(minutes=59))) == (True, False)
     assert (move.watched, move.let_go(START + timedelta(minutes=60))) == (True, True)

@@ -91,7 +91,7 @@ def test_an_eviction_that_was_answered_is_not_said_to_have_no_answer(stage: Stag
     readable_again(stage, applied=False)
     with hold_lock(Process(stage, "c", limits=LIMITS, before=ALONE).actor()) as history:
         (move,) = history.moves
-    move.code, move.asked = "ACT023", None
+    move.code, move.intentAt = "ACT023", None
     follow(Process(stage, "d", limits=LIMITS).actor(), history, [move])
     assert told([move]) == [("lost", "ACT019", True)]
 

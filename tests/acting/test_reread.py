@@ -148,7 +148,7 @@ def test_nothing_older_than_five_seconds_is_acted_on(
     assert outcome.verdict.code == "ACT016"
     assert "read 6.1 s ago" in outcome.verdict.message or "read 6.2 s" in outcome.verdict.message
     (past,) = process.ledger.peek().moves
-    assert (past.state, past.known, past.selector) == ("refused", [], "")
+    assert (past.state, past.earlierPods, past.selector) == ("refused", [], "")
     assert exit_code(outcome) == 1
 
 

@@ -301,7 +301,7 @@ def moved(**more: Any) -> PastMove:
         "controllerKind": "ReplicaSet",
         "source": "n1",
         "at": START,
-        "known": [mark("old"), mark("other")],
+        "earlierPods": [mark("old"), mark("other")],
         **more,
     }
     return PastMove(**fields)
@@ -332,7 +332,7 @@ def test_in_a_stateful_set_it_has_the_name_of_the_old_one() -> None:
 
 
 def test_nobody_stands_for_a_move_of_which_no_pods_are_known() -> None:
-    assert find_replacement(moved(known=[]), [of("fresh")], set()) is None
+    assert find_replacement(moved(earlierPods=[]), [of("fresh")], set()) is None
 
 
 def test_an_intent_keeps_what_is_needed_to_go_on_after_a_crash(stage: Stage) -> None:
@@ -342,12 +342,12 @@ def test_an_intent_keeps_what_is_needed_to_go_on_after_a_crash(stage: Stage) -> 
     act(plan_of(stage.world, [planned(web(stage))]), process.actor())
     (past,) = history(stage)
     assert past.selector == "app=rs-1"
-    assert len(past.known) == 2
+    assert len(past.earlierPods) == 2
     for name in ("b", "c"):
         stage.seconds += 100
         rest(stage, name)
     (past,) = history(stage)
-    assert (past.state, past.known, past.selector) == ("ready", [], ""), (
+    assert (past.state, past.earlierPods, past.selector) == ("ready", [], ""), (
         "kept no longer than needed"
     )
 

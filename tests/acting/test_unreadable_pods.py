@@ -100,7 +100,7 @@ def test_what_cannot_be_read_stays_charged_and_holds_no_other(
     found, _ = stored(stage)
     assert told([found]) == [("lost", "ACT023", True)]
     assert found.at >= START + timedelta(seconds=LATER), "it counts from when it was given up"
-    assert found.asked is not None
+    assert found.intentAt is not None
     assert not found.in_flight
     assert process.warned[0] == (
         "an unanswered eviction counts as carried out, as its pod cannot be read"

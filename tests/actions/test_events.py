@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import LandingShare, MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
+from rescheduler.reporting.move_reasons import coded_text
 from tests.cases import every
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import became, planned
@@ -31,7 +33,9 @@ def ended(**more: Any) -> tuple[PlannedMove, MoveResult]:
 
 def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     with serving() as fake:
-        writer = EventWriter(fake.client(), instance="host_1", now=lambda: AT)
+        writer = EventWriter(
+            fake.client(), instance="host_1", now=lambda: AT, reason_text=coded_text
+        )
         move = a_move()
         writer(move, became(move), "abc123")
         first, second = fake.sent("POST", "/events")
@@ -54,20 +58,25 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     assert "abc123" in first["note"]
     assert "Plan abc123 for policy hot: ACT001 The pod was evicted." in first["note"]
     assert "Replacement expected on spare (75%)." in first["note"]
+    assert "UTL001 node n1: it is hot" in first["note"]
     assert writer.failures == 0
 
 
 def test_an_event_says_how_many_other_nodes_are_likely() -> None:
     landing = [LandingShare(node=node, probability=0.25) for node in ("a", "b", "c", "d")]
     move, result = ended()
-    text = note(move, msgspec.structs.replace(result, landing=landing), "abc123")
+    text = note(move, msgspec.structs.replace(result, landing=landing), "abc123", [])
     assert "Replacement expected on a (25%) or 3 others." in text
 
 
 def test_a_demotion_is_reported_on_the_state_config_map() -> None:
     with serving() as fake:
         writer = EventWriter(
-            fake.client(), instance="host_1", now=lambda: AT, state="ours/rescheduler-state"
+            fake.client(),
+            instance="host_1",
+            now=lambda: AT,
+            state="ours/rescheduler-state",
+            reason_text=coded_text,
         )
         writer.report_demotion(
             Problem(code="MSR001", message="Policy even counts as Audit " + "x" * 2000)
@@ -92,13 +101,15 @@ def test_a_demotion_is_reported_on_the_state_config_map() -> None:
 def test_what_cannot_be_reported_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
-        writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
+        writer = EventWriter(
+            fake.client(), instance="host_1", now=lambda: START, reason_text=coded_text
+        )
         writer(*ended(), "abc123")
     assert writer.failures == 2
 
 
 def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
-    spread, plain = a_move(reasons=[Problem(code="SPR001", message="")]), a_move(reasons=[])
+    spread, plain = a_move(reasons=[MoveReason(code="SPR001")]), a_move(reasons=[])
     assert reason_of(spread, became(spread)) == "RestoreSpread"
     assert reason_of(plain, became(plain)) == "Reschedule"
     assert reason_of(*ended(result="refused", code="ACT004")) == "EvictionRefused"
@@ -113,12 +124,14 @@ def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
 
 @given(st.text(max_size=3000))
 def test_a_note_fits(text: str) -> None:
-    assert len(note(*ended(message=text), "abc123").encode()) <= 1024
+    assert len(note(*ended(message=text), "abc123", [text]).encode()) <= 1024
 
 
 def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
     with serving() as fake:
-        writer = EventWriter(fake.client(), instance="host_1", now=lambda: START)
+        writer = EventWriter(
+            fake.client(), instance="host_1", now=lambda: START, reason_text=coded_text
+        )
         move = a_move(owner=OwnerRef(kind="Rollout", name="web", uid="r-1"))
         writer(move, became(move), "abc123")
         assert len(fake.sent("POST", "/events")) == 1
@@ -141,8 +154,7 @@ def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
 )
 def test_an_event_names_nothing_in_other_namespaces(said: str, written: str | None) -> None:
     move, result = ended()
-    reason = Problem(code="UTL001", message=said)
-    text = note(msgspec.structs.replace(move, reasons=[reason]), result, "p")
+    text = note(move, result, "p", [f"UTL001 {said}"])
     assert text.endswith(f"UTL001 {written or said}")
     told = msgspec.structs.replace(result, message=said)
-    assert (written or said) in note(move, told, "p")
+    assert (written or said) in note(move, told, "p", [])

@@ -159,7 +159,7 @@ def test_a_run_with_shorter_limits_forgets_nothing_of_what_others_need() -> None
 def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     full = {
         "landing": {f"n{i}": 0.01 for i in range(100)},
-        "known": ["s1"],
+        "earlierPods": ["s1"],
         "usage": {"pod/cpu": 1.0},
         "controller": "rs",
         "landedOn": "n2",
@@ -171,11 +171,11 @@ def test_what_is_kept_of_a_move_is_what_may_still_be_asked() -> None:
     moves += [aged(60, **full, unpredicted=True)]
     kept = {move.podUid: move for move in prune_history(History(moves), START, 5 * DAY).moves}
     refused, ready, lost, evicted, old = kept.values()
-    assert (refused.landing, refused.known, refused.usage) == ({}, [], {})
-    assert (ready.landing, ready.known, ready.usage) == ({}, [], full["usage"])
-    assert (len(lost.landing), lost.known) == (20, ["s1"])
+    assert (refused.landing, refused.earlierPods, refused.usage) == ({}, [], {})
+    assert (ready.landing, ready.earlierPods, ready.usage) == ({}, [], full["usage"])
+    assert (len(lost.landing), lost.earlierPods) == (20, ["s1"])
     assert evicted.landing == full["landing"]
-    assert (old.landing, old.known, old.usage, old.controller) == ({}, [], {}, "")
+    assert (old.landing, old.earlierPods, old.usage, old.controller) == ({}, [], {}, "")
     assert old.counted == full["counted"], "a cyclePeriod may be long"
     assert old.unpredicted, "it may still show that moving its workload is futile"
     assert (old.boomerang, old.workload, old.replacement, old.charged) == (False, "w", "r", True)
@@ -269,12 +269,12 @@ def move_of(chance: random.Random, at: Any, state: str) -> PastMove:
 
 
 def test_what_broke_off_runs_is_kept_while_it_counts_and_bounded() -> None:
-    moves = [aged(i / 10, state="refused", brokeOff=True, known=["s"]) for i in range(500)]
+    moves = [aged(i / 10, state="refused", brokeOff=True, earlierPods=["s"]) for i in range(500)]
     refused = [aged(i / 10 + 0.05, state="refused") for i in range(500)]
     kept = prune_history(History([*moves, *refused]), START, 2 * DAY).moves
     assert len([move for move in kept if move.brokeOff]) == 100
     assert len(kept) == 200, "neither takes the room of the other"
-    assert not any(move.known for move in kept)
+    assert not any(move.earlierPods for move in kept)
     old = [aged(hours, state="refused", brokeOff=True) for hours in (30, 95, 97)]
     kept = prune_history(History(old), START, 4 * DAY).moves
     assert [START - move.at for move in kept] == [timedelta(hours=30), timedelta(hours=95)]

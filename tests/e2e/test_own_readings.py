@@ -69,8 +69,8 @@ def test_long_queues_are_shortened_and_found_short_again(
     checked = actor.run("check", policies, "-o", "json")
     assert checked.code == 0, checked.stderr
     told = {reading["name"]: reading for reading in json.loads(checked.stdout)["readings"]}
-    assert (told["node.queue"]["found"], told["node.queue"]["most"]) == (5, pytest.approx(1.05))
-    assert (told["pod.queue"]["found"], told["pod.queue"]["expected"]) == (6, 6)
+    assert (told["node.queue"]["withValue"], told["node.queue"]["most"]) == (5, pytest.approx(1.05))
+    assert (told["pod.queue"]["withValue"], told["pod.queue"]["expected"]) == (6, 6)
     assert told["node.queue"]["series"] == 10  # values and times of five nodes
     assert told["node.queue"]["samples"] > 5 * WINDOW / 2
     assert 0 < told["node.queue"]["seconds"] < 5

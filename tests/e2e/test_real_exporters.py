@@ -147,7 +147,9 @@ def test_readings_of_this_machine_are_what_its_kernel_says(real: Real, tmp_path:
         told = _checked(real.program, write_policies(tmp_path / "policies", MACHINE, swift()))
     finally:
         machine.stop()
-    assert {reading["found"] for reading in told.values() if reading["subject"] == "node"} == {1}
+    assert {reading["withValue"] for reading in told.values() if reading["subject"] == "node"} == {
+        1
+    }
     assert {reading["problem"] for reading in told.values()} == {None}
     values = {
         name: reading["most"] for name, reading in told.items() if reading["subject"] == "node"
@@ -200,6 +202,6 @@ def test_what_kube_state_metrics_tells_makes_the_plan(real: Real, tmp_path: Path
 
     told = _checked(real.program, policies)
     assert (told["node.asked"]["most"], told["pod.asked"]["most"]) == (0.75, 2)
-    assert (told["pod.asked"]["found"], told["pod.asked"]["expected"]) == (3, 3)
+    assert (told["pod.asked"]["withValue"], told["pod.asked"]["expected"]) == (3, 3)
     _, report = plan(real.program, policies)
     assert [move["node"] for move in report["moves"]] == ["n1"], "two of three are half the node"

@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import (
     ClusterRef,
     LandingShare,
@@ -41,7 +42,9 @@ def planned(manifest: dict[str, Any], *, batch: int = 1, **more: Any) -> Planned
         "gains": {"hot": 1.0},
         "disruption": 1.0,
         "batch": batch,
-        "reasons": [Problem(code="UTL001", message="n1 is hot")],
+        "reasons": [
+            MoveReason(code="UTL001", policy="hot", subject="node n1", finding="it is hot")
+        ],
     }
     return PlannedMove(**{**fields, **more})
 

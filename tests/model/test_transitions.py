@@ -103,7 +103,6 @@ def fields_written(path: Path) -> set[str]:
 OTHERS = {
     "landing_trust.py": {"compared"},
     "listing.py": {"namespace"},
-    "lease_writer.py": {"known"},
     "page_decoding.py": {"namespace"},
     "summary.py": {"gain"},
 }

@@ -14,6 +14,7 @@ from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.spread.policy import Spread
+from rescheduler.reporting.move_reasons import reason_text
 from tests.picture import picture
 
 ROOMY = Limits(
@@ -102,7 +103,7 @@ def test_what_only_the_moves_before_it_make_worth_moving_has_a_reason_too() -> N
     (reason,) = then.reasons
     assert then.pod.name == "api-0"
     assert reason.code == "LOC001"
-    assert reason.message.startswith("once other moves of this plan are made, ")
+    assert reason_text(reason).startswith("once other moves of this plan are made, ")
 
 
 def test_a_move_that_would_leave_the_zone_of_the_data_is_refused() -> None:

@@ -63,7 +63,7 @@ def test_a_node_is_counted_once_and_only_while_it_is_hot(
 def test_a_node_between_low_and_high_is_not_hot() -> None:
     made = planned([hot("u", CPU)], 0.75, 0.2)
     assert made.policies[0].cost.before > 0
-    assert (made.found, made.policies[0].found) == ([], [])
+    assert (made.counts, made.policies[0].counts) == ([], [])
     assert headline(made) == "Moves no pod."
 
 
@@ -83,4 +83,4 @@ def test_a_gpu_that_is_hot_in_load_and_memory_is_one() -> None:
     before = picture(POOL, requests=SHARES, readings=readings, policies=[both])
     before = with_devices(before, dict.fromkeys(names, loads))
     made = plan(before, policy_set([both]), History(), mode="Enforce")
-    assert {(count.many, count.before) for count in made.found} == {("hot GPUs", 1)}
+    assert {(count.many, count.before) for count in made.counts} == {("hot GPUs", 1)}

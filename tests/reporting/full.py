@@ -5,6 +5,7 @@ from msgspec import structs
 from rescheduler.model.finding_count import FindingCount
 from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.gang_room import GangRoom
+from rescheduler.model.moves.move_reason import LoadChange, MoveReason, RequestChange
 from rescheduler.model.moves.plan import Outcome, Plan
 from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
@@ -17,6 +18,22 @@ from tests.reporting.trust import calibrated, schedulers
 FOUND = FindingCount(one="hot GPU", many="hot GPUs", before=5, after=1)
 ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
+REASON = MoveReason(
+    code="UTL001",
+    policy="hot",
+    gain=0.5,
+    weight=2.0,
+    subject="node n",
+    finding="too busy",
+    later=True,
+    loads=[LoadChange("node.cpu", 0.9, 0.6)],
+    pod="ml/a",
+    node="m",
+    gang="ml/g",
+    others=2,
+    requests=[RequestChange("cpu", "1", "3")],
+    like="its template",
+)
 
 
 def rich() -> Plan:
@@ -45,7 +62,14 @@ def rich() -> Plan:
     told = Steered(by="SoftTaint", strength="Prefer", nodes=["n"], shunned=["m"])
     stops = StopRef(name="w", uid="u")
     moves = [
-        structs.replace(move, steered=steered, unsteered=move.landing[:1], after=["u"], stops=stops)
+        structs.replace(
+            move,
+            steered=steered,
+            unsteered=move.landing[:1],
+            after=["u"],
+            stops=stops,
+            reasons=[REASON],
+        )
         for move, steered in zip(full.moves[2:4], (told, None), strict=True)
     ]
     short = {"nodes": full.nodes[:1], "refused": full.refused[:1], "moves": moves}
@@ -57,14 +81,14 @@ def rich() -> Plan:
             brought=brought.demoted(TAKEN),
             selection=brought.changed(TAKEN),
             idle=[IDLE],
-            found=[FOUND],
+            counts=[FOUND],
             room=[ROOM],
         )
         for policy in full.policies
     ]
     readings = [structs.replace(reading, notes=["odd"]) for reading in full.readings[:1]]
     values = structs.asdict(full) | short
-    values |= {"policies": policies, "readings": readings, "found": [FOUND]}
+    values |= {"policies": policies, "readings": readings, "counts": [FOUND]}
     return plan(**{name: value for name, value in values.items() if name not in ("id", "digest")})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import structs
 
 from rescheduler.model.finding_count import FindingCount
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import (
     BudgetUse,
     Change,
@@ -21,12 +22,12 @@ from rescheduler.model.moves.plan import (
     PlannedMove,
     PodRef,
     PolicyResult,
-    ReadingResult,
     Refusal,
     Report,
     Result,
     Totals,
 )
+from rescheduler.model.moves.plan_basis import ReadingResult
 from rescheduler.model.moves.plan_digest import seal_plan
 from rescheduler.model.moves.restart_cost import RestartCost
 from rescheduler.model.moves.selection import SelectionResult
@@ -106,7 +107,7 @@ def policies(*, moved: bool) -> list[PolicyResult]:
             source="policies/utilization.yaml",
             document=DOCUMENTS["gpu-utilization"],
             findings=hot,
-            found=found(moved=moved),
+            counts=found(moved=moved),
             selection=SelectionResult(pods=431, nodes=60, knownPods=431, knownNodes=60),
         ),
         PolicyResult(
@@ -139,11 +140,11 @@ def move(number: int, **fields: Any) -> PlannedMove:
     namespace, owner, kind, name = OWNERS[number]
     audit = number == 5
     code = "SPR001" if audit else "UTL001"
-    message = (
-        "5 pods of web/cart in zone eu-west-1a, fair share 2 and maxSkew 1"
-        if audit
-        else f"node {HOT[number]}: GPU load {95 - number * 3} %, target 50 %"
-    )
+    policy = "zone-spread" if audit else "gpu-utilization"
+    subject = "Deployment web/cart in zone eu-west-1a" if audit else f"node {HOT[number]}"
+    load = f"GPU load {95 - number * 3} %, target 50 %"
+    finding = "5 pods, fair share 2 and maxSkew 1" if audit else load
+    gain = 1.0 if audit else round(6.2 - number * 0.4, 2)
     first = round(0.72 - number * 0.06, 2)
     values: dict[str, Any] = {
         "pod": PodRef(namespace=namespace, name=name, uid=f"uid-{name}", resourceVersion="48211"),
@@ -156,14 +157,21 @@ def move(number: int, **fields: Any) -> PlannedMove:
         ],
         "returns": 0.0,
         "unschedulable": 0.0,
-        "gain": 2.0 if audit else round(6.2 - number * 0.4, 2),
+        "gain": 2.0 if audit else gain,
         "disruption": round(0.4 + number * 0.15, 2),
         "batch": number // 2 + 1,
         "mode": "Audit" if audit else "Enforce",
-        "reasons": [Problem(code=code, message=message)],
-        "gains": {"zone-spread": 1.0}
-        if audit
-        else {"gpu-utilization": round(6.2 - number * 0.4, 2)},
+        "reasons": [
+            MoveReason(
+                code=code,
+                policy=policy,
+                gain=gain,
+                weight=2.0 if audit else 1.0,
+                subject=subject,
+                finding=finding,
+            )
+        ],
+        "gains": {policy: gain},
         "usage": {"pod.gpu": 3.7, "pod.network.receive": 412_000_000.0},
         "hot": {} if audit else {"gpu-utilization": ["gpu GPU-1"]},
         "restart": RESTARTS.get(number),
@@ -213,7 +221,7 @@ def plan(**fields: Any) -> Plan:
         ),
         "score": Change(before=71.2, after=93.4),
         "policies": policies(moved=True),
-        "found": found(moved=True),
+        "counts": found(moved=True),
         "readings": readings(),
         "schedulers": schedulers(),
         "moves": [move(number) for number in range(6)],
@@ -245,7 +253,7 @@ def empty() -> Plan:
     kept = [refusal for refusal in refused() if refusal.code in totals.refused]
     return plan(
         moves=[], totals=totals, refused=kept, policies=policies(moved=False),
-        found=found(moved=False),
+        counts=found(moved=False),
         nodes=node_views(moved=False), score=Change(before=96.0, after=96.0),
     )  # fmt: skip
 
@@ -260,7 +268,7 @@ def held() -> Plan:
     return plan(
         guards=[guard], notes=[note], moves=[], refused=[], totals=totals, mode="Enforce",
         policies=policies(moved=False),
-        found=found(moved=False), nodes=node_views(moved=False),
+        counts=found(moved=False), nodes=node_views(moved=False),
         score=Change(before=38.0, after=38.0),
     )  # fmt: skip
 
@@ -272,7 +280,7 @@ def no_data() -> Plan:
         code="RDG009", message="node.gpu: Prometheus has no series DCGM_FI_DEV_GPU_UTIL"
     )
     none = Cost(before=0.0, after=0.0)
-    gpu = structs.replace(gpu, cost=none, findings=[], found=[], worst=0.0, problem=missing)
+    gpu = structs.replace(gpu, cost=none, findings=[], counts=[], worst=0.0, problem=missing)
     unfit = reading("node.gpu", None, coverage=0.0, problem=missing)
     stale = reading(
         "pod.gpu", 4000.0, coverage=0.62,
@@ -284,7 +292,7 @@ def no_data() -> Plan:
     odd = Problem(code="FEA005", message="its plugin Coscheduling is not modelled")
     return plan(
         schedulers=schedulers(odd),
-        policies=[gpu, spread], found=[],
+        policies=[gpu, spread], counts=[],
         readings=[unfit, stale, *readings()[1:3]], moves=[move(5, batch=1)],
         nodes=views, refused=[], score=Change(before=None, after=None), recorded=True,
         totals=Totals(

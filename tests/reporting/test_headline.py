@@ -33,19 +33,19 @@ def policy(name: str = "p", before: float = 0.0, after: float = 0.0, **more: Any
 
 def of(*policies: PolicyResult, moves: int = 2) -> Plan:
     made = plan()
-    found = [count for one in policies for count in one.found]
-    return structs.replace(made, policies=list(policies), found=found, moves=made.moves[:moves])
+    found = [count for one in policies for count in one.counts]
+    return structs.replace(made, policies=list(policies), counts=found, moves=made.moves[:moves])
 
 
-HOT = policy(found=[hot(5, 0)])
+HOT = policy(counts=[hot(5, 0)])
 
 
 @every([
         ([HOT], "5 hot GPUs become 0"),
-        ([policy(found=[hot(1, 0)])], "1 hot GPU becomes 0"),
-        ([policy("u", 4, 3, found=[hot(2, 2)])], "policy u is 25 % better (still 2 hot GPUs)"),
-        ([policy("u", 4, 3, found=[hot(2, 3)])], "policy u is 25 % better (still 3 hot GPUs)"),
-        ([policy(found=[FindingCount(one="pod apart", many="pods apart", before=2, after=1)])],
+        ([policy(counts=[hot(1, 0)])], "1 hot GPU becomes 0"),
+        ([policy("u", 4, 3, counts=[hot(2, 2)])], "policy u is 25 % better (still 2 hot GPUs)"),
+        ([policy("u", 4, 3, counts=[hot(2, 3)])], "policy u is 25 % better (still 3 hot GPUs)"),
+        ([policy(counts=[FindingCount(one="pod apart", many="pods apart", before=2, after=1)])],
          "2 pods apart become 1"),
         ([policy(room=[room()])], "gang ml/llama-70b gets its 16 GPUs"),
         ([policy(room=[room(gpus=1.0)])], "gang ml/llama-70b gets its 1 GPU"),
@@ -64,8 +64,8 @@ def test_each_thing_is_told_once(policies: list[PolicyResult], told: str) -> Non
 
 @every(
     [
-        [policy(found=[hot(2, 2)])],
-        [policy(found=[hot(2, 3)])],
+        [policy(counts=[hot(2, 2)])],
+        [policy(counts=[hot(2, 3)])],
         [policy("zones", 3, 3)],
         [policy("zones", 3, 4)],
         [policy(room=[room(before=True)])],

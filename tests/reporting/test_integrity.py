@@ -88,7 +88,7 @@ NOT_COVERED = {
         for field in ("namespace", "owner", "pods", "gpus", "use", "hours")
     ),
     *(
-        f"{at}found[].{field}"
+        f"{at}counts[].{field}"
         for at in ("", "policies[].")
         for field in ("one", "many", "before", "after")
     ),
@@ -128,7 +128,8 @@ NOT_COVERED = {
     "schedulers[].problem.message",
     # Sentences with numbers in them; the codes are covered.
     "guards[].message",
-    "moves[].reasons[].message",
+    "moves[].reasons[].finding",
+    *(f"moves[].reasons[].loads[].{field}" for field in ("after", "before", "reading")),
 }
 """The leaves that the digest leaves out, each for its reason. The checksums cover them all."""
 

@@ -1,6 +1,6 @@
 """What sample reports say of schedulers, and of landings compared with their predictions."""
 
-from rescheduler.model.moves.plan import Calibration, LandingRates, SchedulerResult
+from rescheduler.model.moves.plan_basis import Calibration, LandingRates, SchedulerResult
 from rescheduler.model.problem import Problem
 
 

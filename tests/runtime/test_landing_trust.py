@@ -9,13 +9,13 @@ from rescheduler.acting.run import act
 from rescheduler.model.moves.calibration import LandingRecord, WorkloadLandings
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import (
-    Calibration,
     LandingShare,
     Outcome,
     Plan,
     PlannedMove,
     Report,
 )
+from rescheduler.model.moves.plan_basis import Calibration
 from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.exit_codes import exit_code

@@ -72,7 +72,7 @@ def test_the_policies_of_the_first_run_act_at_once_and_are_known(stage: Stage) -
     assert found.pods > 0
     assert (found.pods, found.nodes) == (found.knownPods, found.knownNodes)
     (record,) = stored_state(stage.world).history.selections
-    assert record.known == Selection(found.pods, found.nodes)
+    assert record.acceptedSelection == Selection(found.pods, found.nodes)
 
 
 def test_a_policy_that_was_edited_is_shown_first_and_says_so(stage: Stage) -> None:

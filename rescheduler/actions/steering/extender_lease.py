@@ -67,7 +67,7 @@ class ExtenderLease:
         return ExtenderStatus(
             version=str(notes.get(VERSION, "")),
             renewed=renewed,
-            asked=_moment(notes.get(LAST_REQUEST)),
+            lastRequest=_moment(notes.get(LAST_REQUEST)),
         )
 
 

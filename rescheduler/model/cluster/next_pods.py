@@ -29,7 +29,7 @@ VerticalPodAutoscaler halves the weight of what it has seen once a day."""
 class NextPod:
     """The next pod of a controller.
 
-    source: what shows it, in words; of the requests, why they are what they are. written: the names
+    source: what shows it, in words; of the requests, what shows these. written: the names
     of the template's own containers. at: when the pod was made that shows it; None: the template
     does, without what admission adds. doubt: why its requests cannot be predicted, or "".
     """
@@ -191,7 +191,7 @@ class NextPods:
         changed = [pod for pod in made or bound if _was_changed(pod)]
         if unchanged:
             newest = unchanged[-1]
-            base, because, doubt = newest.spec, "its newest sibling has", self._doubt(unchanged)
+            base, because, doubt = newest.spec, "its newest sibling", self._doubt(unchanged)
             least = _created_at(newest) - _TOGETHER.total_seconds()
             # Where admission sets no requests, a resize in place was of that pod alone.
             sets = self._requests_of(base) != requests_of(template)
@@ -206,7 +206,7 @@ class NextPods:
                 )
             changed = [pod for pod in changed if sets and _created_at(pod) >= least]
         else:
-            base, because, doubt = template, "its template has", ""
+            base, because, doubt = template, "its template", ""
             others = [pod for pod in bound if not _was_changed(pod)]
             resized = [self._requests_of(pod.spec) for pod in changed]
             if any(self._requests_of(pod.spec) != requests_of(base) for pod in others):
@@ -224,7 +224,7 @@ class NextPods:
         live = {id(pod.spec): pod.spec for pod in changed}
         requested_spec = largest(base, live.values()) if live else base
         if live and requests_of(requested_spec) != requests_of(base):
-            because = f"{because.removesuffix(' has')}, or pods that were resized in place, have"
+            because = f"{because} or pods that were resized in place"
         return requested_spec, because, doubt
 
     def _doubt(self, unchanged: list[Pod]) -> str:

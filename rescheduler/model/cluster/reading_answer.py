@@ -9,10 +9,11 @@ class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """A reading as it answered once. What is not known, as in a recording, is None.
 
     policies: who asks for it. own: whether an operator defines it. series: rows of all answers.
-    expected, found: nodes or pods that ought to have a value, and those that have one. least, most:
-    of the values, in `unit`. seconds, samples: what asking cost, and what the source read for it;
-    several readings may share a query, which then counts for each. past: for how many the past is
-    known that `stableFor` asks for. convention: which labels tell the nodes and pods of its series.
+    expected, withValue: nodes or pods that ought to have a value, and those that have one. least,
+    most: of the values, in `unit`. seconds, samples: what asking cost, and what the source read for
+    it; several readings may share a query, which then counts for each. past: for how many the past
+    is known that `stableFor` asks for. convention: which labels tell the nodes and pods of its
+    series.
     """
 
     name: str
@@ -24,7 +25,7 @@ class ReadingAnswer(msgspec.Struct, frozen=True, kw_only=True):
     query: str = ""
     series: int | None = None
     expected: int = 0
-    found: int = 0
+    withValue: int = 0
     coverage: float = 0.0
     ageSeconds: float | None = None
     least: float | None = None

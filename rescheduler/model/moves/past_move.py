@@ -105,7 +105,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     usage: dict[str, float] = {}
     selector: str = ""
     """The label selector of the controller; empty: all pods of the namespace have to be read."""
-    known: list[str] = []
+    earlierPods: list[str] = []
     """Marks of the UIDs of all pods that the controller had at the intent: none of them is the
     replacement."""
     replacement: str = ""
@@ -138,7 +138,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
     brokeOff: bool = False
     """Whether it got no clear answer, which broke off its run: where nothing was evicted, its
     workload rests from `settled` on, which is when a later run begins."""
-    asked: datetime | None = None
+    intentAt: datetime | None = None
     """When the intent was written, where `at` is not that: its pod may have gone ever since."""
     kept: float = 0.0
     """Seconds that the limits of its time need it for; the ledger fills it in."""
@@ -169,7 +169,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """Nothing was evicted: it is charged no more, and nothing of it has to be followed."""
         self._go("refuse")
         self.code, self.settled = code, now
-        self.known, self.selector = [], ""
+        self.earlierPods, self.selector = [], ""
 
     def break_off(self, code: str, now: datetime) -> None:
         """Nothing was evicted, and the server wants all requests later: as `refuse`, and it rests.
@@ -216,7 +216,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """
         if self.settled is None or now - self.settled < WATCHED:
             return False
-        self.unwatched, self.known, self.selector = True, [], ""
+        self.unwatched, self.earlierPods, self.selector = True, [], ""
         return True
 
     def charge_late(self, now: datetime) -> None:
@@ -226,7 +226,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """
         self._go("see effect")
         self.code, self.settled, self.brokeOff = "ACT001", None, False
-        self.asked, self.at = self.asked or self.at, now
+        self.intentAt, self.at = self.intentAt or self.at, now
 
     def charge_unread(self, now: datetime) -> None:
         """Nobody can read whether it has taken effect: it counts as carried out, from now on.
@@ -295,7 +295,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         self._go("settle")
         self.settled = now
         self.code = RELEASED if self.freed else "ACT012" if self.boomerang else "ACT001"
-        self.known, self.selector = [], ""
+        self.earlierPods, self.selector = [], ""
 
     def lose(self, now: datetime, *, looping: bool) -> None:
         """Its replacement was not Ready in time, or restarts again and again (looping)."""
@@ -307,7 +307,7 @@ class PastMove(msgspec.Struct, omit_defaults=True, kw_only=True):
         """The eviction of a Pending replacement was carried out; the move it releases goes on."""
         self._go("complete")
         self.code, self.settled = "ACT001", now
-        self.known, self.selector = [], ""
+        self.earlierPods, self.selector = [], ""
 
     def forgive(self) -> None:
         """Let it hold nobody; it stays charged, and its workload cools down as before."""

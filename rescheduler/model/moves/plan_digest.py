@@ -28,7 +28,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "mode",  # of the run that made it; what may be acted on is the mode of each move
             "tool",  # who wrote it
             "score",  # this and the rest: shown, and evaluated afresh when the plan is applied
-            "found",
+            "counts",
             "readings",
             "refused",
             "nodes",
@@ -51,14 +51,14 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "selection",
             "idle",
             "room",
-            "found",
+            "counts",
         }
     ),
     # Where its profile was read; the profile counts.
     "schedulers": frozenset({"source", "problem"}),
     # Sentences with numbers in them; the codes count.
     "guards": frozenset({"message"}),
-    "reasons": frozenset({"message"}),
+    "reasons": frozenset({"finding", "loads"}),
 }
 """What the digest leaves out, by the field that holds it."""
 

@@ -1,6 +1,10 @@
 """What a move restarts, how long that takes, and who restarts it, as a plan shows it."""
 
+from typing import Annotated
+
 import msgspec
+
+from rescheduler.model.field_doc import doc
 
 RESTARTED = "Kueue stops and starts its gang."
 """What has begun once a Workload was stopped."""
@@ -9,20 +13,22 @@ RESTARTED = "Kueue stops and starts its gang."
 class StopRef(msgspec.Struct, frozen=True, kw_only=True):
     """The Workload of Kueue, in the namespace of its pods, that stops and starts a gang."""
 
-    name: str
-    uid: str
+    name: Annotated[str, doc("Its name, in the namespace of the pods.")]
+    uid: Annotated[str, doc("Its UID.")]
 
 
 class RestartCost(msgspec.Struct, frozen=True, kw_only=True):
-    """What a move starts again, which is a part of its disruption.
+    """What a move starts again, which is a part of its disruption."""
 
-    readySeconds: how long a replacement takes to be Ready, None where it is not known: the median
-    of so many past `moves` of the workload, or without any what the pod itself took.
-    workSeconds: work that is lost, None where there is none to lose: since the last checkpoint, or
-    else since the pod's start.
-    """
-
-    readySeconds: float | None = None
-    moves: int = 0
-    workSeconds: float | None = None
-    checkpoint: bool = False
+    readySeconds: Annotated[
+        float | None, doc("How long a replacement takes to be Ready; null where it is not known.")
+    ] = None
+    moves: Annotated[
+        int, doc("Past moves of the workload whose median it is; 0: what the pod itself took.")
+    ] = 0
+    workSeconds: Annotated[
+        float | None, doc("Work that is lost; null where there is none to lose.")
+    ] = None
+    checkpoint: Annotated[
+        bool, doc("Whether that is the work since its last checkpoint; else since its start.")
+    ] = False

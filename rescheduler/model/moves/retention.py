@@ -104,9 +104,9 @@ def _count_charged(moves: list[PastMove], since: datetime) -> int:
 
 
 def _prune_refused(move: PastMove) -> PastMove:
-    if not (move.landing or move.known or move.usage or move.gains):
+    if not (move.landing or move.earlierPods or move.usage or move.gains):
         return move
-    return structs.replace(move, landing={}, known=[], selector="", usage={}, gains={})
+    return structs.replace(move, landing={}, earlierPods=[], selector="", usage={}, gains={})
 
 
 def _in_flight(move: PastMove, keep: timedelta, *, whole: bool) -> PastMove:
@@ -141,7 +141,9 @@ def _prune_closed(move: PastMove, now: datetime, keep: timedelta) -> PastMove:
     landing = likeliest(move.landing, COMPARED_NODES) if needs_landing else {}
     hot = move.hot if move.at >= now - RELIEVED_FOR else {}
     if move.state == "ready":
-        return structs.replace(move, landing=landing, known=[], selector="", kept=kept, hot=hot)
+        return structs.replace(
+            move, landing=landing, earlierPods=[], selector="", kept=kept, hot=hot
+        )
     return structs.replace(move, landing=landing, kept=kept, hot=hot)
 
 

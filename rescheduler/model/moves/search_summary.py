@@ -1,36 +1,42 @@
 """How the moves of a plan were searched for, and how good they are at least."""
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
+from rescheduler.model.field_doc import doc
+
 Stop = Literal["complete", "full", "steps", "time"]
-"""complete: nothing more is worth moving within the limits. full: the limits allow no more moves.
-steps: as many moves were evaluated as one search may. time: its time was up."""
 
 
 class SearchSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How a search ended.
+    """How a search ended."""
 
-    steps: moves, alone or together, that were evaluated. gain: expected decrease of the weighted
-    cost by all moves. bound: what as many moves could gain at most, whichever they are, and no more
-    of a workload, node or namespace than the limits allow: no plan of as many moves gains more.
-    chained: how many of the moves are parts of swaps and chains. alone: what single moves gained
-    until none of them was possible that gains: without swaps and chains it would have ended there.
-    singly: what moves gained that were found one by one, where others that were proposed together
-    gain more, or the same with fewer evictions; these are the plan. resumed: what the moves of the
-    last plan gain of it, where the search began with them.
-    """
-
-    stopped: Stop
-    steps: int
-    gain: float
-    bound: float
-    chained: int = 0
-    alone: float | None = None
-    singly: float | None = None
-    resumed: float | None = None
+    stopped: Annotated[
+        Stop,
+        doc(
+            "complete: nothing more is worth moving. full: the limits allow no more moves. "
+            "steps: as many moves were evaluated as one search may. time: its time was up."
+        ),
+    ]
+    steps: Annotated[int, doc("Moves, alone or together, that were evaluated.")]
+    gain: Annotated[float, doc("Expected decrease of the weighted cost by all moves.")]
+    bound: Annotated[
+        float, doc("What as many moves within the limits could gain at most, each by itself.")
+    ]
+    chained: Annotated[int, doc("How many of the moves are parts of swaps and chains.")] = 0
+    alone: Annotated[
+        float | None, doc("What single moves gained before swaps and chains; null: all are single.")
+    ] = None
+    singly: Annotated[
+        float | None,
+        doc("What a plan found move by move gains, if this is a better one; null: it is not."),
+    ] = None
+    resumed: Annotated[
+        float | None,
+        doc("What the moves of the last plan gain of it; null: it did not begin with them."),
+    ] = None
 
     @property
     def within(self) -> float | None:

@@ -5,11 +5,12 @@ at. So what is new is on trial first: the policy counts as Audit, and people see
 """
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import structs
 
+from rescheduler.model.field_doc import doc
 from rescheduler.model.problem import Problem
 
 GROWTH = 5
@@ -66,14 +67,15 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=True):
     """What one policy is known to select.
 
-    meaning: digest of what it finds; "" where it is not known. known: the most that it selected in
-    the period before `at`; peak: since then. seen: when a run last had it. demoted: whether it
-    counts as Audit, as it has another meaning now, or selects far more; trial: since when.
+    meaning: digest of what it finds; "" where it is not known. acceptedSelection: the most that it
+    selected in the period before `at`; peak: since then. seen: when a run last had it. demoted:
+    whether it counts as Audit, as it has another meaning now, or selects far more; trial: since
+    when.
     """
 
     policy: str
     meaning: str
-    known: Selection
+    acceptedSelection: Selection
     peak: Selection
     at: datetime
     seen: datetime
@@ -86,7 +88,12 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
     ) -> "SelectionRecord":
         """What is found, as known from now on."""
         return cls(
-            policy=policy, meaning=meaning, known=selection, peak=selection, at=now, seen=now
+            policy=policy,
+            meaning=meaning,
+            acceptedSelection=selection,
+            peak=selection,
+            at=now,
+            seen=now,
         )
 
     def next_record(
@@ -97,7 +104,7 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
         audit_first: how long it is on trial.
         """
         changed = meaning != self.meaning
-        if not changed and not selection.exceeds(self.known):
+        if not changed and not selection.exceeds(self.acceptedSelection):
             return self._usual(selection, now)
         trial = self._continue_trial(meaning, selection, now)
         if now - trial.since >= audit_first:
@@ -113,7 +120,7 @@ class SelectionRecord(msgspec.Struct, omit_defaults=True, kw_only=True, frozen=T
         if now - self.at < PERIOD:
             return self._replace_fields(peak=peak, seen=seen, trial=trial, demoted=False)
         return self._replace_fields(
-            known=peak, peak=selection, at=now, seen=seen, trial=trial, demoted=False
+            acceptedSelection=peak, peak=selection, at=now, seen=seen, trial=trial, demoted=False
         )
 
     def _continue_trial(self, meaning: str, selection: Selection, now: datetime) -> Trial:
@@ -146,19 +153,28 @@ def records_to_keep(
 
 
 class SelectionResult(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pods a policy matches and how many nodes it selects; nodes None: it selects none.
+    """How many pods a policy matches and how many nodes it selects."""
 
-    knownPods, knownNodes: the most that is known of it; None where it is new. demotedAt,
-    demotedUntil: while it counts as Audit, as it selects what was not shown before. problem: SEL001
-    or SEL002 where a run counts it as Audit for that. inert: each of its rules that can never act,
-    by its field, and why.
-    """
-
-    pods: int
-    nodes: int | None = None
-    knownPods: int | None = None
-    knownNodes: int | None = None
-    demotedAt: datetime | None = None
-    demotedUntil: datetime | None = None
-    problem: Problem | None = None
-    inert: tuple[str, ...] = ()
+    pods: Annotated[int, doc("How many pods its `match` matches.")]
+    nodes: Annotated[
+        int | None, doc("How many nodes its `nodes` selects, or null where it has none.")
+    ] = None
+    knownPods: Annotated[
+        int | None, doc("The most pods that it was known to match, or null where it is new.")
+    ] = None
+    knownNodes: Annotated[
+        int | None, doc("The most nodes that it was known to select, or null.")
+    ] = None
+    demotedAt: Annotated[
+        datetime | None,
+        doc("Since when it counts as Audit, as it selects what was not shown; or null."),
+    ] = None
+    demotedUntil: Annotated[
+        datetime | None, doc("Until when it counts as Audit for it, or null.")
+    ] = None
+    problem: Annotated[
+        Problem | None, doc("SEL001 or SEL002 where a run counts it as Audit first, or null.")
+    ] = None
+    inert: Annotated[
+        tuple[str, ...], doc("Its rules that can never act, each by its field, and why.")
+    ] = ()

@@ -1,9 +1,11 @@
 """Steering of one replacement: nodes, means, strength; its entry; the extender's status."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+
+from rescheduler.model.field_doc import doc
 
 Strength = Literal["Prefer", "Require"]
 """Prefer: one more wish among the scheduler's scores. Require: nowhere but there."""
@@ -13,17 +15,22 @@ MOST_NODES = 100
 
 
 class Steered(msgspec.Struct, frozen=True, kw_only=True):
-    """How the replacement of one move is steered, as the plan says it.
+    """How the replacement of one move is steered, as the plan says it."""
 
-    by: the name of the means. nodes: the acceptable nodes by name, best first; never one alone with
-    Require. shunned: the nodes that bear a taint until the replacement is placed, where the means
-    taints nodes.
-    """
-
-    by: str
-    strength: Strength
-    nodes: list[str]
-    shunned: list[str] = []
+    by: Annotated[
+        str,
+        doc("The means that tells the replacement where to go, as in `steering.by`."),
+    ]
+    strength: Annotated[
+        Strength, doc("Prefer: more points for these nodes. Require: nowhere but there.")
+    ]
+    nodes: Annotated[
+        list[str], doc("The acceptable nodes, best first; never one alone with Require.")
+    ]
+    shunned: Annotated[
+        list[str],
+        doc("Nodes that are tainted until the replacement is placed, if its means does so."),
+    ] = []
 
 
 class SteeringEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,9 +60,9 @@ class ExtenderStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What an extender shows of itself: which table it goes by, and whether a scheduler asks it.
 
     version: the resourceVersion of the table that it has. renewed: when it said so, by the API
-    server's clock. asked: when a scheduler called it last, None: never.
+    server's clock. lastRequest: when a scheduler called it last, None: never.
     """
 
     version: str
     renewed: datetime
-    asked: datetime | None = None
+    lastRequest: datetime | None = None

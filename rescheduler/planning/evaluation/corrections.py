@@ -76,7 +76,7 @@ def _missing_shares(move: PastMove, reading: Reading, snapshot: Snapshot) -> dic
     ending = move.podUid in snapshot.pod_index
     if move.unread and ending and not snapshot.leaving[snapshot.pod_index[move.podUid]]:
         return answer  # it is charged because nobody knew, and was never evicted
-    remaining = 1.0 if ending else unseen_share(move.asked or move.at, move.source)
+    remaining = 1.0 if ending else unseen_share(move.intentAt or move.at, move.source)
     if move.state in _GONE and remaining > 0:
         answer[move.source] = -remaining
     if move.state == "lost":

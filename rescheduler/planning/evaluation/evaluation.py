@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from rescheduler.model.cluster.readings import BoolArray, FloatArray, IntArray
 from rescheduler.model.moves.move import Landing, Shift
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import BudgetUse
 from rescheduler.model.moves.steering_entry import Strength
 from rescheduler.model.problem import Problem
@@ -57,7 +58,7 @@ class Evaluation:
     likely_gain: float = 0.0
     disruption: float = 1.0
     landing: Landing | None = None
-    reasons: tuple[Problem, ...] = ()
+    reasons: tuple[MoveReason, ...] = ()
     budget: BudgetUse | None = None
     group: str = ""
     room: str = ""

@@ -1,7 +1,7 @@
 """Why a move is worth making: the findings it serves, with the numbers."""
 
 from rescheduler.model.finding import Finding
-from rescheduler.model.problem import Problem
+from rescheduler.model.moves.move_reason import LoadChange, MoveReason
 from rescheduler.planning.binding import Binding
 
 
@@ -17,19 +17,15 @@ class Justifications:
         self._findings = {binding.policy.name: binding.findings for binding in bindings}
         self._by_pod: dict[str, dict[int, Finding]] = {}
 
-    def reason_of(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
+    def reason_of(self, pod: int, source: int, binding: Binding, gain: float) -> MoveReason | None:
         """The reason that one policy gives for moving this pod, or None if it has none."""
         finding = self._of_policy(binding.policy.name).get(pod)
-        return None if finding is None else _reason(finding, pod, source, binding, gain)
+        return _reason(finding, pod, source, binding, gain)
 
-    def now(self, pod: int, source: int, binding: Binding, gain: float) -> Problem | None:
+    def now(self, pod: int, source: int, binding: Binding, gain: float) -> MoveReason | None:
         """The same in the working copy as it is now, after other moves."""
         finding = next((candidate for candidate in binding.findings if pod in candidate.pods), None)
-        if finding is None:
-            return None
-        return _reason(
-            finding, pod, source, binding, gain, "once other moves of this plan are made, "
-        )
+        return _reason(finding, pod, source, binding, gain, later=True)
 
     def _of_policy(self, name: str) -> dict[int, Finding]:
         """Pod to the first finding of the policy that names it; only few policies are read."""
@@ -42,29 +38,39 @@ class Justifications:
 
 
 def _reason(
-    finding: Finding, pod: int, source: int, binding: Binding, gain: float, when: str = ""
-) -> Problem:
-    load = _utilization(binding, pod, source)
-    weight = binding.policy.weight
-    weighted = "" if weight == 1 else f" \N{MULTIPLICATION SIGN} weight {weight:g}"
-    return Problem(
+    finding: Finding | None,
+    pod: int,
+    source: int,
+    binding: Binding,
+    gain: float,
+    *,
+    later: bool = False,
+) -> MoveReason | None:
+    if finding is None:
+        return None
+    return MoveReason(
         code=finding.code,
-        message=f"{when}{finding.subject}: {finding.message}{load} "
-        f"({binding.policy.name} {gain:+.2f}{weighted})",
+        policy=binding.policy.name,
+        gain=gain,
+        weight=binding.policy.weight,
+        subject=finding.subject,
+        finding=finding.message,
+        later=later,
+        loads=_loads(binding, pod, source),
     )
 
 
-def _utilization(binding: Binding, pod: int, source: int) -> str:
+def _loads(binding: Binding, pod: int, source: int) -> list[LoadChange]:
     """The loads of the pod's node before and after the move, where the policy follows loads."""
     term = binding.loaded
     if term is None:
-        return ""
+        return []
     loads, used = term.load_after(), term.usage(pod)
-    parts: list[str] = []
+    changes = []
     for name in sorted(loads):
         amount = used.get("pod" + name.removeprefix("node"), 0.0)
         capacity = binding.capacity(name, source)
         if amount > 0 and capacity > 0:
             before = float(loads[name][source])
-            parts.append(f"{name} {before:.0%} to {before - amount / capacity:.0%}")
-    return f"; its node goes from {', '.join(parts)}" if parts else ""
+            changes.append(LoadChange(name, before, before - amount / capacity))
+    return changes

@@ -14,9 +14,9 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.move import Landing, Shift
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import Mode
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import count_text
 from rescheduler.planning.binding import Binding, bind
 from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.eligibility.kubelet_admission import KubeletAdmission
@@ -296,17 +296,16 @@ class WorkingCopy:
     def _with_purpose(self, move: Evaluation, last: Evaluation) -> Evaluation:
         """The move with what it is made for, beside what it gains by itself."""
         node = self.snapshot.nodes[last.destination].metadata.name
-        room = f"it makes room for {self.snapshot.pods[last.pod].key} on {node}"
-        return replace(move, reasons=(*move.reasons, Problem(code="FEA012", message=room)))
+        room = MoveReason(code="FEA012", pod=self.snapshot.pods[last.pod].key, node=node)
+        return replace(move, reasons=(*move.reasons, room))
 
     @staticmethod
     def _in_room(move: Evaluation, count: int) -> Evaluation:
         """The move with what it is made for, beside what it gains by itself."""
-        whole = f"with {count_text(count - 1, 'other move')}, all or none"
-        room = Problem(code=ROOM, message=f"it makes room for gang {move.room}, {whole}")
+        room = MoveReason(code=ROOM, gang=move.room, others=count - 1)
         return replace(move, reasons=(room, *move.reasons))
 
-    def _reasons(self, move: Evaluation) -> tuple[Problem, ...]:
+    def _reasons(self, move: Evaluation) -> tuple[MoveReason, ...]:
         gaining = [
             binding for binding in self.active if move.gains.get(binding.policy.name, 0.0) > 0
         ]
@@ -315,14 +314,15 @@ class WorkingCopy:
             if reasons := tuple(reason for reason in answers if reason is not None):
                 return reasons
         if move.group:
-            text = f"it moves with the rest of gang {move.group}"
-            return (Problem(code="FEA014", message=text),)
+            return (MoveReason(code="FEA014", gang=move.group),)
         node = self.snapshot.nodes[move.destination].metadata.name
         return tuple(
-            Problem(
+            MoveReason(
                 code="FEA015",
-                message=f"nothing is wrong where it is, and it fits better on {node} "
-                f"({binding.policy.name} {move.gains[binding.policy.name]:+.2f})",
+                node=node,
+                policy=binding.policy.name,
+                gain=move.gains[binding.policy.name],
+                weight=binding.policy.weight,
             )
             for binding in gaining
         )

@@ -50,7 +50,7 @@ def explain_node(copy: WorkingCopy, node: int, header: Header) -> NodeExplanatio
         policies=views,
         pods=sorted(
             listed,
-            key=lambda one: (one.verdict.fate != "moves", -one.relief, snapshot_key(one)),
+            key=lambda one: (one.verdict.outcome != "moves", -one.relief, snapshot_key(one)),
         ),
     )
 

@@ -71,7 +71,7 @@ def explain_pod(copy: WorkingCopy, pod: int, header: Header) -> PodExplanation:
     verdict = PodVerdicts(copy).verdict_of(pod)
     if waits_for_a_node(pod_object):
         text = f"it is Pending: see `explain pending {pod_object.key}`"
-        verdict = Verdict(fate="unknown", message=text)
+        verdict = Verdict(outcome="unknown", message=text)
     if verdict.disruption is None and pod_object.node:
         verdict.disruption = disruption
     return PodExplanation(

@@ -34,11 +34,11 @@ class PodVerdicts:
     def verdict_of(self, pod: int) -> Verdict:
         """Whether the pod moves, stays and why, or is held by a guard."""
         if not self._asked:
-            return Verdict(fate="unknown", message="no policies were given")
+            return Verdict(outcome="unknown", message="no policies were given")
         if pod in self._moves:
             evaluation, batch, mode = self._moves[pod]
             return Verdict(
-                fate="moves",
+                outcome="moves",
                 message=self._describe_landing(evaluation),
                 batch=batch,
                 mode=mode,
@@ -49,7 +49,9 @@ class PodVerdicts:
         if refusal is None:
             return self._no_candidate(pod)
         held = refusal.code in {guard.code for guard in self._decision.guards}
-        return Verdict(fate="held" if held else "stays", code=refusal.code, message=refusal.message)
+        return Verdict(
+            outcome="held" if held else "stays", code=refusal.code, message=refusal.message
+        )
 
     def _describe_landing(self, evaluation: Evaluation) -> str:
         """Where it most likely lands; of nodes that are equally likely, the first by name."""
@@ -80,8 +82,8 @@ class PodVerdicts:
         refusal = self._copy.eligibility.refusal(pod)
         text = "it is no candidate: no policy finds that a move of it could lower its cost"
         if refusal is None:
-            return Verdict(fate="stays", message=text)
-        return Verdict(fate="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
+            return Verdict(outcome="stays", message=text)
+        return Verdict(outcome="stays", code=refusal.code, message=f"{refusal.message}; and {text}")
 
 
 def pod_views(copy: WorkingCopy, pod: int, landing: Landing) -> list[PolicyView]:

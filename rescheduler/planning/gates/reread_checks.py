@@ -86,8 +86,9 @@ def _refuse_other_requests(merged: Snapshot, context: PodContext) -> Problem | N
     planned = before.next_pods.replacement(before.pod_index[uid]).spec
     now = merged.next_pods.replacement(merged.pod_index[uid]).spec
     changes = [] if context.broken else changed_requests(planned, now)
-    for name, was, amount in changes:
-        text = f"its replacement would ask for {amount} of {name}; {was} was planned with"
+    for change in changes:
+        text = f"its replacement would ask for {change.after} of {change.resource}; "
+        text += f"{change.before} was planned with"
         return Problem("DRF004", text)
     return None
 

@@ -11,7 +11,7 @@ from rescheduler.model.moves.calibration import (
     scheduler_version,
 )
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.plan import Calibration, LandingRates
+from rescheduler.model.moves.plan_basis import Calibration, LandingRates
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import count_text, instant
 from rescheduler.policies.limits import Limits

@@ -69,7 +69,7 @@ def recognize(snapshot: Snapshot, policies: PolicySet, history: History) -> Reco
 def _new_record(policy: Policy, now: datetime) -> SelectionRecord:
     nothing = Selection(0)
     return SelectionRecord(
-        policy=policy.name, meaning="", known=nothing, peak=nothing, at=now, seen=now
+        policy=policy.name, meaning="", acceptedSelection=nothing, peak=nothing, at=now, seen=now
     )
 
 
@@ -96,7 +96,7 @@ def result(
         ),
         None,
     )
-    previous = None if record is None or not record.meaning else record.known
+    previous = None if record is None or not record.meaning else record.acceptedSelection
     demoted = record is not None and record.demoted and policy.mode == "Enforce"
     trial = record.trial if record is not None and demoted else None
     return SelectionResult(
@@ -119,7 +119,7 @@ def demotion(record: SelectionRecord, selection: Selection, limits: Limits) -> P
     until = f"{trial.since + limits.auditFirst:%Y-%m-%d %H:%M} UTC"
     grown = trial.meaning == record.meaning
     why = "selects far more than before" if grown else "was changed"
-    before = f" ({_amounts(record.known)} before"
+    before = f" ({_amounts(record.acceptedSelection)} before"
     if not record.meaning:
         why, before = "is new", ""
     most = f"; up to {GROWTH} times as many would be usual" if grown else ""

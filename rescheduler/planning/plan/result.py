@@ -87,7 +87,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         ),
         score=score(results),
         policies=results,
-        found=found_in(copy, before),
+        counts=found_in(copy, before),
         readings=reading_results(copy),
         schedulers=copy.schedulers.results(),
         guards=guards,

@@ -21,8 +21,8 @@ from rescheduler.model.moves.plan import (
     NodeView,
     PodRef,
     PolicyResult,
-    ReadingResult,
 )
+from rescheduler.model.moves.plan_basis import ReadingResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.wording import count_text, verb_for
 from rescheduler.planning.binding import Binding
@@ -146,7 +146,7 @@ def _policy_result(
         findings=before.findings.get(name, []),
         problem=problem or None,
         idle=binding.idle(),
-        found=_finding_counts(before.counted_objects.get(name, {}), _counted_objects(binding)),
+        counts=_finding_counts(before.counted_objects.get(name, {}), _counted_objects(binding)),
         room=[] if binding.roomy is None else binding.roomy.gang_placements(),
         brought=result(copy.history, written, copy.limits, copy.snapshot.taken),
         selection=selections.result(

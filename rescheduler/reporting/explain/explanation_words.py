@@ -96,10 +96,10 @@ def landing_words(landing: Sequence[LandingShare], most: int) -> str:
 
 def verdict_words(verdict: Verdict) -> str:
     """What becomes of a pod, in one word or two."""
-    if verdict.fate == "moves":
+    if verdict.outcome == "moves":
         audit = " (Audit)" if verdict.mode == "Audit" else ""
         return f"moves, batch {verdict.batch}{audit}"
-    return {"stays": "stays", "held": "held", "unknown": "no verdict"}[verdict.fate]
+    return {"stays": "stays", "held": "held", "unknown": "no verdict"}[verdict.outcome]
 
 
 def worth_words(verdict: Verdict) -> str:

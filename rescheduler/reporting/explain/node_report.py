@@ -30,7 +30,7 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     screen.line(Text.assemble((f"NODE {seen.node}", "bold"), zone), fold=True)
     screen.line(Text(where_and_when(seen.header), style="dim"), fold=True)
     screen.line()
-    moving = sum(one.verdict.fate == "moves" for one in seen.pods)
+    moving = sum(one.verdict.outcome == "moves" for one in seen.pods)
     pods = f"{count_text(len(seen.pods), 'pod')}, {moving} would move"
     screen.paragraph(Text(pods), first=Text("Pods", style="dim"), indent=_LABEL)
     state = Text(
@@ -113,7 +113,7 @@ def _pods(screen: Screen, seen: NodeExplanation) -> None:
         ]
     )
     for one in shown:
-        style = {"moves": "green", "held": "bold red"}.get(one.verdict.fate, "")
+        style = {"moves": "green", "held": "bold red"}.get(one.verdict.outcome, "")
         grid.add(
             pod_name(one.pod, one.owner, 30 if screen.width < _NARROW else 0),
             amount(one.relief),

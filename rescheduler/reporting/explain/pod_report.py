@@ -23,7 +23,7 @@ _STATES = {
     "overlap": "scheduled beside the old pod, which still holds its place",
     "gone": "scheduled once the old pod is gone",
 }
-_FATES = {"moves": "green", "held": "bold red", "stays": "yellow", "unknown": "dim"}
+_OUTCOMES = {"moves": "green", "held": "bold red", "stays": "yellow", "unknown": "dim"}
 
 
 def draw_pod(screen: Screen, seen: PodExplanation) -> None:
@@ -43,7 +43,7 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
     screen.line()
     draw_policies(screen, seen.policies, gains=True)
     _checks(screen, seen.eligibility)
-    if seen.verdict.fate == "moves":
+    if seen.verdict.outcome == "moves":
         _gates(screen)
     _filters(screen, seen)
     _scores(screen, seen)
@@ -64,8 +64,8 @@ def _fact(screen: Screen, label: str, text: Text) -> None:
 
 def _verdict(seen: PodExplanation) -> Text:
     verdict = seen.verdict
-    worth = worth_words(verdict) if verdict.fate == "moves" else ""
-    text = Text.assemble((verdict_words(verdict), _FATES[verdict.fate]))
+    worth = worth_words(verdict) if verdict.outcome == "moves" else ""
+    text = Text.assemble((verdict_words(verdict), _OUTCOMES[verdict.outcome]))
     text.append(f": {worth}; " if worth else ": ")
     return text.append_text(code_prefix(verdict.code)).append(verdict.message)
 

@@ -11,7 +11,6 @@ from rescheduler.model.explanation import (
     PendingExplanation,
     PodExplanation,
 )
-from rescheduler.reporting.explain.explanation_descriptions import PROPERTIES
 from rescheduler.reporting.explain.node_report import draw_node
 from rescheduler.reporting.explain.pending_report import draw_pending
 from rescheduler.reporting.explain.pod_report import draw_pod
@@ -45,7 +44,7 @@ def explanation_json(explanation: Explanation) -> bytes:
 
 def explanation_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `explanation_json` writes."""
-    roots, parts = schema_parts(KINDS, PROPERTIES)
+    roots, parts = schema_parts(KINDS)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,

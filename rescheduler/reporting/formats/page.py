@@ -16,6 +16,7 @@ from rescheduler.model.wording import count_text, duration_text, gpu_hours
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.heat_map import heat_map, zones
+from rescheduler.reporting.move_reasons import reason_text
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.rows import SYMBOLS, MoveRow, by_kueue
 from rescheduler.reporting.view import View, view
@@ -87,6 +88,7 @@ def environment() -> Environment:
         pod_name=phrasing.pod_name,
         by_kueue=by_kueue,
         quantity=phrasing.quantity,
+        reason_text=reason_text,
         resource=phrasing.resource,
         sentence=sentence,
         shorten=phrasing.shorten,

@@ -6,11 +6,16 @@ import msgspec
 
 from rescheduler.model.errors import PlanUnreadable
 from rescheduler.model.moves.plan import SCHEMA_VERSION, Outcome, Plan, Report, plan_in
-from rescheduler.reporting.descriptions import CHECKSUMS_PROPERTY, PROPERTIES
 from rescheduler.reporting.integrity import CHECKSUMS, check_unedited, checksums
 from rescheduler.reporting.schema import schema_parts
 
 KINDS = ("Plan", "Outcome")
+_CHECKSUMS_PROPERTY: dict[str, Any] = {
+    "description": "The first digits of the SHA-256 of each part of the file; it is refused if "
+    "they differ.",
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+}
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
@@ -144,7 +149,7 @@ def outcome_schema() -> dict[str, Any]:
 
 
 def _schema(kind: type[Plan | Outcome], description: str) -> dict[str, Any]:
-    [root], parts = schema_parts([kind], PROPERTIES)
+    [root], parts = schema_parts([kind])
     name = kind.__name__
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -152,7 +157,7 @@ def _schema(kind: type[Plan | Outcome], description: str) -> dict[str, Any]:
         "title": f"{name} of the rescheduler",
         "description": description,
         **root,
-        "properties": {CHECKSUMS: CHECKSUMS_PROPERTY},
+        "properties": {CHECKSUMS: _CHECKSUMS_PROPERTY},
         "required": [CHECKSUMS],
         "$defs": parts,
     }

@@ -5,7 +5,6 @@ from typing import Any
 import msgspec
 
 from rescheduler.model.trails.trail_history import SCHEMA_VERSION, TrailHistory
-from rescheduler.reporting.history.history_descriptions import PROPERTIES
 from rescheduler.reporting.schema import schema_parts
 
 SCHEMA_ID = f"https://rescheduler.io/schemas/history.v{SCHEMA_VERSION}.json"
@@ -20,7 +19,7 @@ def history_json(history: TrailHistory) -> bytes:
 
 def history_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `history_json` writes."""
-    [root], parts = schema_parts([TrailHistory], PROPERTIES)
+    [root], parts = schema_parts([TrailHistory])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,

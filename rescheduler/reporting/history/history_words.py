@@ -7,6 +7,7 @@ from datetime import timedelta
 from rescheduler.model.reasons import UNREPLACED
 from rescheduler.model.trails.trail_history import PastStep, Prevented, TrailHistory
 from rescheduler.model.wording import count_text, verb_for
+from rescheduler.reporting.move_reasons import coded_text
 from rescheduler.reporting.phrasing import UNKNOWN, age, amount, percent, signed_gain, stamp
 
 Mark = str
@@ -166,4 +167,4 @@ def reason(step: PastStep) -> str:
     """The first finding that it was for, without the name of the policy again."""
     if not step.reasons:
         return ""
-    return re.sub(r"\s+", " ", f"{step.reasons[0].code} {step.reasons[0].message}")
+    return re.sub(r"\s+", " ", coded_text(step.reasons[0]))

@@ -6,7 +6,6 @@ import msgspec
 
 from rescheduler.model.run_status import SCHEMA_VERSION, RunStatus
 from rescheduler.reporting.schema import schema_parts
-from rescheduler.reporting.status.status_descriptions import PROPERTIES
 
 SCHEMA_ID = f"https://rescheduler.io/schemas/status.v{SCHEMA_VERSION}.json"
 
@@ -20,7 +19,7 @@ def status_json(status: RunStatus) -> bytes:
 
 def status_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of what `status_json` writes."""
-    [root], parts = schema_parts([RunStatus], PROPERTIES)
+    [root], parts = schema_parts([RunStatus])
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": SCHEMA_ID,

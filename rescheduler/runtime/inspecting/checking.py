@@ -151,7 +151,7 @@ def _answer(
         query=reading.query,
         series=None if cost is None else cost.series,
         expected=int(expected.sum()),
-        found=int(present.sum()),
+        withValue=int(present.sum()),
         coverage=reading.coverage_of(expected),
         ageSeconds=reading.age,
         least=float(values.min()) if len(values) else None,

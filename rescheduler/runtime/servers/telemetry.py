@@ -23,7 +23,6 @@ from prometheus_client import (
 
 from rescheduler import __version__
 from rescheduler.model.moves.plan import (
-    Calibration,
     Mode,
     MoveResult,
     Outcome,
@@ -33,6 +32,7 @@ from rescheduler.model.moves.plan import (
     Result,
     plan_in,
 )
+from rescheduler.model.moves.plan_basis import Calibration
 from rescheduler.model.reasons import CATALOG, UNREPLACED
 
 PHASES = ("observe", "measure", "plan", "act")

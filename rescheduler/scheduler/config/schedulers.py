@@ -13,7 +13,7 @@ from rescheduler.documents.validation import describe_error
 from rescheduler.kube.pods.pod_requests import is_resized
 from rescheduler.model.cluster.observed_scheduler import ObservedScheduler
 from rescheduler.model.cluster.snapshot import Snapshot
-from rescheduler.model.moves.plan import SchedulerResult
+from rescheduler.model.moves.plan_basis import SchedulerResult
 from rescheduler.model.problem import Problem
 from rescheduler.scheduler.config.default_profile import counting_profile, default_profiles
 from rescheduler.scheduler.config.newer_configuration import read_configz

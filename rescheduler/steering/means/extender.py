@@ -97,7 +97,7 @@ class Extender(Means):
             ago = "never" if last is None else f"last at {last:%Y-%m-%d %H:%M:%S} UTC"
             said = f"Lease rescheduler-extender was renewed {ago}, so no extender runs"
             return Problem(code="STR001", message=said)
-        if followed.asked is None or now - followed.asked > MAX_IDLE:
+        if followed.lastRequest is None or now - followed.lastRequest > MAX_IDLE:
             said = "no scheduler has called the extender within the last hour"
             return Problem(code="STR001", message=said)
         return None

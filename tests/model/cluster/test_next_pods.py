@@ -55,8 +55,8 @@ def cpus(before: Snapshot, number: int = 0) -> float:
     return pod_requests(before.next_pods.replacement(number).spec)["cpu"] / NANO
 
 
-NEWEST, TEMPLATE = "its newest sibling has", "its template has"
-RESIZED = ", or pods that were resized in place, have"
+NEWEST, TEMPLATE = "its newest sibling", "its template"
+RESIZED = " or pods that were resized in place"
 NEWER, LARGER = f"its newest sibling{RESIZED}", f"its template{RESIZED}"
 AGES: dict[str, tuple[str, list[tuple[float, str, bool]], list[float], str]] = {
     "three ages": ("1", [(9, "1", False), (4, "2", False), (1, "3", False)], [3] * 3, NEWEST),

@@ -60,7 +60,7 @@ def test_a_jump_is_shown_for_an_hour_and_known_from_then_on() -> None:
     assert after(jumped, 501, HOUR).demoted, "from when it was first seen, not from before"
     accepted = after(jumped, 501, HOUR + MINUTE)
     assert not accepted.demoted
-    assert accepted.known == Selection(501, 20)
+    assert accepted.acceptedSelection == Selection(501, 20)
 
 
 def test_another_jump_meanwhile_is_shown_for_as_long() -> None:
@@ -72,7 +72,7 @@ def test_another_jump_meanwhile_is_shown_for_as_long() -> None:
 def test_what_is_usual_again_acts_at_once() -> None:
     back = after(after(known(), 501, MINUTE), 500, 2 * MINUTE)
     assert not back.demoted
-    assert back.known == Selection(100, 20)
+    assert back.acceptedSelection == Selection(100, 20)
     edited = after(known(), 100, MINUTE, meaning="b")
     assert edited.demoted
     assert not after(edited, 100, 2 * MINUTE).demoted
@@ -108,8 +108,8 @@ def test_growth_within_a_period_adds_up() -> None:
         record = after(record, pods, minute * MINUTE)
         assert record.demoted == (pods > 500), pods
     steady = after(known(), 400, MINUTE)
-    assert steady.known.pods == 100
-    assert after(steady, 400, PERIOD).known.pods == 400
+    assert steady.acceptedSelection.pods == 100
+    assert after(steady, 400, PERIOD).acceptedSelection.pods == 400
 
 
 def test_what_rises_and_falls_every_day_is_known_at_its_most() -> None:
@@ -125,7 +125,7 @@ def test_what_has_been_small_for_two_weeks_is_known_to_be_small() -> None:
     record = known(pods=400)
     for day in range(1, 16):
         record = after(record, 15, timedelta(days=day))
-    assert record.known.pods == 15
+    assert record.acceptedSelection.pods == 15
     assert after(record, 400, timedelta(days=16)).demoted
 
 
@@ -139,7 +139,7 @@ def test_a_clock_that_was_ahead_makes_no_trial_longer() -> None:
 def test_nothing_is_on_trial_where_that_is_not_wanted() -> None:
     record = known().next_record("b", Selection(9000, 900), START, timedelta(0))
     assert not record.demoted
-    assert record.known == Selection(9000, 900)
+    assert record.acceptedSelection == Selection(9000, 900)
 
 
 def test_times_alone_are_stored_once_an_hour() -> None:

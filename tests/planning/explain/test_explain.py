@@ -44,7 +44,7 @@ def test_a_moving_pod_is_reported_with_its_batch_gain_and_landing() -> None:
     reported = explained(made, "web-0", spread())
     (move,) = plan(made, policy_set([spread()]), History(), mode="Audit").moves
     assert move.pod.name == "web-0"
-    assert (reported.verdict.fate, reported.verdict.batch) == ("moves", move.batch)
+    assert (reported.verdict.outcome, reported.verdict.batch) == ("moves", move.batch)
     assert reported.verdict.gain == pytest.approx(move.gain)
     assert reported.verdict.disruption == pytest.approx(move.disruption)
     assert [share.node for share in reported.landing] == [share.node for share in move.landing]
@@ -60,13 +60,13 @@ def test_a_pod_that_stays_is_reported_with_the_planners_own_reason() -> None:
     assert len(refused) == 3
     for refusal in refused:
         reported = explained(made, refusal.pod.name, spread())
-        assert (reported.verdict.fate, reported.verdict.code) == ("stays", refusal.code)
+        assert (reported.verdict.outcome, reported.verdict.code) == ("stays", refusal.code)
         assert reported.verdict.message == refusal.message
 
 
 def test_a_pod_that_no_policy_minds_is_no_candidate() -> None:
     reported = explained(skewed(moved=2), "web-0", spread())
-    assert (reported.verdict.fate, reported.verdict.code) == ("stays", "")
+    assert (reported.verdict.outcome, reported.verdict.code) == ("stays", "")
     assert "no candidate" in reported.verdict.message
 
 
@@ -77,13 +77,13 @@ def test_a_guard_that_holds_is_reported() -> None:
         broken.status.conditions = []
         made.nodes.append(broken)
     reported = explained(made, "web-0", spread())
-    assert (reported.verdict.fate, reported.verdict.code) == ("held", "GRD002")
+    assert (reported.verdict.outcome, reported.verdict.code) == ("held", "GRD002")
     assert reported.landing, "where it would land is reported all the same"
 
 
 def test_without_policies_there_is_no_verdict_but_the_schedulers_view() -> None:
     reported = explained(skewed(), "web-0")
-    assert reported.verdict.fate == "unknown"
+    assert reported.verdict.outcome == "unknown"
     assert reported.policies == []
     assert reported.landing
     assert reported.scores[0].total == sum(reported.scores[0].points.values())
@@ -168,7 +168,7 @@ def test_a_gang_that_may_move_as_a_whole_has_no_failed_check() -> None:
     free = {**FREE, "gangs": "Whole"}
     reported = explained(scattered(), "ring-0", in_one_rack(), **free)
     assert codes(reported, "failed") == []
-    assert reported.verdict.fate == "moves"
+    assert reported.verdict.outcome == "moves"
     assert reported.verdict.disruption is not None
     limited = explained(scattered(), "ring-0", in_one_rack(), **{**free, "movesPerNode": 1})
     assert codes(limited, "failed") == ["ELG030"]
@@ -186,7 +186,7 @@ def test_a_node_reports_its_pods_by_what_moving_them_could_save() -> None:
         None,
     )
     assert len(reported.pods) == 4
-    assert [one.verdict.fate for one in reported.pods] == ["moves", "stays", "stays", "stays"]
+    assert [one.verdict.outcome for one in reported.pods] == ["moves", "stays", "stays", "stays"]
     assert reported.pods[0].relief > 0
     cpu = next(room for room in reported.room if room.resource == "cpu")
     assert (cpu.requested, cpu.allocatable) == (0.4, 8.0)

@@ -22,6 +22,7 @@ from rescheduler.planning.plan.views import score
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import policy_from_document, policy_set
 from rescheduler.policies.spread.policy import Spread
+from rescheduler.reporting.move_reasons import reason_text
 from tests.cluster import NOW
 from tests.planning.scenarios import SWIFT, coming_back, gpu_below, hot_gpus
 from tests.planning.world import World
@@ -82,7 +83,7 @@ def test_every_move_and_every_candidate_is_reported() -> None:
         assert move.budget.allowed == 1
         (reason,) = move.reasons
         assert reason.code == "UTL001"
-        assert "node.gpu is 95.0%, target 50%" in reason.message
+        assert "node.gpu is 95.0%, target 50%" in reason.finding
 
 
 def test_the_listing_of_refusals_is_capped_and_the_count_is_not() -> None:
@@ -230,10 +231,10 @@ def test_a_weight_stands_beside_the_gain_that_it_multiplies() -> None:
     world = hot_gpus()
     (policy,) = world.policies
     (plain,) = planned(world).moves[0].reasons
-    assert plain.message.endswith(f"({policy.name} +1.10)")
+    assert reason_text(plain).endswith(f"({policy.name} +1.10)")
     world.policies = [policy.model_copy(update={"weight": 2.5})]
     move = planned(world).moves[0]
-    assert move.reasons[0].message.endswith(
+    assert reason_text(move.reasons[0]).endswith(
         f"({policy.name} +1.10 \N{MULTIPLICATION SIGN} weight 2.5)"
     )
     assert move.gain == pytest.approx(2.5 * move.gains[policy.name])

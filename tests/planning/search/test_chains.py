@@ -17,6 +17,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.reporting.move_reasons import coded_text
 from rescheduler.scheduler.model import SchedulerModel
 from rescheduler.scheduler.plugin import Steer
 from tests.cases import every
@@ -55,8 +56,9 @@ def test_a_chain_makes_room_where_no_single_move_is_possible() -> None:
     helper, mover = made.moves
     assert mover.after == [helper.pod.uid]
     assert helper.after == []
-    assert [reason.code for reason in helper.reasons] == ["FEA012"]
-    assert "room for default/ssd-0 on fast" in helper.reasons[0].message
+    assert [coded_text(reason) for reason in helper.reasons] == [
+        "FEA012 it makes room for default/ssd-0 on fast"
+    ]
     assert helper.gain + mover.gain == pytest.approx(1.0)
 
 

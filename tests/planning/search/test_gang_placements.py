@@ -18,6 +18,7 @@ from rescheduler.planning.plan.planner import plan
 from rescheduler.planning.plan.recheck import Recheck
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
+from rescheduler.reporting.move_reasons import coded_text
 from tests.cases import every
 from tests.cluster import budget, controller, deployment, node, pod, snapshot
 from tests.draws import tries
@@ -40,10 +41,8 @@ def test_a_gang_gets_its_room_by_one_group_of_moves() -> None:
     assert {move.group for move in made.moves} == {""}
     assert {move.batch for move in made.moves} == {1, 2}
     reason = made.moves[0].reasons[0]
-    assert (reason.code, reason.message) == (
-        "FRG004",
-        "it makes room for gang ml/llama, with 2 other moves, all or none",
-    )
+    said = "FRG004 it makes room for gang ml/llama, with 2 other moves, all or none"
+    assert coded_text(reason) == said
     [result] = made.policies
     assert (result.cost.before, result.cost.after) == (2, 0)
     [room] = result.room

@@ -98,7 +98,7 @@ def test_packing_frees_the_node_of_which_little_is_requested() -> None:
     [result] = made.policies
     assert (result.cost.before, result.cost.after) == (2.0, 0.0)
     assert result.findings[0].message.startswith("little of it is requested, and the other nodes")
-    assert made.found == []
+    assert made.counts == []
     assert made.guards == []
 
 

@@ -68,7 +68,7 @@ def test_nodes_that_no_policy_selects_make_no_reading_unfit() -> None:
         for reading_answer in answers(policy_set([policy]), seen)
         if reading_answer.name == "node.gpu"
     ]
-    assert (answer.found, answer.expected, answer.problem) == (4, 4, None)
+    assert (answer.withValue, answer.expected, answer.problem) == (4, 4, None)
 
 
 def test_who_has_no_value_is_named_by_cause() -> None:

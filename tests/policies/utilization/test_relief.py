@@ -105,7 +105,7 @@ def test_the_report_says_why_a_node_below_high_gives_pods_away() -> None:
     made = plan(before, policy_set([HOT], LIMITS), earlier(before), mode="Enforce")
     when = (before.taken - timedelta(hours=1)).strftime("%H:%M")
     said = f"node.cpu is 58.0%, target 50% (relieved further: at {when} UTC it was above 60%)"
-    assert said in made.moves[0].reasons[0].message
+    assert said in made.moves[0].reasons[0].finding
     assert said in made.policies[0].findings[0].message
 
 

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from msgspec import structs
 
 from rescheduler.model.moves.gains import Gain
+from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import LandingShare, OwnerRef, PlannedMove, PodRef
-from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.model.trails.trail import (
     AnswerRecord,
@@ -35,8 +35,14 @@ from rescheduler.reporting.history.summary import Summary
 START = datetime(2026, 11, 15, 9, 0, tzinfo=UTC)
 POLICIES = {"gpu-hot": 0.42, "zones": 0.25}
 REASONS = [
-    Problem(code="UTL001", message="node gpu-a-03 has 94 % of its GPUs busy, above 85 %."),
-    Problem(code="SPR001", message="zone-a holds 9 of 12 pods of Deployment inference/ranker."),
+    MoveReason(
+        code="UTL001",
+        policy="gpu-hot",
+        gain=0.42,
+        subject="node gpu-a-03",
+        finding="94 % of its GPUs are busy, above 85 %",
+    ),
+    MoveReason(code="FEA014", gang="inference/rankers"),
 ]
 
 Timed = tuple[datetime, Record]
@@ -64,7 +70,7 @@ def move(number: int, plan: str, at: datetime, became: str) -> Iterator[Timed]:
                 gain=0.67,
                 disruption=1.0,
                 gains=POLICIES,
-                reasons=REASONS,
+                reasons=REASONS[number % 2 : 1 + number % 4],
             ),
         ),
     )

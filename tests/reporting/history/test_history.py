@@ -24,7 +24,6 @@ from rescheduler.model.trails.trail import (
 )
 from rescheduler.model.trails.trail_chain import TrailChain
 from rescheduler.reporting.history import history_words
-from rescheduler.reporting.history.history_descriptions import PROPERTIES
 from rescheduler.reporting.history.history_json import history_json, history_schema
 from rescheduler.reporting.history.history_page import (
     CycleRow,
@@ -43,6 +42,7 @@ from tests.reporting.history.samples import (
     move,
     week,
 )
+from tests.reporting.schema_fields import undescribed_fields
 
 Golden = Callable[[Path, str], None]
 
@@ -97,8 +97,7 @@ def test_what_is_written_fits_the_schema(name: str) -> None:
 def test_the_schema_in_the_tree_is_fresh_and_describes_every_field(golden: Golden) -> None:
     schema = history_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
-    described = {name: set(part["properties"]) for name, part in schema["$defs"].items()}
-    assert described == {name: set(fields) for name, fields in PROPERTIES.items()}
+    assert not undescribed_fields(schema)
     golden(
         Path(rescheduler.reporting.__path__[0]) / "history.schema.json",
         json.dumps(schema, indent=2) + "\n",

@@ -180,11 +180,11 @@ def test_readings_are_reported_with_their_coverage_and_age() -> None:
         policies=policies.policies,
     )
     [cpu, pods] = answers(policies, full)
-    assert (cpu.found, cpu.expected, cpu.ageSeconds) == (1, 2, 60)
+    assert (cpu.withValue, cpu.expected, cpu.ageSeconds) == (1, 2, 60)
     assert (cpu.least, cpu.most, cpu.unit, cpu.policies) == (0.1, 0.1, "ratio", ["hot"])
     assert cpu.problem is not None
     assert cpu.problem.code == "RDG003"
-    assert (pods.found, pods.expected, pods.problem) == (2, 2, None)
+    assert (pods.withValue, pods.expected, pods.problem) == (2, 2, None)
     shown = render_readings([cpu, pods], width=100, color=False)
     assert re.search(r"node\.cpu +5 min", shown)
     assert "1 of 2 nodes" in shown
@@ -224,7 +224,7 @@ def test_what_asking_cost_is_shown() -> None:
         unit="count",
         series=12_345,
         expected=2,
-        found=2,
+        withValue=2,
         coverage=1.0,
         ageSeconds=12.0,
         least=0,
