@@ -30,6 +30,7 @@ def named(paths: list[Path]) -> dict[str, tuple[Path]]:
 
 
 LARGE = {
+    "rescheduler/model/moves/plan.py": "the file format of plans and outcomes",
     "rescheduler/acting/sender.py": "the one way in which anything is evicted",
     "rescheduler/kube/objects.py": "what is read of nodes and pods, in Kubernetes' own words",
     "tests/catalogue/test_process_and_time.py": "one chapter of the catalogue of failures",

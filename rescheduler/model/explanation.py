@@ -14,6 +14,7 @@ from rescheduler.model.moves.plan import (
     OwnerRef,
     PodRef,
 )
+from rescheduler.model.moves.suggestion import Suggestion
 from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "1"
@@ -142,6 +143,10 @@ class PodExplanation(msgspec.Struct, kw_only=True):
     refusal: Annotated[Problem | None, doc("Why none of this is known, or null.")]
     policies: Annotated[list[PolicyView], doc("What each policy says of it.")]
     gang: Annotated[GangView | None, doc("The gang that it is a member of, or null.")] = None
+    suggestions: Annotated[
+        list[Suggestion],
+        doc("Where it stays: the changes that would help most, of the whole plan."),
+    ] = []
 
 
 class Load(msgspec.Struct, kw_only=True):
@@ -200,6 +205,10 @@ class NodeExplanation(msgspec.Struct, kw_only=True):
         list[PodOnNode],
         doc("Its pods: those that move first, then by what moving them could save."),
     ]
+    suggestions: Annotated[
+        list[Suggestion],
+        doc("Where pods stay: the changes that would help most, of the whole plan."),
+    ] = []
 
 
 class Reason(msgspec.Struct, kw_only=True):

@@ -15,6 +15,7 @@ class Finding:
     aspect: what distinguishes it from another finding with the same code and subject, in any cycle.
     thing: which of the things that people count it shows, such as the name of a hot node; "": of
     none. Several findings may show one thing.
+    tolerable: whether it costs and yet nothing is wrong, such as a load between `low` and `high`.
     """
 
     code: str
@@ -24,3 +25,4 @@ class Finding:
     pods: tuple[int, ...] = field(default=())
     aspect: str = ""
     counted_as: str = ""
+    tolerable: bool = False

@@ -70,6 +70,7 @@ _ALL = (
     ReasonCode("ELG041", "The pod's replacement would be another pod: the template of its owner, or what admission does to its pods, has changed since it was created, or is not the same for all.", "Restart the rollout, so that all its pods are created again, or undo the change that the message names."),
     ReasonCode("ELG042", "The replacement would be refused or changed by rules that came after the pod: a LimitRange, the Pod Security level, the default node selector or tolerations of its namespace, or its PriorityClass.", "Change the rule or the template that the message names; where it says that something was not read, grant the right to list it."),
     ReasonCode("ELG043", "The replacement asks for more or less than the pod, as its newest sibling or its template does, and is planned with that.", "Nothing to do: an autoscaler or a webhook sets requests when pods are made, or the pod was resized in place."),
+    ReasonCode("ELG047", "What the policy selects is not judged, or not all of it.", "The message says what is missing: wait until the pods are old enough, or change the field that it names."),
     # Budgets
     ReasonCode("BUD001", "Two PodDisruptionBudgets select the pod; the API server then refuses evictions.", "Change the budgets so that only one selects it."),
     ReasonCode("BUD002", "The PodDisruptionBudget allows no disruption now.", "Wait, or add replicas."),
@@ -93,6 +94,7 @@ _ALL = (
     ReasonCode("FEA016", "The replacement could land on a node that nothing should be sent to: it is about to go, broken, too young, or arrivals went wrong there.", "Cordon that node, or taint it NoSchedule, so that kube-scheduler does not choose it; or turn on `steering`. `avoidNodes` in the Limits says which marks count."),
     ReasonCode("FEA017", "The replacement could land on a node of another architecture, operating system or GPU model than its workload is known to run on.", "Name what it can run on in its nodeSelector or node affinity (`kubernetes.io/arch`, `kubernetes.io/os`, `nvidia.com/gpu.product`), so that kube-scheduler keeps to it; or turn on `steering`."),
     ReasonCode("FEA018", "kube-scheduler would refuse the replacement: the pods of its PodGroup, or the group and its pods, differ in what all must have alike.", "Give the PodGroup and all its pods one priority class, one scheduler and one preemption policy; the message says which differ."),
+    ReasonCode("FEA020", "Something is wrong, and no pod may be moved that would mend it.", "`match` and `maxPriority` of the policy say which pods may be moved for its sake."),
     # Margin and limits
     ReasonCode("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     ReasonCode("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

@@ -23,10 +23,12 @@ from rescheduler.policies.terms import (
     Filling,
     Freeing,
     Idling,
+    Immovable,
     JointBound,
     JointlyBounding,
     Loaded,
     Mutual,
+    PassingOver,
     Relieving,
     Roomy,
     Term,
@@ -152,6 +154,16 @@ class Binding:
         """What the term finds odd about the data."""
         warns: Warns | None = _term_as(self.term, Warns)
         return () if warns is None else warns.warnings()
+
+    def immovable(self) -> tuple[Finding, ...]:
+        """What is wrong and no move may mend, where the term tells that apart from its cost."""
+        standing: Immovable | None = _term_as(self.term, Immovable)
+        return () if standing is None else standing.immovable()
+
+    def unjudged_sentence(self) -> str:
+        """What seems to be wrong with what the policy selects and does not judge; "": nothing."""
+        passing: PassingOver | None = _term_as(self.term, PassingOver)
+        return "" if passing is None else passing.unjudged_sentence()
 
     def idle(self) -> list[IdleHolder]:
         """Who holds GPUs without using them, where the term tells that."""

@@ -146,6 +146,10 @@ class Policy(Document):
         """The rules that can never act on this cluster, beside matches that select nothing."""
         yield from ()
 
+    def wider(self) -> Iterator[tuple[str, str]]:
+        """Fields, each with another value by which the policy judges more of what it selects."""
+        yield from ()
+
     def conflicts(self, other: Strict) -> Iterator[str]:
         """What has no effect, counts twice or conflicts because of another document.
 

@@ -210,6 +210,24 @@ class Freeing(Protocol):
 
 
 @runtime_checkable
+class Immovable(Protocol):
+    """A term whose cost leaves out what is wrong and no move may mend."""
+
+    def immovable(self) -> tuple[Finding, ...]:
+        """That, in the snapshot; none of these findings is part of `cost`."""
+        ...
+
+
+@runtime_checkable
+class PassingOver(Protocol):
+    """A term that does not judge all that its policy selects."""
+
+    def unjudged_sentence(self) -> str:
+        """What seems to be wrong with what it passes over; "": nothing."""
+        ...
+
+
+@runtime_checkable
 class Relieving(Protocol):
     """A term that relieves what is hot to less than where it counts as hot."""
 
@@ -225,6 +243,8 @@ class Relieving(Protocol):
         ...
 
 
+INCOMPLETE_READINGS = ("RDG012", "RDG010", "HLT003", "NUM003")
+"""Warnings about readings that say too little of some nodes or pods."""
 ROOM = "FRG004"
 """Why a pod is moved that makes room for a gang."""
 NO_ROOM = "FRG005"

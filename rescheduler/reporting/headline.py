@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.plan import Outcome, Plan, Report
 from rescheduler.model.wording import count_text, verb_for
+from rescheduler.reporting.judgement import judgement
 from rescheduler.reporting.phrasing import percent
 
 _MOST_GANGS = 2
@@ -21,12 +22,21 @@ def headline(report: Report) -> str:
     if isinstance(report, Outcome):
         return " ".join(f"{sentence}." for sentence in _outcome_sentences(report))
     parts = [*_gains(report), *_waiting_gangs(report), *_idle(report)]
+    said = judgement(report)
+    if not report.moves and said is not None:
+        sentence = f"{said.label.capitalize()}: {said.sentence}"
+        return f"{sentence} {_sentence(parts)}" if parts else sentence
     if not report.moves:
         start = "Moves no pod"
     else:
         only = all(move.mode == "Audit" for move in report.moves)
         start = f"{'Would move' if only else 'Moves'} {count_text(len(report.moves), 'pod')}"
     return f"{start}: {', '.join(parts)}." if parts else f"{start}."
+
+
+def _sentence(parts: list[str]) -> str:
+    whole = ", ".join(parts)
+    return f"{whole[:1].upper()}{whole[1:]}."
 
 
 def _outcome_sentences(outcome: Outcome) -> Iterator[str]:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import Literal
 
+from rescheduler.model.moves.assessment import AssessmentState
 from rescheduler.model.moves.plan import (
     LandingShare,
     MoveResult,
@@ -28,6 +29,14 @@ Mark = Literal["good", "bad", "open", "plain"]
 SYMBOLS: dict[Mark, str] = {"good": "ok", "bad": "!", "open": "?", "plain": ""}
 """A sign for each mark, so that color is never the only carrier."""
 
+STATES: dict[AssessmentState, str] = {
+    "Healthy": "healthy",
+    "NotJudged": "not judged",
+    "Powerless": "powerless",
+    "Improvable": "improvable",
+}
+"""What each state of a policy is called in tables."""
+
 NEGLIGIBLE = 1e-9
 EXAMPLES = 5
 NAMED = 3
@@ -42,6 +51,12 @@ class PolicyRow:
     after: str
     change: str
     moves: int
+
+    @property
+    def state(self) -> str:
+        """What it says of the placement: `healthy`; "" in plans of earlier versions."""
+        assessment = self.policy.assessment
+        return "" if assessment is None else STATES[assessment.state]
 
     @property
     def selects(self) -> str:

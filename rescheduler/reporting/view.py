@@ -20,8 +20,10 @@ from rescheduler.model.problem import Problem
 from rescheduler.model.wording import clean, count_text, verb_for
 from rescheduler.reporting.alerts import Alert, alerts
 from rescheduler.reporting.headline import headline
+from rescheduler.reporting.judgement import Judgement, judgement, judging_policies, silent_policies
 from rescheduler.reporting.measured_gains import GainRow, MeasuredRow, gain_rows, measured_rows
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation, NextStep, next_steps
+from rescheduler.reporting.no_move import why_no_move
 from rescheduler.reporting.phrasing import ARROW, age, amount, clock, percent, shorten, stamp
 from rescheduler.reporting.rows import (
     NEGLIGIBLE,
@@ -32,6 +34,7 @@ from rescheduler.reporting.rows import (
     move_rows,
     policy_rows,
 )
+from rescheduler.reporting.suggestion_words import SuggestionRow, suggestion_rows
 
 UNKNOWN = "\N{EM DASH}"
 """Stands for a number that nobody knows."""
@@ -107,6 +110,11 @@ class View:
     def headline(self) -> str:
         """What it does, in one sentence."""
         return headline(self.report)
+
+    @property
+    def judgement(self) -> Judgement | None:
+        """Healthy, not judged, powerless or improvable; None in plans of earlier versions."""
+        return judgement(self.plan)
 
     @property
     def mode(self) -> Mode:
@@ -213,8 +221,15 @@ class View:
             more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
             verb = "were" if more else "was"
             return Fact("Score", UNKNOWN, f"not known: {silent[0]}{more} {verb} not evaluated")
+        others = len(silent_policies(self.plan))
         if before is None or after is None:
-            return Fact("Score", UNKNOWN, "not known: no policy has a weight")
+            lacking = "no policy judges anything" if others else "no policy has a weight"
+            return Fact("Score", UNKNOWN, f"not known: {lacking}")
+        if others:
+            all_of_them = count_text(
+                others + len(judging_policies(self.plan)), "policy", "policies"
+            )
+            detail += f"; {others} of {all_of_them} {verb_for(others, 'judges', 'judge')} nothing"
         if self.is_outcome:
             detail = "of 100; the second number is predicted"
         digits = 1 if 0 < abs(after - before) < 1 else 0
@@ -361,36 +376,13 @@ class View:
     @property
     def nothing(self) -> Problem | None:
         """Why there is no move at all, or None where there are moves."""
-        if self.moves:
-            return None
-        if self.plan.guards:
-            guard = self.plan.guards[0]
-            return Problem(code=guard.code, message="No move: a guard holds the cycle, see above.")
-        if self.plan.policies and all(policy.problem for policy in self.plan.policies):
-            problem = self.plan.policies[0].problem
-            code = problem.code if problem else ""
-            return Problem(code=code, message="No move: no policy could be evaluated, see above.")
-        if not self.plan.totals.candidates:
-            return Problem(
-                code="", message="Nothing to do: no move could lower the cost of any policy."
-            )
-        return self._nothing_pays()
+        return why_no_move(self.plan, self.judgement, self.groups)
 
-    def _nothing_pays(self) -> Problem:
-        first = self.groups[0] if self.groups else None
-        if first is None:
-            return Problem(code="", message="Nothing to do: no candidate is worth a move.")
-        if first.code == "PAC007" and first.examples:
-            waits = verb_for(first.count, "waits", "wait")
-            text = (
-                f"Waiting: {first.examples[0].message}; {count_text(first.count, 'pod')} {waits}."
-            )
-            return Problem(code=first.code, message=text)
-        share = "all" if first.count == self.left_alone else f"{first.count} of {self.left_alone}"
-        text = "Nothing to do: no candidate is worth a move."
-        if "STB001" in self.plan.totals.refused:
-            text = "Nothing to do yet: no candidate may move now."
-        return Problem(code=first.code, message=f"{text} Most often ({share}): {first.sentence}")
+    @cached_property
+    def suggestions(self) -> list[SuggestionRow]:
+        """The changes that would help most; nothing of moves that were made meanwhile."""
+        past = self.is_outcome and self.moves
+        return [] if past else suggestion_rows(self.plan.suggestions)
 
     @cached_property
     def steps(self) -> list[NextStep]:

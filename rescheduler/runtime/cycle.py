@@ -192,7 +192,9 @@ def propose(
     actor: holds the lock, so that what earlier moves have brought is measured and stored first.
     """
     with parts.phase("observe"):
-        snapshot = parts.observe(policies.requests(), policies.limits.own_annotations)
+        # People who look at a plan are told what a policy would find that judges more.
+        requests = policies.requests_to_try() if parts.attended else policies.requests()
+        snapshot = parts.observe(requests, policies.limits.own_annotations)
     last = parts.last
     if last is not None and last.cluster.uid != snapshot.cluster.uid:
         last = None
@@ -216,6 +218,7 @@ def propose(
         tool=f"rescheduler {__version__}",
         recorded=parts.recorded,
         attended=parts.attended,
+        suggests=True,
     )
     # Of all that a large snapshot holds nothing is in a cycle, and looking for some takes long.
     with parts.phase("plan"), collector_off():

@@ -5,6 +5,8 @@
 3   moves were held by a guard, refused, late, or not all tried, also as their policy is demoted
 4   with `--exit-code`: moves are proposed
 5   everything in a plan that was to be applied had drifted
+7   with `--exit-code`: something is wrong, and no move that may be made mends it
+8   with `--exit-code`: nothing is judged, so nobody knows whether anything is wrong
 """
 
 from rescheduler.acting.run import DONE
@@ -13,7 +15,7 @@ from rescheduler.model.moves.past_move import UNREADABLE
 from rescheduler.model.moves.plan import Outcome, Plan, PolicyResult, Report, plan_in
 from rescheduler.model.reasons import UNREPLACED
 
-FAULT, UNDONE, PROPOSED = 1, 3, 4
+FAULT, UNDONE, PROPOSED, POWERLESS, NOT_JUDGED = 1, 3, 4, 7, 8
 
 _ON_PURPOSE = frozenset({"GRD005", "GRD006"})
 """Verdicts of a run in which nothing was to be done: another instance leads, or people paused."""
@@ -34,7 +36,8 @@ alone as a kind of object is served and could not be listed."""
 def exit_code(report: Report, *, proposed: bool = False, applying: bool = False) -> int:
     """The exit code of a run that ended with this plan or outcome.
 
-    proposed: whether a plan with moves has a code of its own (4).
+    proposed: whether a plan with moves has a code of its own (4), and of those without one that
+    is powerless (7) or judges nothing (8).
     applying: whether a person requested just these moves, so that another instance that holds the
     lock is no reason to be content.
     """
@@ -53,7 +56,14 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
         return UNDONE
     if report is plan and plan.guards:
         return _of_verdict(plan.guards[0].code)
-    return PROPOSED if proposed and report is plan and plan.moves else 0
+    return _of_proposal(plan) if proposed and report is plan else 0
+
+
+def _of_proposal(plan: Plan) -> int:
+    if plan.moves:
+        return PROPOSED
+    state = None if plan.assessment is None else plan.assessment.state
+    return {"Powerless": POWERLESS, "NotJudged": NOT_JUDGED}.get(state or "", 0)
 
 
 def demoted_now(policy: PolicyResult, plan: Plan) -> bool:

@@ -166,7 +166,11 @@ class Settings:
         metavar="PLAN.json",
     )
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
-    exit_code: bool = _option(False, "Exit with 4 when moves are proposed.")
+    exit_code: bool = _option(
+        False,
+        "Exit with 4 when moves are proposed, 7 when something is wrong that no move may mend, 8 "
+        "when nothing is judged.",
+    )
     yes: bool = _option(False, "Do not ask before acting.")
     digest: str | None = _option(
         None,

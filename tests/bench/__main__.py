@@ -162,7 +162,7 @@ def _plan(fleet: Untimed, watch: Watch, *, pairs: bool = False, **limits: object
     if pairs:
         found = with_measured(snapshot, found, asked)
     read = replace(snapshot, readings=found)
-    outline = Outline(mode="Audit", seed=0, tool="", recorded=False)
+    outline = Outline(mode="Audit", seed=0, tool="", recorded=False, suggests=True)
     start = time.process_time()
     made, _ = plan_and_observations(
         read, policies, History(), FindingHistory(), outline, effort=begun

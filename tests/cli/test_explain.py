@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from rescheduler.cli.main import program
 from rescheduler.sources.recording import save
 from tests.planning.full_cluster import full_cluster
+from tests.planning.suggestions.hot_clusters import gpu_cluster, relief
 from tests.runtime.skewed import SPREAD
 
 RECORDED = ("--snapshot", "room.snapshot")
@@ -115,3 +116,29 @@ def test_what_is_wrong_is_told_in_words(
     assert said in result.stderr
     assert result.stdout == ""
     assert "Traceback" not in result.output
+
+
+HOT = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Utilization
+metadata: {name: hot}
+spec:
+  match: {all: true}
+  nodes: {all: true}
+  targets: {gpu: {high: 50%, low: 40%}}
+  wholeDevices: Count
+"""
+
+
+@pytest.mark.parametrize("what", [("pod", "default/app1-0"), ("node", "n1")])
+def test_what_stays_is_told_with_what_would_help_most(here: Path, what: tuple[str, str]) -> None:
+    Path("hot.yaml").write_text(HOT)
+    save(gpu_cluster(5, 25, relief()), Path("hot.snapshot"))
+    given = ("-p", "hot.yaml", "--snapshot", "hot.snapshot")
+    table = explain(*what, *given).stdout
+    assert "What would help most" in table
+    assert "urn on steering: " in table
+    document = json.loads(explain(*what, *given, "-o", "json").stdout)
+    assert document["suggestions"][0]["trial"]["moves"] > 0
+    without = explain(*what, "--snapshot", "hot.snapshot").stdout
+    assert "What would help most" not in without

@@ -64,7 +64,7 @@ def test_a_node_between_low_and_high_is_not_hot() -> None:
     made = planned([hot("u", CPU)], 0.75, 0.2)
     assert made.policies[0].cost.before > 0
     assert (made.counts, made.policies[0].counts) == ([], [])
-    assert headline(made) == "Moves no pod."
+    assert headline(made) == "Healthy: the policy finds nothing wrong."
 
 
 def test_a_node_above_the_mean_only_is_not_hot() -> None:

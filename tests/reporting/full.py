@@ -4,12 +4,14 @@ from msgspec import structs
 
 from rescheduler.model.finding_count import FindingCount
 from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.assessment import Assessment
 from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move_reason import LoadChange, MoveReason, RequestChange
 from rescheduler.model.moves.plan import Outcome, Plan
 from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.moves.steering_entry import Steered
+from rescheduler.model.moves.suggestion import Suggestion, TrialResult, WorstNode
 from rescheduler.model.problem import Problem
 from tests.reporting import brought
 from tests.reporting.samples import TAKEN, became, outcome_of, plan
@@ -17,6 +19,24 @@ from tests.reporting.trust import calibrated, schedulers
 
 FOUND = FindingCount(one="hot GPU", many="hot GPUs", before=5, after=1)
 ROOM = GangRoom(gang="ml/llama", pods=2, gpus=16.0, before=False, after=True)
+ASSESSMENT = Assessment(state="Powerless", why=Problem(code="FEA020", message="stuck"))
+SUGGESTION = Suggestion(
+    code="FEA002",
+    change="Turn on steering",
+    how="Write `steering: {by: AdmissionPolicy}` in the Limits",
+    pods=35,
+    trial=TrialResult(
+        movesNow=6,
+        moves=41,
+        gainNow=2.5,
+        gain=30.25,
+        worst=WorstNode(reading="node.gpu", now=0.95, changed=0.46),
+        counts=[FOUND],
+    ),
+    untried="not tried",
+    risk="it is less safe",
+    decides="the owners",
+)
 IDLE = IdleHolder(namespace="lab", owner="Pod nb", pods=1, gpus=2.0, use=0.01, hours=11.9)
 REASON = MoveReason(
     code="UTL001",
@@ -41,6 +61,8 @@ def rich() -> Plan:
     full = plan(
         guards=[Problem(code="GRD001", message="hot")],
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
+        assessment=ASSESSMENT,
+        suggestions=[SUGGESTION],
         search=SearchSummary(
             stopped="steps",
             steps=9,
@@ -82,6 +104,7 @@ def rich() -> Plan:
             selection=brought.changed(TAKEN),
             idle=[IDLE],
             counts=[FOUND],
+            assessment=ASSESSMENT,
             room=[ROOM],
         )
         for policy in full.policies

@@ -109,6 +109,14 @@ NOT_COVERED = {
             "measured.gpu-utilization",
         )
     ),
+    # What would help: advice for people, which changes nothing by itself.
+    *(
+        f"suggestions[].{name}"
+        for name in ("change", "code", "decides", "how", "pods", "risk", "untried")
+    ),
+    *(f"suggestions[].trial.{name}" for name in ("gain", "gainNow", "moves", "movesNow")),
+    *(f"suggestions[].trial.counts[].{name}" for name in ("after", "before", "many", "one")),
+    *(f"suggestions[].trial.worst.{name}" for name in ("changed", "now", "reading")),
     # How the moves were found; they are covered themselves.
     *(
         f"search.{field}"
@@ -121,6 +129,12 @@ NOT_COVERED = {
     ),
     *(f"policies[].findings[].{field}" for field in ("code", "cost", "message", "subject")),
     "policies[].worst",
+    "policies[].immovable",
+    *(
+        f"{at}assessment.{name}"
+        for at in ("", "policies[].")
+        for name in ("state", "why.code", "why.message")
+    ),
     # Where a scheduler's profile was read; the profile is covered.
     "schedulers[].source",
     "schedulers[].problem",
@@ -141,6 +155,7 @@ CANDIDATES: list[Any] = [
         "Require",
         "evicted",
         "refused",
+        "Healthy",
         "pods",
         "nodes",
         "2031-01-01T00:00:00Z",

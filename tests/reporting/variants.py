@@ -23,6 +23,7 @@ BASES = {
         for name in ("demoted", "distrusted", "empty", "held", "no-data", "outcome")
         for kind in ("html", "json")
     },
+    "healthy-80.txt": Base("empty-80.txt"),
     "outcome.json": Base("plan.json", "  "),
     "history-broken.html": Base("history.html"),
     "history-broken.json": Base("history.json"),

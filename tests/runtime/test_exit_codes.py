@@ -1,10 +1,12 @@
 """The exit code is 0 only if all was done, or held on purpose."""
 
 from functools import cache
+from typing import get_args
 
 import pytest
 from msgspec import structs
 
+from rescheduler.model.moves.assessment import Assessment, AssessmentState
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
@@ -153,3 +155,31 @@ def test_what_was_not_replaced_is_counted(code: str) -> None:
     telemetry = Telemetry()
     telemetry.observe(ended("GRD003", ("evicted", code)))
     assert lines(telemetry)[f'rescheduler_regrets_total{{reason="{code}"}}'] == 1
+
+
+STATES: dict[AssessmentState, int] = {"Healthy": 0, "Powerless": 7, "NotJudged": 8}
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_plan_without_moves_tells_its_answers_apart_where_asked(state: AssessmentState) -> None:
+    still = structs.replace(planned(), moves=[], assessment=Assessment(state=state))
+    assert exit_code(still, proposed=True) == STATES[state]
+    assert exit_code(still) == 0
+    moving = structs.replace(planned(), assessment=Assessment(state="Improvable"))
+    assert exit_code(moving, proposed=True) == 4
+    earlier = structs.replace(planned(), moves=[], assessment=None)
+    assert exit_code(earlier, proposed=True) == 0
+
+
+@pytest.mark.parametrize("state", get_args(AssessmentState))
+def test_metrics_tell_the_answers_apart(state: AssessmentState) -> None:
+    telemetry = Telemetry()
+    own = [
+        structs.replace(policy, assessment=Assessment(state=state)) for policy in planned().policies
+    ]
+    telemetry.observe(structs.replace(planned(), policies=own, assessment=Assessment(state=state)))
+    found = lines(telemetry)
+    for other in get_args(AssessmentState):
+        assert found[f'rescheduler_assessment{{state="{other}"}}'] == (other == state)
+        labels = f'policy="{own[0].name}",state="{other}"'
+        assert found[f"rescheduler_policy_assessment{{{labels}}}"] == (other == state)

@@ -16,6 +16,7 @@ import msgspec
 from rescheduler.model.field_doc import SchemaVersion, doc
 from rescheduler.model.finding_count import FindingCount
 from rescheduler.model.idle_holder import IdleHolder
+from rescheduler.model.moves.assessment import Assessment
 from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan_basis import Calibration, ReadingResult, SchedulerResult
@@ -23,6 +24,7 @@ from rescheduler.model.moves.restart_cost import RestartCost, StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.moves.selection import SelectionResult
 from rescheduler.model.moves.steering_entry import Steered
+from rescheduler.model.moves.suggestion import Suggestion
 from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "2"
@@ -254,6 +256,12 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     worst: Annotated[
         float, doc("The highest cost that it could have here: what a score of 0 means.")
     ] = 0.0
+    immovable: Annotated[
+        float, doc("Beside its cost: what no move may mend; the score counts it too.")
+    ] = 0.0
+    assessment: Annotated[
+        Assessment | None, doc("What it says of the placement; null in plans of earlier versions.")
+    ] = None
     digest: Annotated[str, doc("SHA-256 of the policy's document.")] = ""
     source: Annotated[str, doc("The file that it was read from.")] = ""
     findings: Annotated[list[FindingView], doc("Why the cost before the plan is what it is.")] = []
@@ -278,6 +286,11 @@ class PolicyResult(msgspec.Struct, frozen=True, kw_only=True):
     document: Annotated[
         dict[str, Any], doc("The whole policy document, from which `apply` makes the policy again.")
     ] = {}
+
+    @property
+    def silent(self) -> bool:
+        """Whether it judges nothing of what it selects, or not all of it."""
+        return self.assessment is not None and self.assessment.state == "NotJudged"
 
     def demoted_since(self) -> list[datetime]:
         """Since when it counts as Audit, for each reason that it does for."""
@@ -348,8 +361,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     totals: Annotated[Totals, doc("How much was evaluated.")]
     score: Annotated[
         Change,
-        doc("0 to 100; 100: no policy has a complaint; null: a policy could not be evaluated."),
+        doc(
+            "0 to 100, of what policies with a weight judge; 100: no policy has a complaint; null: "
+            "one could not be evaluated, or none judges anything."
+        ),
     ] = msgspec.field(default_factory=lambda: Change(before=None, after=None))
+    assessment: Annotated[
+        Assessment | None,
+        doc("What all policies with a weight say together; null in plans of earlier versions."),
+    ] = None
     policies: Annotated[list[PolicyResult], doc("What each policy says of the placement.")]
     counts: Annotated[
         list[FindingCount], doc("What all policies find that can be counted; what two find is one.")
@@ -385,6 +405,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     search: Annotated[
         SearchSummary | None, doc("How the moves were searched for; null where a guard holds.")
     ] = None
+    suggestions: Annotated[
+        list[Suggestion],
+        doc("The changes that would help most, at most three, what brings most first."),
+    ] = []
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, tag="Outcome", tag_field="kind"):

@@ -28,6 +28,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "mode",  # of the run that made it; what may be acted on is the mode of each move
             "tool",  # who wrote it
             "score",  # this and the rest: shown, and evaluated afresh when the plan is applied
+            "assessment",
             "counts",
             "readings",
             "refused",
@@ -36,6 +37,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "calibration",
             "measuredMoves",
             "search",
+            "suggestions",
         }
     ),
     # A policy's result for the placement, and the file that it came from; its document counts.
@@ -44,6 +46,8 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "cost",
             "scope",
             "worst",
+            "immovable",
+            "assessment",
             "source",
             "findings",
             "problem",

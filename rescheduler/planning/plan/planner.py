@@ -1,6 +1,9 @@
 """The planner: one snapshot in, one plan out; the same input gives the same plan."""
 
 from collections.abc import Callable
+from functools import cache
+
+from msgspec import structs
 
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding_history import FindingHistory, Observation
@@ -11,9 +14,11 @@ from rescheduler.planning.evaluation.effort import UNHURRIED, Effort
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.forecast import forecast
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
-from rescheduler.planning.plan.decision import decide
+from rescheduler.planning.plan.decision import Decision, decide
 from rescheduler.planning.plan.result import Outline, assemble
 from rescheduler.planning.plan.views import InitialValues
+from rescheduler.planning.suggestions.remedies import Situation
+from rescheduler.planning.suggestions.trials import suggestions
 from rescheduler.policies.files.policy_set import PolicySet
 
 
@@ -49,9 +54,37 @@ def plan_and_observations(
 
     finding history: since when earlier cycles have had each finding. Answers also what the policies
     that wait have found now, for the next cycle. effort: called when the search begins; where it
-    ends the search, the plan has the best of what was evaluated until then, and says so. last: the
-    plan before; where its search ended early, or had a proposal, this one goes on from its moves.
+    ends the search, the plan has the best of what was evaluated until then, and says so; what is
+    tried for suggestions ends by the same clock. last: the plan before; where its search ended
+    early, or had a proposal, this one goes on from its moves.
     """
+    begun = cache(effort)
+    made, copy, decision = _plan_once(
+        snapshot, policies, history, finding_history, outline, begun, last
+    )
+
+    acts = outline.mode == "Enforce" and any(move.mode == "Enforce" for move in made.moves)
+    if acts or not outline.suggests:
+        return made, decision.observations
+
+    def plan_again(other: Snapshot, changed: PolicySet) -> Plan:
+        return _plan_once(other, changed, history, finding_history, outline, begun, last)[0]
+
+    situation = Situation(made, policies, copy, decision.refusals)
+    made = structs.replace(made, suggestions=suggestions(situation, plan_again))
+    return made, decision.observations
+
+
+def _plan_once(
+    snapshot: Snapshot,
+    policies: PolicySet,
+    history: History,
+    finding_history: FindingHistory,
+    outline: Outline,
+    effort: Callable[[], Effort],
+    last: Plan | None,
+) -> tuple[Plan, WorkingCopy, Decision]:
+    """A plan without suggestions, with the working copy that it was made on."""
     copy = WorkingCopy(
         snapshot,
         policies.policies,
@@ -75,7 +108,7 @@ def plan_and_observations(
         outline,
         search=merge_summaries(decision.searches),
     )
-    return made, decision.observations
+    return made, copy, decision
 
 
 def with_landings(

@@ -14,6 +14,7 @@ from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits.landing_trust import calibration
+from rescheduler.planning.plan.assessing import assess_plan, assess_policies
 from rescheduler.planning.plan.probes import missing_probes
 from rescheduler.planning.plan.unsteered_moves import count_unsteered
 from rescheduler.planning.plan.views import (
@@ -40,13 +41,18 @@ MOST_REFUSED_PER_CODE = 50
 
 
 class Outline(msgspec.Struct, frozen=True):
-    """What a plan carries beside what was found. attended: whether people decide on it."""
+    """What a plan carries beside what was found.
+
+    attended: whether people decide on it. suggests: whether changes are tried that would help; not
+    of a plan that is carried out right away, so that its moves need not wait for that.
+    """
 
     mode: Mode
     seed: int
     tool: str
     recorded: bool
     attended: bool = False
+    suggests: bool = False
 
 
 def assemble(  # noqa: PLR0913 - all that a plan says
@@ -64,7 +70,9 @@ def assemble(  # noqa: PLR0913 - all that a plan says
     snapshot = copy.snapshot
     moves = _moves(copy, passes)
     evaluations = [move for _, pass_moves in passes for move in pass_moves]
-    results = policy_results(copy, policies, before)
+    results = assess_policies(
+        copy, policy_results(copy, policies, before), before.wrong, moves, refusals, guards
+    )
     plan = Plan(
         tool=outline.tool,
         mode=outline.mode,
@@ -86,6 +94,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
             unsteered=count_unsteered(copy, evaluations),
         ),
         score=score(results),
+        assessment=assess_plan(results, moves),
         policies=results,
         counts=found_in(copy, before),
         readings=reading_results(copy),

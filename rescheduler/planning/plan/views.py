@@ -30,6 +30,7 @@ from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.limits import selections
 from rescheduler.planning.limits.demotion import result
+from rescheduler.planning.plan.assessing import wrong_cost
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.shared.coverage import check_coverage, contradictions
@@ -52,6 +53,7 @@ class InitialValues:
     findings: dict[str, list[FindingView]]
     counted_objects: dict[str, CountedObjects]
     loads: dict[str, FloatArray]
+    wrong: dict[str, float]
 
     @classmethod
     def from_bindings(cls, bindings: Iterable[Binding], snapshot: Snapshot) -> "InitialValues":
@@ -61,7 +63,10 @@ class InitialValues:
         views = {
             binding.policy.name: [
                 FindingView(code=f.code, subject=f.subject, cost=f.cost, message=f.message)
-                for findings in (binding.findings, contradictions(binding.policy, snapshot))
+                for findings in (
+                    (*binding.findings, *binding.immovable()),
+                    contradictions(binding.policy, snapshot),
+                )
                 for f in nsmallest(
                     MOST_FINDINGS, findings, key=lambda finding: (-finding.cost, finding.subject)
                 )
@@ -77,6 +82,7 @@ class InitialValues:
             views,
             {binding.policy.name: _counted_objects(binding) for binding in evaluated},
             {name: load.copy() for name, load in loads(evaluated).items()},
+            {binding.policy.name: wrong_cost(binding) for binding in evaluated},
         )
 
 
@@ -141,6 +147,7 @@ def _policy_result(
         scope=term.scope() if term else 0,
         subject=policy.subject,
         worst=term.worst() if term else 0.0,
+        immovable=sum(finding.cost for finding in binding.immovable()),
         digest=policies.digests.get(name, ""),
         source=policies.files.get(name, ""),
         findings=before.findings.get(name, []),
@@ -245,21 +252,23 @@ def node_views(
 
 
 def score(results: list[PolicyResult]) -> Change:
-    """100 at no cost, 0 at the worst there could be, over every policy with a weight.
+    """100 at no cost, 0 at the worst there could be, over what the policies with a weight judge.
 
-    Not known where one of them could not be evaluated: else a run without data would score
-    better than one that sees what is wrong.
+    Not known where none of them judges anything, nor where one could not be evaluated: else a run
+    without data would score better than one that sees what is wrong. What no move may mend counts.
     """
-    weighted = [result for result in results if result.weight > 0]
-    if not weighted or any(result.problem is not None for result in weighted):
+    weighted = [policy for policy in results if policy.weight > 0]
+    judged = [policy for policy in weighted if not policy.silent]
+    worst = sum(policy.weight * (policy.worst + policy.immovable) for policy in judged)
+    if worst <= 0 or any(policy.problem is not None for policy in weighted):
         return Change(before=None, after=None)
-    worst = sum(result.weight * result.worst for result in weighted)
-    costs = [
-        sum(result.weight * cost for result, cost in zip(weighted, side, strict=True))
-        for side in ([w.cost.before for w in weighted], [w.cost.after for w in weighted])
-    ]
+    standing = sum(policy.weight * policy.immovable for policy in judged)
     before, after = (
-        100.0 if worst <= 0 else 100.0 * min(max(1.0 - cost / worst, 0.0), 1.0) for cost in costs
+        100.0 * min(max(1.0 - (cost + standing) / worst, 0.0), 1.0)
+        for cost in (
+            sum(policy.weight * policy.cost.before for policy in judged),
+            sum(policy.weight * policy.cost.after for policy in judged),
+        )
     )
     return Change(before=before, after=after)
 

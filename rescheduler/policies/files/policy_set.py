@@ -68,6 +68,17 @@ class PolicySet:
             for request in policy.requests()
         ]
 
+    def requests_to_try(self) -> list[ReadingRequest]:
+        """Those, and what the policies need besides once they judge more: see `Policy.wider`."""
+        own, needed = self.definitions, self.requests()
+        wider = [
+            replace(request, own=own.get(request.name))
+            for policy in self.policies
+            for field, value in policy.wider()
+            for request in policy.model_copy(update={field: value}).requests()
+        ]
+        return [*needed, *(request for request in wider if request not in needed)]
+
 
 def read_policies(where: str, files: Sequence[TextFile], beside: Beside) -> PolicySet:
     """The policies of these files together.

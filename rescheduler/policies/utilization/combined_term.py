@@ -94,6 +94,11 @@ class CombinedTerm:
         held = np.stack([term.finding_ages() for term in self._parts])
         return np.asarray(held[removed.argmax(axis=0), pods])
 
+    def unjudged_sentence(self) -> str:
+        """What any part passes over."""
+        devices = [part for part in self._parts if isinstance(part, DeviceTerm)]
+        return "; ".join(text for part in devices if (text := part.unjudged_sentence()))
+
     def warnings(self) -> tuple[Problem, ...]:
         """Those of all parts."""
         return tuple(said for term in self._parts for said in term.warnings())

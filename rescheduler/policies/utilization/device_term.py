@@ -11,10 +11,13 @@ from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.finding import Finding
 from rescheduler.model.moves.move import Shift
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import list_names
 from rescheduler.policies.shared.loads.average_pod import average_part
 from rescheduler.policies.shared.loads.relief import heat_with_relief, hot_or_not, too_many
 from rescheduler.policies.utilization.device_target import DeviceTarget
+from rescheduler.policies.utilization.device_warnings import (
+    device_warnings,
+    passed_over_sentence,
+)
 from rescheduler.policies.utilization.shared_gpus import SharedGpus
 
 _LEAST = 1e-9
@@ -63,6 +66,7 @@ class DeviceTerm:
         self._hot = self._scoped & gpus.load_known & (gpus.load > self._high)
         self._begun: dict[int, datetime] = {}
         self._ceiling = np.where(self._scoped & gpus.load_known, target.ceiling[where], np.inf)
+        self._passed_over = selected & ~gpus.sharing & (gpus.values > target.ceiling)
         self._above = np.unique(where[gpus.load > self._ceiling]).astype(np.int32)
         pods = len(self._home)
         used = np.bincount(gpus.pod, weights=gpus.part, minlength=pods)
@@ -222,6 +226,7 @@ class DeviceTerm:
                 pods=tuple(sorted(pods & candidates)),
                 aspect=self._device_name(device),
                 counted_as=f"{self._names[node]} {gpus.name[device]}" if above[device] else "",
+                tolerable=not (self._hot[device] or self._amount[device] > self._high[device]),
             )
 
     def hot_nodes(self) -> IntArray:
@@ -267,22 +272,11 @@ class DeviceTerm:
 
     def warnings(self) -> tuple[Problem, ...]:
         """The nodes that are left alone, and why."""
-        gpus, name = self._gpus, self._gpus.reading
-        said = (
-            ("RDG003", gpus.unknown, f"{name} is not known of shared GPUs of", "no pod goes there"),
-            ("RDG012", gpus.blurred, "nobody reports which pods have which GPU of", "they stay"),
-            (
-                "RDG010",
-                gpus.distrusted,
-                f"{name} of a shared GPU is not explained by its pods on",
-                "they stay",
-            ),
-        )
-        return tuple(
-            Problem(code, f"{text} {self._node_names(nodes & self._scope)}; {so}")
-            for code, nodes, text, so in said
-            if (nodes & self._scope).any()
-        )
+        return device_warnings(self._gpus, self._scope, self._names)
+
+    def unjudged_sentence(self) -> str:
+        """The nodes that all their GPUs together make hot, while one pod has each of these."""
+        return passed_over_sentence(self._passed_over, self._names, self._target.resource)
 
     def _costs(self, amounts: FloatArray, devices: IntArray | slice) -> FloatArray:
         over = np.maximum(amounts - self._low[devices], 0.0)
@@ -397,6 +391,3 @@ class DeviceTerm:
             part = "in proportion to their claims" if gpus.claimed[device] else "in equal parts"
             text += f"; its load is counted for them {part}, as no metric tells them apart"
         return text
-
-    def _node_names(self, nodes: BoolArray) -> str:
-        return list_names([self._names[node] for node in np.flatnonzero(nodes)], "node")

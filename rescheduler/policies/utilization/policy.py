@@ -188,6 +188,11 @@ class Utilization(Policy):
         for resource in filter(self._by_device, self._resources()):
             yield from why_none_is_shared(resource, snapshot, select_nodes(self.nodes, snapshot))
 
+    def wider(self) -> Iterator[tuple[str, str]]:
+        """GPUs that one pod has to itself."""
+        if any(map(self._by_device, self._resources())):
+            yield "wholeDevices", "Count"
+
     def without_effect(self) -> Iterator[str]:
         """Besides, fields of another strategy."""
         yield from super().without_effect()

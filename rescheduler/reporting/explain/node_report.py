@@ -10,6 +10,7 @@ from rescheduler.reporting.explain.explanation_words import verdict_words, where
 from rescheduler.reporting.explain.pod_report import draw_policies
 from rescheduler.reporting.formats.columns import Column, Grid
 from rescheduler.reporting.formats.screen import Screen, code_prefix
+from rescheduler.reporting.formats.suggestion_list import draw_suggestions
 from rescheduler.reporting.phrasing import (
     age,
     amount,
@@ -18,6 +19,7 @@ from rescheduler.reporting.phrasing import (
     quantity,
     shorten,
 )
+from rescheduler.reporting.suggestion_words import suggestion_rows
 
 MOST_PODS = 25
 _NARROW = 100
@@ -46,6 +48,7 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     _room(screen, seen)
     draw_policies(screen, seen.policies, gains=False)
     _pods(screen, seen)
+    draw_suggestions(screen, suggestion_rows(seen.suggestions))
 
 
 def _loads(screen: Screen, seen: NodeExplanation) -> None:

@@ -9,6 +9,7 @@ from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, signed_gain
 from rescheduler.reporting.rows import SYMBOLS, MoveRow
+from rescheduler.reporting.suggestion_words import HEADING
 from rescheduler.reporting.view import View, view
 
 MOST_MOVES = 50
@@ -42,6 +43,7 @@ def render_markdown(report: Report, invocation: Invocation = NOT_GIVEN) -> str:
         *_gain_blocks(seen),
         *_idle(seen),
         *_left_alone(seen),
+        *_suggestions(seen),
         *_steps(seen),
     ]
     return "\n\n".join(blocks) + "\n"
@@ -108,12 +110,13 @@ def _head(seen: View) -> Iterator[str]:
 def _policies(seen: View) -> Iterator[str]:
     yield "### Policies"
     yield _table(
-        "Policy, Kind, Mode, Selects, Weight:, Cost:, Change:, Moves:",
+        "Policy, Kind, Mode, State, Selects, Weight:, Cost:, Change:, Moves:",
         (
             (
                 code(row.policy.name),
                 row.policy.kind,
                 row.policy.mode,
+                row.state,
                 row.selects,
                 f"{row.policy.weight:g}",
                 f"{row.before} {ARROW} {row.after}"
@@ -268,6 +271,17 @@ def _left_alone(seen: View) -> Iterator[str]:
              inert(group.advice))
         )  # fmt: skip
     yield _table("Pods:, Code, Reason, For example, What to do", rows)
+
+
+def _suggestions(seen: View) -> Iterator[str]:
+    if not seen.suggestions:
+        return
+    yield f"### {HEADING}"
+    lines = []
+    for number, row in enumerate(seen.suggestions, 1):
+        more = " ".join(inert(part) for part in (row.how, row.caution) if part)
+        lines.append(f"{number}. **{inert(row.promise)}** {more}".rstrip())
+    yield "\n".join(lines)
 
 
 def _steps(seen: View) -> Iterator[str]:

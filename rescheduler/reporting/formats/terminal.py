@@ -3,14 +3,16 @@
 from rich.cells import cell_len
 from rich.text import Text
 
+from rescheduler.model.moves.assessment import AssessmentState
 from rescheduler.model.moves.plan import Report
 from rescheduler.model.wording import count_text, duration_text, gpu_hours
 from rescheduler.reporting.alerts import Level
 from rescheduler.reporting.formats.columns import Column, Grid, fit
 from rescheduler.reporting.formats.screen import Screen, code_prefix
+from rescheduler.reporting.formats.suggestion_list import draw_suggestions
 from rescheduler.reporting.next_steps import NOT_GIVEN, Invocation
 from rescheduler.reporting.phrasing import ARROW, amount, percent, pod_name, shorten, signed_gain
-from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow, by_kueue
+from rescheduler.reporting.rows import SYMBOLS, Mark, MoveRow, PolicyRow, by_kueue
 from rescheduler.reporting.view import View, view
 
 WIDE = 110
@@ -25,6 +27,13 @@ MOST_IDLE = 10
 """Owners of idle GPUs that a terminal shows; the page and the JSON have more."""
 
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
+POLICY_STATES = {"healthy": "green", "powerless": "bold red"}
+STATES: dict[AssessmentState, str] = {
+    "Healthy": "bold white on green",
+    "NotJudged": "bold black on white",
+    "Powerless": "bold white on red",
+    "Improvable": "bold black on cyan",
+}
 ALERTS: dict[Level, tuple[str, str]] = {
     "held": ("HELD", "bold red"),
     "problem": ("PROBLEM", "bold yellow"),
@@ -48,6 +57,7 @@ def render_table(
     _past_gains(screen, seen)
     _idle(screen, seen)
     _left_alone(screen, seen)
+    draw_suggestions(screen, seen.suggestions)
     _steps(screen, seen)
     return screen.text()
 
@@ -65,7 +75,7 @@ def _head(screen: Screen, seen: View) -> None:
     if seen.verdict is not None:
         verdict = Text.assemble(code_prefix(seen.verdict.code), seen.verdict.message)
         screen.paragraph(verdict, first=Text("Verdict", style="bold"), indent=9)
-    screen.paragraph(Text(seen.headline, style="bold"))
+    _headline(screen, seen)
     screen.line()
     label = max(len(fact.label) for fact in seen.facts) + 2
     value = max(cell_len(fact.value) for fact in seen.facts) + 2
@@ -73,6 +83,18 @@ def _head(screen: Screen, seen: View) -> None:
         first = Text.assemble((f"{fact.label:<{label}}", "dim"), (fact.value, "bold"))
         screen.paragraph(Text(fact.detail), first=first, indent=label + value)
     screen.line()
+
+
+def _headline(screen: Screen, seen: View) -> None:
+    """The sentence on top, with its state in color where it begins with that."""
+    said = seen.judgement
+    label, text = "" if said is None else said.label.capitalize(), seen.headline
+    if said is not None and text.startswith(f"{label}:"):
+        rest = text.removeprefix(f"{label}:")
+        text_in_color = Text.assemble((f" {said.label} ", STATES[said.state]), (rest, "bold"))
+        screen.paragraph(text_in_color)
+    else:
+        screen.paragraph(Text(text, style="bold"))
 
 
 def _alerts(screen: Screen, seen: View) -> None:
@@ -116,9 +138,19 @@ def _policies(screen: Screen, seen: View) -> None:
             cost if policy.problem is None else "not evaluated",
             Text(row.change, style="green" if better else ""),
             str(row.moves),
-            below=None if wide else Text(f"selects {row.selects}", style="dim"),
+            below=_state(row, wide),
         )
     screen.grid(grid)
+
+
+def _state(row: PolicyRow, wide: bool) -> Text | None:
+    """Whether it judges and can mend anything, and what it selects, below its row."""
+    text = Text(style="dim")
+    if row.state:
+        text.append(row.state, style=POLICY_STATES.get(row.state, ""))
+    if not wide:
+        text.append(f"{', ' if row.state else ''}selects {row.selects}")
+    return text if text.plain else None
 
 
 def _moves(screen: Screen, seen: View) -> None:

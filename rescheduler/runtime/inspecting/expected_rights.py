@@ -18,6 +18,7 @@ from rescheduler.sources.kubernetes.listed_kinds import (
     POD,
     Kind,
 )
+from rescheduler.steering.means_registry import MEANS
 
 _AGAIN = (
     ("", ("namespaces", "nodes", "pods", "replicationcontrollers")),
@@ -80,13 +81,14 @@ _VERSIONS = {kind.path.split("/")[2]: kind.path.split("/")[3] for kind in OWNERS
 
 def _steering(policies: PolicySet) -> Iterator[Right]:
     """What the means of steering that policies want need of us."""
-    means = {policies.limits.steering_of(policy).by for policy in policies.policies}
-    if means & {"AdmissionPolicy", "Webhook", "Extender"}:
+    wanted = {policies.limits.steering_of(policy).by for policy in policies.policies}
+    means = [MEANS[name] for name in sorted(wanted & set(MEANS))]
+    if any(not one.taints for one in means):
         yield Right("get", "configmaps", "", NAMESPACE, TABLE)
         yield Right("update", "configmaps", "", NAMESPACE, TABLE)
-    if "Extender" in means:
+    if any(one.extends for one in means):
         yield Right("get", "leases", _LEASES, NAMESPACE, EXTENDER)
-    if "SoftTaint" in means:
+    if any(one.taints for one in means):
         yield Right("patch", "nodes")
 
 

@@ -1,5 +1,7 @@
 """Answers to "why" and "why not", from one snapshot of the cluster or from a recording of it."""
 
+from collections.abc import Callable
+
 from rescheduler import __version__
 from rescheduler.kube.pods.pod_state import waits_for_a_node
 from rescheduler.model.cluster.snapshot import Snapshot
@@ -10,13 +12,18 @@ from rescheduler.model.explanation import (
     PendingExplanation,
     PodExplanation,
 )
+from rescheduler.model.finding_history import FindingHistory
+from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import ClusterRef
+from rescheduler.model.moves.suggestion import Suggestion
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
 from rescheduler.planning.explain.lookup import find_node, find_pod
 from rescheduler.planning.explain.node import explain_node
 from rescheduler.planning.explain.pending import explain_pending
 from rescheduler.planning.explain.pod import explain_pod
-from rescheduler.policies.files.policy_set import policy_set
+from rescheduler.planning.plan.planner import plan_and_observations
+from rescheduler.planning.plan.result import Outline
+from rescheduler.policies.files.policy_set import PolicySet, policy_set
 from rescheduler.runtime.cycle import recall_findings
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of
 from rescheduler.runtime.settings import Settings
@@ -33,7 +40,7 @@ class Explainer:
         """
         policies = policies_of(settings) if settings.policies is not None else policy_set([])
         parts = parts_of(settings, connection_of(settings), policies=lambda: policies)
-        self._snapshot = parts.observe(policies.requests(), policies.limits.own_annotations)
+        self._snapshot = parts.observe(policies.requests_to_try(), policies.limits.own_annotations)
         history, notes = parts.recall()
         finding_history, more = recall_findings(parts, policies)
         self.notes = [*notes, *more]
@@ -46,6 +53,9 @@ class Explainer:
             schedulers=policies.schedulers,
             finding_history=finding_history,
         )
+        self._suggest: Callable[[], list[Suggestion]] = lambda: _suggestions(
+            self._snapshot, policies, history, finding_history, settings.seed
+        )
         self._header = _header(self._snapshot, recorded=settings.snapshot is not None)
 
     def pod(self, said: str) -> PodExplanation:
@@ -54,7 +64,10 @@ class Explainer:
         Raises:
             NotFound: there is no such pod.
         """
-        return explain_pod(self._copy, find_pod(self._snapshot, said), self._header)
+        made = explain_pod(self._copy, find_pod(self._snapshot, said), self._header)
+        if made.policies and made.verdict.outcome != "moves":
+            made.suggestions = self._suggest()
+        return made
 
     def node(self, said: str) -> NodeExplanation:
         """A node by its name.
@@ -62,7 +75,10 @@ class Explainer:
         Raises:
             NotFound: there is no such node.
         """
-        return explain_node(self._copy, find_node(self._snapshot, said), self._header)
+        made = explain_node(self._copy, find_node(self._snapshot, said), self._header)
+        if made.policies and any(pod.verdict.outcome != "moves" for pod in made.pods):
+            made.suggestions = self._suggest()
+        return made
 
     def pending_pods(self, said: str | None) -> PendingExplanation:
         """All Pending pods, or the one that was named.
@@ -80,6 +96,19 @@ class Explainer:
                     f"`rescheduler explain pod {pod.key}` is meant.",
                 )
         return explain_pending(self._copy, self._header, index)
+
+
+def _suggestions(
+    snapshot: Snapshot,
+    policies: PolicySet,
+    history: History,
+    finding_history: FindingHistory,
+    seed: int,
+) -> list[Suggestion]:
+    """The changes that would help most, as a plan that is made now has them."""
+    outline = Outline(mode="Audit", seed=seed, tool="", recorded=False, suggests=True)
+    plan, _ = plan_and_observations(snapshot, policies, history, finding_history, outline)
+    return plan.suggestions
 
 
 def _header(snapshot: Snapshot, *, recorded: bool) -> Header:

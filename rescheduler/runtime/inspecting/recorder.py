@@ -30,7 +30,7 @@ def record(
     if policies is None:
         wanted = [request for source in sources for request in source.catalog()]
     else:
-        wanted, notes = policies.requests(), policies.limits.own_annotations
+        wanted, notes = policies.requests_to_try(), policies.limits.own_annotations
     lacking = set(unanswered_requests(sources, wanted))
     answered = [request for request in wanted if request not in lacking]
     snapshot = observer(settings, connection)(answered, notes)

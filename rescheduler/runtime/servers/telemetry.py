@@ -22,6 +22,7 @@ from prometheus_client import (
 )
 
 from rescheduler import __version__
+from rescheduler.model.moves.assessment import AssessmentState
 from rescheduler.model.moves.plan import (
     Mode,
     MoveResult,
@@ -109,11 +110,24 @@ class Telemetry:
         )
         self.score = Gauge(
             "rescheduler_score",
-            "Score of the placement as it is, 0 to 100; NaN while a policy with a weight cannot be "
-            "evaluated, and before the first plan.",
+            "Score of the placement as it is, 0 to 100, of what policies with a weight judge; NaN "
+            "while one cannot be evaluated or none judges anything, and before the first plan.",
             registry=registry,
         )
         self.score.set(float("nan"))
+        self.assessment = Gauge(
+            "rescheduler_assessment",
+            "1 for what the last plan says of the placement: Healthy, NotJudged, Powerless (no "
+            "move may mend what is wrong) or Improvable (it proposes moves); else 0.",
+            ["state"],
+            registry=registry,
+        )
+        self.policy_assessment = Gauge(
+            "rescheduler_policy_assessment",
+            "1 for what the policy says of the placement in the last plan, else 0.",
+            ["policy", "state"],
+            registry=registry,
+        )
         self.candidates = Gauge(
             "rescheduler_candidates", "Pods whose move could lower a cost.", registry=registry
         )
@@ -210,6 +224,8 @@ class Telemetry:
             self.cycles.labels(verdict)
         for mode in get_args(Mode):
             self.planned.labels(mode)
+        for state in get_args(AssessmentState):
+            self.assessment.labels(state)
         for code in _GUARDS:
             self.guard.labels(code)
         for code in _REVERTED_CODES:
@@ -228,6 +244,7 @@ class Telemetry:
         """Take over the figures of a plan or outcome; what it does not name any more goes away."""
         plan = plan_in(report)
         self._observe_policies(plan)
+        self._observe_assessments(plan)
         self._observe_gains(plan)
         self._observe_readings(plan)
         self._observe_landings(report.calibration)
@@ -267,6 +284,16 @@ class Telemetry:
             if policy.problem is None:
                 labels = (policy.name, policy.kind, policy.mode)
                 self.policy_cost.labels(*labels).set(policy.cost.before)
+
+    def _observe_assessments(self, plan: Plan) -> None:
+        self.policy_assessment.clear()
+        for state in get_args(AssessmentState):
+            whole = plan.assessment
+            self.assessment.labels(state).set(whole is not None and whole.state == state)
+            for policy in plan.policies:
+                own = policy.assessment
+                says = own is not None and own.state == state
+                self.policy_assessment.labels(policy.name, state).set(says)
 
     def _observe_gains(self, plan: Plan) -> None:
         """Count the moves that were measured in this very cycle; the others were before."""

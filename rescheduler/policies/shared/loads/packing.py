@@ -52,6 +52,8 @@ class PackingTerm(UtilizationTerm):
         self._calm = self._seconds_cold(cold)
         self._carried, self._room = self._burdens(snapshot, self._usable & (self._held > 0))
         self._choose(self._find_room(self._cold))
+        self._wanted = self._chosen
+        self._taking: set[int] = set()
 
     def leave(self, evacuation: Evacuation) -> None:
         """Ignore nodes with a pod that may not leave, or would land nowhere."""
@@ -61,6 +63,23 @@ class PackingTerm(UtilizationTerm):
         # What was begun comes first, so that it is ended before another node is begun.
         leaving.sort(key=lambda node: not evacuation.has_begun(node))
         self._choose(self._find_landings(self._find_room(leaving), evacuation))
+
+    def immovable(self) -> tuple[Finding, ...]:
+        """The nodes for whose pods the others have room, of which one stays or lands nowhere.
+
+        What takes in the pods of nodes that are freed is in use then.
+        """
+        return tuple(
+            Finding(
+                code=self.cold_code,
+                subject=f"node {self._names[node]}",
+                cost=float(self._held[node]),
+                message=f"{self.cold_text}, and the other nodes have free capacity for its pods; "
+                "yet not each of them may leave and would land on a node that stays in use",
+            )
+            for node in np.flatnonzero(self._wanted & ~self._chosen).tolist()
+            if node not in self._taking
+        )
 
     def freeable_nodes(self) -> BoolArray:
         """(nodes,) those that are cold, whether the others have room or not, and the empty ones."""
@@ -197,6 +216,7 @@ class PackingTerm(UtilizationTerm):
                 taking.update(shift.destination for shift in shifts)
             candidates = retries
         self._undo(made, evacuation)
+        self._taking = taking
         return emptiable_nodes
 
     def _empty(self, node: int, blocked: BoolArray, evacuation: Evacuation) -> list[Shift] | None:

@@ -260,6 +260,7 @@ class UtilizationTerm:
         candidates = OfNodes(self.candidates(), self._node)
         ends = [*self._begins[1:], len(self._resource_targets)]
         hot = np.asarray((self._amounts > self._ceiling * (1 + _LEAST)).any(axis=0))
+        high = self._too_full(self._amounts, self._limits, self._hot)
         for resource, node in zip(*np.nonzero(shares), strict=True):
             begin = self._begins[resource]
             excess = self._excess(self._amounts[:, node], self._limits[:, :, node])
@@ -272,6 +273,7 @@ class UtilizationTerm:
                 pods=candidates[int(node)],
                 aspect=self._resource_targets[begin].resource,
                 counted_as=self._names[node] if hot[node] else "",
+                tolerable=not high[begin : ends[resource], node].any(),
             )
 
     def hot_nodes(self) -> IntArray:
