@@ -2,8 +2,8 @@
 
 Families: ELG eligibility, BUD budgets, FEA feasibility and landing, MRG margin, PAC limits per
 cycle and hour, GRD guards, RDG readings, SPR, UTL, LOC, HLT, NUM, FRG, ALC, IDL and CNF policies, STB
-stability, MSR measured gain, SEL selections, ACT outcomes, DRF drift, STR steering, DAT the data itself. A code is
-never reused for another meaning.
+stability, MSR measured gain, SEL selections, ACT outcomes, DRF drift, STR steering, NTF notifications, DAT the data itself. A code
+is never reused for another meaning.
 """
 
 from dataclasses import dataclass
@@ -232,6 +232,11 @@ _ALL = (
     ReasonCode("STR006", "The replacement stayed Pending where it had to go, so it was evicted, and its controller creates another one.", "Nothing to do; the next one goes where the scheduler puts it."),
     ReasonCode("STR007", "A replacement that stays Pending where it has to go was not released yet.", "A later cycle tries again; or delete the pod."),
     ReasonCode("STR014", "A node could not be tainted while the replacement comes, so the pod was left where it is; or a taint of the rescheduler could not be removed.", "Repair what the message names; a later cycle tries again."),
+    # Notifications: messages to people outside of the cluster
+    ReasonCode("NTF001", "A receiver's address, token or CA file cannot be read or used, so it gets no message.", "Mount the Secret into the folder of `--notification-files`, with the key that the message names; write one line into it."),
+    ReasonCode("NTF002", "A receiver did not take a message.", "Check its address, its certificate, and that a NetworkPolicy lets the rescheduler reach it; the next cycle tries again."),
+    ReasonCode("NTF003", "A message was left out: the receiver had as many about this occasion in the last hour as `perHour` allows.", "Nothing to do: the next message says how many were left out; or raise `perHour`."),
+    ReasonCode("NTF004", "Messages about a cycle were left out: those of earlier cycles were still being sent.", "Lower `timeout` of the receiver that does not answer, or remove it."),
     # The data itself
     ReasonCode("DAT001", "An object could not be decoded; it is left out, and its node is left alone.", "Report the object to the maintainers."),
     ReasonCode("DAT002", "An optional kind of object could not be read.", "Install it, or grant the right to list it, if your policies need it."),

@@ -9,6 +9,7 @@ from rescheduler.policies.health.policy import Health
 from rescheduler.policies.idlegpus.policy import IdleGPUs
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.locality.policy import Locality
+from rescheduler.policies.notifications import Notifications
 from rescheduler.policies.numa.policy import Numa
 from rescheduler.policies.own_readings.readings_document import ReadingsDocument
 from rescheduler.policies.spread.policy import Spread
@@ -31,6 +32,7 @@ KINDS: dict[str, type[Policy]] = {
 DOCUMENTS: dict[str, type[Document]] = {
     **KINDS,
     "Limits": Limits,
+    "Notifications": Notifications,
     "Readings": ReadingsDocument,
     "Scheduler": Scheduler,
 }

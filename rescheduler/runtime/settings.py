@@ -135,6 +135,12 @@ class Settings:
         "password; probes need none. Read again for every request; while it rotates, one line for "
         "the old one and one for the new one.",
     )
+    notification_files: Path = _option(
+        Path("/etc/rescheduler/notifications"),
+        "Folder with the files that documents of kind Notifications name: addresses, tokens and "
+        "authorities, such as a mounted Secret.",
+        metavar="FOLDER",
+    )
     tls_cert_file: Path | None = _option(
         None,
         "File with the certificate to present, read again once a minute, or by the extender each "

@@ -8,11 +8,15 @@ from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from rescheduler.runtime.live_actor import LockAndLedger
+from rescheduler.runtime.notifications.notifier import Notifier
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.report_keeping import keeper_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from rescheduler.sources.kubernetes.client import Connection
+
+_LAST_MESSAGES = 30.0
+"""Seconds that messages about the cycle may take, once nothing else is to be done."""
 
 
 def run_once(settings: Settings) -> tuple[Report, int]:
@@ -28,15 +32,18 @@ def run_once(settings: Settings) -> tuple[Report, int]:
     if settings.mode == "Enforce" and connection is not None:
         state = state_of(connection, stop)
         stop.on_signals()
+    notifier = Notifier(settings.notification_files)
     parts = parts_of(
         settings,
         connection,
         state=state,
         stop=stop,
-        policies=lambda: policies,
+        policies=notifier.keep_receivers(lambda: policies),
         remembers=True,
     )
     report = _kept_cycle(settings, connection, state, parts)
+    notifier.notify(report)
+    notifier.close(_LAST_MESSAGES, stop.reason)
     return report, exit_code(report)
 
 

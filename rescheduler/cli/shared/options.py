@@ -157,7 +157,8 @@ def _type(name: str, hint: Any) -> Any:
         if get_origin(type_hint) is Literal:
             return click.Choice(get_args(type_hint), case_sensitive=False)
     if Path in kinds:
-        return click.Path(path_type=Path, dir_okay=name == "policies")
+        folder = name in ("policies", "notification_files")
+        return click.Path(path_type=Path, dir_okay=folder)
     if datetime in kinds:
         return SinceType()
     if timedelta in kinds:

@@ -14,6 +14,7 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.errors import PolicyError
 from rescheduler.policies.base import Policy
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.notifications import Notifications
 from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.own_readings.readings_document import ReadingsDocument
 from rescheduler.policies.registry import DOCUMENTS, ELSEWHERE, KINDS
@@ -39,6 +40,7 @@ class PolicySet:
 
     schedulers: what is declared of the cluster's schedulers.
     readings: what operators define readings by; each name in one document.
+    notifications: who gets messages outside of the cluster; nothing is planned by it.
     digests: name of each policy, and of the limits, to the SHA-256 of its document.
     files: name to the file that it came from; default limits are in neither.
     sources: name to the place of its document, where it came from a file.
@@ -51,6 +53,7 @@ class PolicySet:
     schedulers: tuple[Scheduler, ...] = ()
     sources: dict[str, Source] = field(default_factory=dict, compare=False, repr=False)
     readings: tuple[ReadingsDocument, ...] = ()
+    notifications: Notifications = field(default_factory=Notifications)
 
     @property
     def definitions(self) -> dict[str, tuple[OwnReading, ...]]:
@@ -179,6 +182,7 @@ class _Collection:
         self._referred: dict[str, list[tuple[TextFile, FileProblem]]] = {}
         self._policies: list[Policy] = []
         self._limits: Limits | None = None
+        self._notifications: Notifications | None = None
         self._schedulers: list[Scheduler] = []
         self._readings: list[ReadingsDocument] = []
         self._declared: dict[str, str] = {}
@@ -236,13 +240,13 @@ class _Collection:
                 f"{where} holds no policy",
                 f"a document of one of these kinds is missing: {', '.join(KINDS)}.",
             )
-        named: list[Policy | Limits | Scheduler | ReadingsDocument] = [
+        single = (self._limits, self._notifications)
+        named: list[Document] = [
             *self._policies,
             *self._schedulers,
             *self._readings,
+            *(document for document in single if document is not None),
         ]
-        if self._limits:
-            named.append(self._limits)
         return PolicySet(
             policies=tuple(self._policies),
             limits=self._limits or Limits(),
@@ -251,33 +255,24 @@ class _Collection:
             schedulers=tuple(self._schedulers),
             sources=self._sources,
             readings=tuple(self._readings),
+            notifications=self._notifications or Notifications(),
         )
 
     def _keep(self, made: Document, source: Source) -> list[FileProblem]:
-        if not isinstance(made, Policy | Limits | Scheduler | ReadingsDocument):
+        if not isinstance(made, Policy | Limits | Notifications | Scheduler | ReadingsDocument):
             raise TypeError(f"{type(made).__name__} is nothing that a file may hold")
         tree, place = source.tree, f"{source.file}:{source.tree.mark.line}"
         if made.name in self._places:
             there = self._places[made.name]
             message = f"metadata.name: `{made.name}` is the name in {there} too"
             return [FileProblem(_name_mark(tree), message)]
-        if isinstance(made, Limits) and self._limits is not None:
-            there = self._places[self._limits.name]
-            return [
-                FileProblem(
-                    tree.mark,
-                    f"kind: limits are given in {there} already",
-                    "merge the two, or give one of the files alone",
-                )
-            ]
-        for name in made.names if isinstance(made, Scheduler) else ():
-            if name in self._declared:
-                there = self._declared[name]
-                return [
-                    FileProblem(tree.mark, f"scheduler `{name}` is declared in {there} already")
-                ]
-            self._declared[name] = place
-        twice = self._defined_twice(made, tree, source.file)
+        second = self._second_of_its_kind(made, tree)
+        if second:
+            return second
+        twice = [
+            *self._declared_twice(made, tree, place),
+            *self._defined_twice(made, tree, source.file),
+        ]
         if twice:
             return twice
         self._places[made.name] = place
@@ -285,12 +280,33 @@ class _Collection:
         self._sources[made.name] = source
         if isinstance(made, Limits):
             self._limits = made
+        elif isinstance(made, Notifications):
+            self._notifications = made
         elif isinstance(made, Scheduler):
             self._schedulers.append(made)
         elif isinstance(made, ReadingsDocument):
             self._readings.append(made)
         else:
             self._policies.append(made)
+        return []
+
+    def _second_of_its_kind(self, made: Document, tree: Tree) -> list[FileProblem]:
+        """That another document gives what only one may give."""
+        first = {"Limits": self._limits, "Notifications": self._notifications}.get(made.kind)
+        if first is None:
+            return []
+        message = f"kind: {made.kind.lower()} are given in {self._places[first.name]} already"
+        return [FileProblem(tree.mark, message, "merge the two, or give one of the files alone")]
+
+    def _declared_twice(self, made: Document, tree: Tree, place: str) -> list[FileProblem]:
+        """The scheduler that another document declares already; else where this one does."""
+        for name in made.names if isinstance(made, Scheduler) else ():
+            if name in self._declared:
+                there = self._declared[name]
+                return [
+                    FileProblem(tree.mark, f"scheduler `{name}` is declared in {there} already")
+                ]
+            self._declared[name] = place
         return []
 
     def _defined_twice(self, made: Document, tree: Tree, file: str) -> list[FileProblem]:

@@ -215,6 +215,12 @@ class Telemetry:
             ["guard"],
             registry=registry,
         )
+        self.notifications = Counter(
+            "rescheduler_notifications",
+            "Messages by receiver and occasion: sent, failed, limited or dropped.",
+            ["receiver", "occasion", "result"],
+            registry=registry,
+        )
         self._start_at_zero()
 
     def _start_at_zero(self) -> None:
@@ -338,6 +344,10 @@ class Telemetry:
         self.cycles.labels(verdict).inc()
         if verdict == "good":
             self.last_success.set(datetime.now(UTC).timestamp())
+
+    def count_notification(self, receiver: str, occasion: str, result: str) -> None:
+        """Count a message by what became of it."""
+        self.notifications.labels(receiver, occasion, result).inc()
 
     def text(self) -> bytes:
         """What /metrics answers."""

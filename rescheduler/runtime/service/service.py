@@ -26,6 +26,7 @@ from rescheduler.runtime.cycle import Parts
 from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.notifications.notifier import Notifier
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of
 from rescheduler.runtime.servers.health import CycleHealth
@@ -41,6 +42,8 @@ _LOCK_CHECK = 1.0
 """Seconds between two checks whether the lock is still ours."""
 _PAUSE = 10.0
 """Seconds before the lock is tried again after a fault."""
+_LAST_MESSAGES = 1.0
+"""Seconds that messages about the last cycle may take at the end."""
 
 
 class _CronTrigger(BaseTrigger):  # type: ignore[misc]
@@ -70,12 +73,31 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     state = None
     if settings.mode == "Enforce" and connection is not None:
         state = state_of(connection, stop)
+    notifier = Notifier(settings.notification_files, telemetry.count_notification)
     parts = parts_of(
-        settings, connection, state=state, stop=stop, phase=telemetry.time_phase, remembers=True
+        settings,
+        connection,
+        state=state,
+        stop=stop,
+        phase=telemetry.time_phase,
+        policies=notifier.keep_receivers(lambda: policies_of(settings)),
+        remembers=True,
     )
+
+    def report_and_notify(made: Report) -> None:
+        notifier.notify(made)
+        report(made)
+
     keeper = None if connection is None else keeper_of(connection, state)
     service = Service(
-        settings, parts, trigger, stop, telemetry, report=report, state=state, keeper=keeper
+        settings,
+        parts,
+        trigger,
+        stop,
+        telemetry,
+        report=report_and_notify,
+        state=state,
+        keeper=keeper,
     )
     endpoints = Endpoints(
         settings.listen,
@@ -89,6 +111,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     try:
         return service.run()
     finally:
+        notifier.close(_LAST_MESSAGES)
         endpoints.stop()
 
 

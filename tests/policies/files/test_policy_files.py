@@ -65,6 +65,7 @@ def test_the_folder_loads_as_one_set() -> None:
         == {
             *(policy.name for policy in loaded.policies),
             loaded.limits.name,
+            loaded.notifications.name,
             *(scheduler.name for scheduler in (*loaded.schedulers, *loaded.readings)),
         }
     )

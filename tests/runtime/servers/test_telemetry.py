@@ -44,6 +44,14 @@ def test_the_process_is_reported_and_times_of_creation_are_not() -> None:
     assert not [name for name in found if "_created" in name]
 
 
+def test_messages_are_counted_by_receiver_and_what_became_of_them() -> None:
+    telemetry = Telemetry()
+    for _ in range(2):
+        telemetry.count_notification("team", "Hold", "failed")
+    labels = 'occasion="Hold",receiver="team",result="failed"'
+    assert lines(telemetry)[f"rescheduler_notifications_total{{{labels}}}"] == 2
+
+
 def test_a_plan_shows_its_figures_and_takes_the_old_ones_away() -> None:
     telemetry = Telemetry()
     plan = run_cycle(parts(policies=lambda: policy_set([spread(), hot()])))

@@ -1,0 +1,1 @@
+"""Messages to people outside of the cluster, sent after a cycle."""
