@@ -19,7 +19,6 @@ from rescheduler.model.moves.move_reason import MoveReason
 from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG, UNREPLACED
-from rescheduler.model.wording import count_text
 
 _GOALS = {code: reason.event for code, reason in CATALOG.items() if reason.event}
 _NOTE_BYTES = 1024
@@ -50,19 +49,22 @@ class EventWriter:
         *,
         instance: str,
         now: Callable[[], datetime],
+        describe: Callable[[PlannedMove, MoveResult], str],
         timeout: float = 5.0,
         state: str = "rescheduler/rescheduler-state",
         reason_text: Callable[[MoveReason], str],
     ) -> None:
         """instance: which process writes. now: the API server's time. timeout: seconds.
 
-        state: `namespace/name` of the ConfigMap with our state. reason_text: a reason in words.
+        describe: says in a sentence what has become of a move. reason_text: a reason in words.
+        state: `namespace/name` of the ConfigMap with our state.
         """
         self.failures = 0
         """How many Events could not be written."""
         self._api = api
         self._instance = instance
         self._now = now
+        self._describe = describe
         self._timeout = timeout
         self._state = state
         self._reason_text = reason_text
@@ -71,7 +73,8 @@ class EventWriter:
         """Report what has become of this move of that plan."""
         reason = reason_of(move, result)
         good = result.result == "evicted" and reason in _GOOD
-        text = note(move, result, plan, [self._reason_text(reason) for reason in move.reasons])
+        reasons = [self._reason_text(one) for one in move.reasons]
+        text = note(move, self._describe(move, result), plan, reasons)
         pod, owner = move.pod, move.owner
         self._write(reason, good, text, _object_reference("Pod", pod.name, pod.uid, move), move)
         if owner.kind in _API_VERSIONS:
@@ -153,19 +156,10 @@ def reason_of(move: PlannedMove, result: MoveResult) -> str:
     return "Reschedule"
 
 
-def note(move: PlannedMove, result: MoveResult, plan: str, reasons: Sequence[str]) -> str:
-    """Sentences with the plan, the code, the expected node and the reasons; at most 1 KiB."""
-    expected = max(result.landing, key=lambda share: share.probability, default=None)
-    policies = ", ".join(name for name, gain in move.gains.items() if gain > 0)
-    wanted = f" for policy {policies}" if policies else ""
-    parts = [f"Plan {plan}{wanted}: {result.code} {result.message}"]
-    if result.landedOn is not None:
-        parts.append(f"Its replacement is on node {result.landedOn}.")
-    if expected is not None:
-        others = len(result.landing) - 1
-        text = f"Replacement expected on {expected.node} ({expected.probability:.0%})"
-        parts.append(f"{text} or {count_text(others, 'other')}." if others else f"{text}.")
-    return _cut(_own_alone(" ".join([*parts, *reasons]), move.pod.namespace))
+def note(move: PlannedMove, sentence: str, plan: str, reasons: Sequence[str]) -> str:
+    """The sentence with the plan and what the move is for, at most 1 KiB of UTF-8."""
+    parts = [sentence, f"Plan {plan}{':' if reasons else '.'}", *reasons]
+    return _cut(_own_alone(" ".join(parts), move.pod.namespace))
 
 
 def _own_alone(text: str, namespace: str) -> str:

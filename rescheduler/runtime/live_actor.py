@@ -31,11 +31,12 @@ from rescheduler.kube.objects import Pod
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.history import History
-from rescheduler.model.moves.plan import PlannedMove
+from rescheduler.model.moves.plan import MoveResult, PlannedMove
 from rescheduler.model.trails.trail_files import IN_FOLDER, is_folder
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from rescheduler.reporting.move_reasons import coded_text
+from rescheduler.reporting.move_sentences import move_sentence
 from rescheduler.runtime.logs import hide_secrets, logger
 from rescheduler.sources.output_file import is_stdout
 from rescheduler.steering.port import Port
@@ -120,9 +121,15 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         api,
         instance=state.lease.identity,
         now=state.clock.now,
+        describe=move_sentence,
         state=f"{NAMESPACE}/{STATE}",
         reason_text=coded_text,
     )
+
+    def announce(move: PlannedMove, result: MoveResult, plan: str) -> None:
+        _log_move(move, result, plan)
+        events(move, result, plan)
+
     return Actor(
         lease=state.lease,
         ledger=state.ledger,
@@ -135,7 +142,7 @@ def live_actor(  # noqa: PLR0913 - acting has that many ports
         workload=workload,
         evict=ask,
         dry_run=dry_run,
-        announce=events,
+        announce=announce,
         demoted=events.report_demotion,
         clock=state.clock.now,
         steady=steady,
@@ -172,6 +179,20 @@ def _steering(
         extender=extender_lease(api, state.clock),
     )
     return Steering(port)
+
+
+def _log_move(move: PlannedMove, result: MoveResult, plan: str) -> None:
+    """Log when it happens what has become of a move, so that a cycle that is killed leaves it."""
+    logger().info(
+        "eviction" if result.landedOn is None else "replacement",
+        message=move_sentence(move, result),
+        pod=f"{move.pod.namespace}/{move.pod.name}",
+        uid=move.pod.uid,
+        node=move.source,
+        result=result.result,
+        code=result.code,
+        plan=plan,
+    )
 
 
 def _warn(said: str, **values: str) -> None:

@@ -3,15 +3,15 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rescheduler.actions.events import EventWriter, note, reason_of
 from rescheduler.model.moves.move_reason import MoveReason
-from rescheduler.model.moves.plan import LandingShare, MoveResult, OwnerRef, PlannedMove
+from rescheduler.model.moves.plan import MoveResult, OwnerRef, PlannedMove
 from rescheduler.model.problem import Problem
 from rescheduler.reporting.move_reasons import coded_text
+from rescheduler.reporting.move_sentences import move_sentence
 from tests.cases import every
 from tests.fakes.apiserver import Fault, serving
 from tests.fakes.moves import became, planned
@@ -34,7 +34,11 @@ def ended(**more: Any) -> tuple[PlannedMove, MoveResult]:
 def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     with serving() as fake:
         writer = EventWriter(
-            fake.client(), instance="host_1", now=lambda: AT, reason_text=coded_text
+            fake.client(),
+            instance="host_1",
+            now=lambda: AT,
+            describe=move_sentence,
+            reason_text=coded_text,
         )
         move = a_move()
         writer(move, became(move), "abc123")
@@ -55,18 +59,11 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
         "Normal",
         "Evict",
     )
-    assert "abc123" in first["note"]
-    assert "Plan abc123 for policy hot: ACT001 The pod was evicted." in first["note"]
-    assert "Replacement expected on spare (75%)." in first["note"]
-    assert "UTL001 node n1: it is hot" in first["note"]
+    assert first["note"] == (
+        "Evicted by policy hot; replacement expected on spare (75 %). Plan abc123: "
+        "UTL001 node n1: it is hot"
+    )
     assert writer.failures == 0
-
-
-def test_an_event_says_how_many_other_nodes_are_likely() -> None:
-    landing = [LandingShare(node=node, probability=0.25) for node in ("a", "b", "c", "d")]
-    move, result = ended()
-    text = note(move, msgspec.structs.replace(result, landing=landing), "abc123", [])
-    assert "Replacement expected on a (25%) or 3 others." in text
 
 
 def test_a_demotion_is_reported_on_the_state_config_map() -> None:
@@ -75,8 +72,9 @@ def test_a_demotion_is_reported_on_the_state_config_map() -> None:
             fake.client(),
             instance="host_1",
             now=lambda: AT,
-            state="ours/rescheduler-state",
+            describe=move_sentence,
             reason_text=coded_text,
+            state="ours/rescheduler-state",
         )
         writer.report_demotion(
             Problem(code="MSR001", message="Policy even counts as Audit " + "x" * 2000)
@@ -102,7 +100,11 @@ def test_what_cannot_be_reported_is_counted_and_stops_nothing() -> None:
     with serving() as fake:
         fake.faults += [Fault("POST", "/events", 403), Fault("POST", "/events", "drop-before")]
         writer = EventWriter(
-            fake.client(), instance="host_1", now=lambda: START, reason_text=coded_text
+            fake.client(),
+            instance="host_1",
+            now=lambda: START,
+            describe=move_sentence,
+            reason_text=coded_text,
         )
         writer(*ended(), "abc123")
     assert writer.failures == 2
@@ -124,13 +126,17 @@ def test_the_reason_says_what_it_is_for_or_what_went_wrong() -> None:
 
 @given(st.text(max_size=3000))
 def test_a_note_fits(text: str) -> None:
-    assert len(note(*ended(message=text), "abc123", [text]).encode()) <= 1024
+    assert len(note(a_move(), text, "abc123", [text]).encode()) <= 1024
 
 
 def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
     with serving() as fake:
         writer = EventWriter(
-            fake.client(), instance="host_1", now=lambda: START, reason_text=coded_text
+            fake.client(),
+            instance="host_1",
+            now=lambda: START,
+            describe=move_sentence,
+            reason_text=coded_text,
         )
         move = a_move(owner=OwnerRef(kind="Rollout", name="web", uid="r-1"))
         writer(move, became(move), "abc123")
@@ -153,8 +159,6 @@ def test_an_owner_of_an_unknown_kind_is_left_out() -> None:
     ]
 )
 def test_an_event_names_nothing_in_other_namespaces(said: str, written: str | None) -> None:
-    move, result = ended()
-    text = note(move, result, "p", [f"UTL001 {said}"])
-    assert text.endswith(f"UTL001 {written or said}")
-    told = msgspec.structs.replace(result, message=said)
-    assert (written or said) in note(move, told, "p", [])
+    text = note(a_move(), "Evicted.", "p", [f"UTL001 {said}"])
+    assert text == f"Evicted. Plan p: UTL001 {written or said}"
+    assert note(a_move(), said, "p", []) == f"{written or said} Plan p."

@@ -21,6 +21,7 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import MoveResult, PlannedMove, PodRef
 from rescheduler.model.problem import Problem
 from rescheduler.reporting.move_reasons import coded_text
+from rescheduler.reporting.move_sentences import move_sentence
 from rescheduler.runtime.live_actor import open_state
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
@@ -120,7 +121,11 @@ def test_events_are_accepted_on_pod_and_owner(cluster: Cluster, client: ApiClien
     move, *_ = web(cluster)
     reported = Problem(code="ACT001", message="The pod was evicted.")
     writer = EventWriter(
-        client, instance="contract_1", now=lambda: datetime.now(UTC), reason_text=coded_text
+        client,
+        instance="contract_1",
+        now=lambda: datetime.now(UTC),
+        describe=move_sentence,
+        reason_text=coded_text,
     )
 
     writer(move, MoveResult.from_move(move, "evicted", reported), "abc123")

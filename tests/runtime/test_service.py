@@ -183,6 +183,30 @@ def test_what_a_person_must_mend_shows_in_the_health_and_in_the_log(
     assert all(warning == {"event": "not ready", "reason": note.message} for warning in warnings)
 
 
+def test_the_log_the_history_and_the_metric_say_the_same_cause(
+    stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = CapturingLogger()
+    logger = structlog.wrap_logger(lines, processors=[], wrapper_class=structlog.BoundLogger)
+    monkeypatch.setattr(service_cycles, "logger", lambda: logger)
+    why = Problem(code="GRD006", message="Evictions are paused.")
+
+    def paused(made: Parts, *, seed: int) -> Report:
+        plan = run_cycle(made, seed=seed)
+        assert isinstance(plan, Plan)
+        return withheld(plan, why, plan.taken)
+
+    monkeypatch.setattr(service_cycles, "run_cycle", paused)
+    running = service(stop, parts(), lambda _: stop.request("enough"))
+    running.run()
+    ends = [call.kwargs for call in lines.calls if call.kwargs["event"] == "cycle ends"]
+    assert {(end["code"], end["message"]) for end in ends} == {(why.code, why.message)}
+    row = running.cycles.past.latest
+    assert row is not None
+    assert (row.code, row.message) == (why.code, why.message)
+    assert b'rescheduler_cycle_cause{code="GRD006"} 1.0' in running._telemetry.text()
+
+
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:
     def observe(*_: Any) -> Snapshot:
         raise MemoryError

@@ -62,6 +62,12 @@ class PastCycles:
                 if size > MOST_BYTES:
                     cycle_page.report = b""
 
+    @property
+    def latest(self) -> PastCycle | None:
+        """The cycle that ended last, as the page of all cycles shows it."""
+        with self._lock:
+            return self._kept[-1].cycle if self._kept else None
+
     def fail(self, message: str, started: datetime, seconds: float, *, mode: Mode) -> None:
         """A cycle has ended without a report."""
         failed = failed_cycle(message, started, seconds, mode=mode)

@@ -215,6 +215,13 @@ class Telemetry:
             ["guard"],
             registry=registry,
         )
+        self.cause = Gauge(
+            "rescheduler_cycle_cause",
+            "1 for the reason code by which the last cycle ended, as its log line and /history "
+            "say it.",
+            ["code"],
+            registry=registry,
+        )
         self.notifications = Counter(
             "rescheduler_notifications",
             "Messages by receiver and occasion: sent, failed, limited or dropped.",
@@ -344,6 +351,12 @@ class Telemetry:
         self.cycles.labels(verdict).inc()
         if verdict == "good":
             self.last_success.set(datetime.now(UTC).timestamp())
+
+    def observe_cause(self, code: str) -> None:
+        """Show why the last cycle did no more; "": nothing is to be said."""
+        self.cause.clear()
+        if code:
+            self.cause.labels(code).set(1)
 
     def count_notification(self, receiver: str, occasion: str, result: str) -> None:
         """Count a message by what became of it."""

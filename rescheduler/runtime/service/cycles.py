@@ -11,6 +11,7 @@ import structlog
 from rescheduler.acting.run import DONE
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
+from rescheduler.model.problem import Problem
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
@@ -106,9 +107,11 @@ class ServiceCycles:
         if self._keeper is not None:
             self._keeper.keep_report(report, started, seconds)
         self._telemetry.observe(report)
+        cause = self._cause()
+        self._telemetry.observe_cause(cause.code)
         verdict = _verdict(report)
         self._telemetry.count_cycle(verdict)
-        _log_outcome(report, verdict)
+        _log_outcome(report, verdict, cause)
         self._report(report)
         unread = [
             p
@@ -120,6 +123,11 @@ class ServiceCycles:
         if unread:
             return f"{unread[0].name}: {unread[0].problem.message}"  # type: ignore[union-attr]
         return next((note.message for note in plan_in(report).notes if note.code in _UNHEALTHY), "")
+
+    def _cause(self) -> Problem:
+        """Why the cycle did no more, as its row of the last cycles says it."""
+        row = self.past.latest
+        return Problem("", "") if row is None else Problem(row.code, row.message)
 
 
 def _verdict(report: Report) -> str:
@@ -137,7 +145,7 @@ def _mute(plan: Plan) -> bool:
     return any(policy.problem is not None for policy in plan.policies)
 
 
-def _log_outcome(report: Report, verdict: str) -> None:
+def _log_outcome(report: Report, verdict: str, cause: Problem) -> None:
     plan = plan_in(report)
     outcome = report if isinstance(report, Outcome) else None
     log = logger().bind(plan=plan.id)
@@ -179,5 +187,6 @@ def _log_outcome(report: Report, verdict: str) -> None:
         verdict=verdict,
         moves=len(plan.moves),
         refused=sum(plan.totals.refused.values()),
-        message="" if outcome is None else outcome.verdict.message,
+        code=cause.code,
+        message=cause.message,
     )

@@ -44,6 +44,17 @@ def test_the_process_is_reported_and_times_of_creation_are_not() -> None:
     assert not [name for name in found if "_created" in name]
 
 
+def test_only_the_cause_of_the_last_cycle_is_shown() -> None:
+    telemetry = Telemetry()
+    shown = []
+    for code in ("GRD006", "ACT013", ""):
+        telemetry.observe_cause(code)
+        shown.append([line for line in lines(telemetry) if "cycle_cause" in line])
+    assert shown == [[f'rescheduler_cycle_cause{{code="{c}"}}'] for c in ("GRD006", "ACT013")] + [
+        []
+    ]
+
+
 def test_messages_are_counted_by_receiver_and_what_became_of_them() -> None:
     telemetry = Telemetry()
     for _ in range(2):
