@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -54,8 +55,10 @@ def test_one_run_tells_and_its_result_is_the_same_if_it_cannot(here: Path, statu
     assert "very-secret" not in told.output
 
 
-def test_a_service_tells_of_a_plan_once(here: Path) -> None:
-    with serving(lambda _request: Reply()) as served:
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_service_tells_of_a_plan_once_and_waits_for_nobody(here: Path, hangs: bool) -> None:
+    silence = threading.Event() if hangs else None
+    with serving(lambda _request: Reply(hang=silence)) as served:
         tell(served)
         with Path("log").open("w") as log:
             process = subprocess.Popen(
@@ -73,6 +76,8 @@ def test_a_service_tells_of_a_plan_once(here: Path) -> None:
             process.terminate()
             assert process.wait(20) == 0
         finally:
+            if silence is not None:
+                silence.set()
             process.kill()
             process.wait()
     assert len(served.requests) == 1

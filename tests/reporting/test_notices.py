@@ -187,6 +187,7 @@ def test_an_alert_keeps_its_labels_and_ends_with_its_state() -> None:
     [alert] = body(notice, "Alertmanager")
     [ended] = body(notice, "Alertmanager", ended=True)
     assert alert["labels"] == ended["labels"]
+    assert alert["annotations"]["code"] == "GRD001"
     assert alert["endsAt"] == "2026-11-22T15:02:07.000+00:00"
     assert ended["endsAt"] == "2026-11-21T14:02:07.000+00:00"
     [event] = body(told(outcome())["MovesMade"], "Alertmanager")

@@ -11,7 +11,7 @@ from msgspec import structs
 from rescheduler.model.moves.plan import Report, plan_in
 from rescheduler.model.notice import Notice
 from rescheduler.model.reasons import problem
-from rescheduler.model.wording import count_text
+from rescheduler.model.wording import count_text, verb_for
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.notifications import Receiver
 from rescheduler.reporting.notice_bodies import notice_body
@@ -121,7 +121,10 @@ class Notifier:
         if decision != "send":
             return True
         if omitted := self._limits.count_omitted(receiver, notice):
-            text = f"{count_text(omitted, 'message')} about this occasion were left out before it."
+            verb = verb_for(omitted, "was", "were")
+            text = (
+                f"{count_text(omitted, 'message')} about this occasion {verb} left out before it."
+            )
             notice = structs.replace(notice, lines=(*notice.lines, text))
         sent = self._send(receiver, notice)
         if sent:

@@ -131,6 +131,7 @@ def test_one_state_is_left_out_once_however_long_it_lasts(
     told.now += 3601
     told.tell(held())
     assert len(served.requests) == 2
+    assert "1 message about this occasion was left out" in bodies(served)[-1]["lines"][-1]
 
 
 def test_a_message_that_was_not_taken_is_tried_with_the_next_cycle(
