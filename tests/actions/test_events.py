@@ -61,7 +61,7 @@ def test_an_eviction_is_reported_on_the_pod_and_on_its_owner() -> None:
     )
     assert first["note"] == (
         "Evicted by policy hot; replacement expected on spare (75 %). Plan abc123: "
-        "UTL001 node n1: it is hot"
+        "UTL001 node n1: it is hot (hot +0.00)"
     )
     assert writer.failures == 0
 
