@@ -1,9 +1,10 @@
 """The policies that can be carried out now, and the notes on those that cannot."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from rescheduler.acting.actor import Actor
+from rescheduler.acting.automatic_steering import choose_automatic_steering
 from rescheduler.model.errors import ActionError
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
@@ -14,11 +15,17 @@ from rescheduler.policies.steering_fields import SteeringFields as Wanted
 from rescheduler.steering.steering import Steering
 
 
-def in_effect(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:
-    """The policies without what cannot be done now; read under the lock, before a cycle plans."""
+def in_effect(
+    policies: PolicySet, actor: Actor, version: Callable[[], str] = lambda: ""
+) -> tuple[PolicySet, list[Problem]]:
+    """The policies without what cannot be done now; read under the lock, before a cycle plans.
+
+    version: reads that of kube-apiserver.
+    """
+    policies, unsteered = choose_automatic_steering(policies, actor.steering, version)
     policies, notes = drop_missing_steering(policies, actor.steering)
     policies, unstopped = drop_denied_restarts(policies, actor)
-    return policies, [*notes, *unstopped]
+    return policies, [*unsteered, *notes, *unstopped]
 
 
 def drop_missing_steering(
@@ -65,7 +72,7 @@ def not_set_up(policies: PolicySet, steering: Steering) -> list[Problem]:
 def _wanted_means(policies: PolicySet) -> list[str]:
     """The names of the means that the policies want."""
     return sorted(
-        {policies.limits.steering_of(policy).by for policy in policies.policies} - {"None"}
+        {policies.limits.steering_of(policy).means for policy in policies.policies} - {"None"}
     )
 
 

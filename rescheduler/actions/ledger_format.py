@@ -3,7 +3,8 @@
 data.paused         "true" holds all acting; for people, and kept as it is by us
 data.landings       "forget" drops how landings compared so far; for people, removed once done
 data.demoted        "forget" drops what moves have brought, and with it the demotions of policies
-data.selections     "forget" drops what policies were known to select: what they do now is known
+data.selections     "forget" drops what policies were known to select: what they do now is known;
+                    also before the first run, whose policies then act at once
 data.reset          what people ask to be reset by name: see `resets`
 data.budgets        "forget" starts again where the state cannot be believed; likewise
 data.checksum       SHA-256 of the bytes below

@@ -52,6 +52,7 @@ def obey_requests(current: dict[str, Any], history: History, now: datetime) -> d
         current, forget_requested = drop_forget_request(current, key)
         if forget_requested:
             records.clear()
+            history.acceptSelections |= key == "selections"
     for target, name in requests_in(current):
         reset(history, target, name, now)
     data = current.get("data") or {}

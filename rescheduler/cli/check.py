@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rescheduler.cli.shared.messages import say
-from rescheduler.cli.shared.options import SOURCES, takes
+from rescheduler.cli.shared.options import SOURCES, given_options, takes
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.wording import count_text
 from rescheduler.runtime.settings import Settings
@@ -119,7 +119,7 @@ def _check(path: Path, settings: Settings, report: _CheckReport) -> int:
     lacking = list(undefined_readings(policy_set))
     for policy, text in lacking:
         _left_out(report, policy_set, policy, "RDG008", text)
-    if not lacking and any(getattr(settings, option) for option in (*SOURCES, "snapshot")):
+    if not lacking and (given_options(settings) or settings.snapshot is not None):
         return _against_cluster(policy_set, settings, report)
     return 1 if lacking else 0
 

@@ -62,9 +62,10 @@ def _explain(settings: Settings, ask: "Callable[[Explainer], Explanation]") -> i
     check_writable(settings.out)
     from rescheduler.runtime.inspecting.explaining import Explainer  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.reading_sources import look_by_default  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
-    explainer = Explainer(settings)
+    explainer = Explainer(look_by_default(settings))
     show_explanation(ask(explainer), settings.output, settings.out)
     for note in explainer.notes:
         say(f"note: {note.code} {note.message}", err=True)

@@ -32,6 +32,7 @@ def command(settings: Settings) -> int:
     Nothing is changed, no lock is taken, and no right to write is needed.
 
     \b
+      rescheduler plan -p policies/
       rescheduler plan -p policies/ --prometheus-url http://localhost:9090
       rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
       rescheduler plan -p policies/ --last-plan plan.json
@@ -44,13 +45,16 @@ def command(settings: Settings) -> int:
         parts_of,
         policies_of,
     )
+    from rescheduler.runtime.reading_sources import look_by_default  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
     check_writable(settings.out, settings.policies, settings.snapshot, settings.last_plan)
     last = None if settings.last_plan is None else plan_in(read_plan(settings.last_plan))
     policies = policies_of(settings)
     connection = connection_of(settings)
-    parts = parts_of(settings, connection, policies=lambda: policies, attended=True)
+    parts = parts_of(
+        look_by_default(settings), connection, policies=lambda: policies, attended=True
+    )
     report = run_cycle(replace(parts, last=last), seed=settings.seed)
     if last is not None:
         _check_same_cluster(last.cluster, plan_in(report).cluster)

@@ -52,7 +52,10 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
 
     configure(settings, usual="info")
+    from rescheduler.runtime.reading_sources import look_by_default  # noqa: PLC0415 - keeps help quick
+
     check_writable(settings.out, settings.policies, settings.snapshot, trail_of(settings))
+    settings = look_by_default(settings)
     if scheduled:
         from rescheduler.runtime.service.service import serve  # noqa: PLC0415 - keeps help quick
 

@@ -129,6 +129,7 @@ _ALL = (
     ReasonCode("RDG009", "The metric source does not have this metric at all.", "If its exporter runs, add the metric that the message names to what it exports; else install it."),
     ReasonCode("RDG010", "A node's load and the sum of its pods' usage disagree, so which pods cause the load is not known.", "Look for processes outside of pods, or for an exporter that misses pods."),
     ReasonCode("RDG011", "The query would read every cluster that the metric source has.", 'Put `$match` into its braces, such as `bytes_total{$match job="mesh"}`.'),
+    ReasonCode("RDG017", "No exporter of this reading was ever seen, so what needs it is not judged.", "Install the exporter that the message names, or leave out the policy."),
     ReasonCode("RDG020", "The metric source has series of several clusters, whose nodes and pods may have the same names.", 'Give `--prometheus-selector` the label of this one, such as `cluster="eu-1"`.'),
     ReasonCode("RDG014", "The policy selects nodes with devices, and nothing is measured of any of them.", "Define the reading for them in a document of kind Readings, whose presets have some that are not built in; or leave these nodes out of `nodes`."),
     ReasonCode("RDG015", "A node reports more devices than it has to allocate.", "Look for devices that were withdrawn as unhealthy, or for series of another cluster."),
@@ -185,7 +186,7 @@ _ALL = (
     ReasonCode("MSR002", "The policy's moves bring less than `minMeasuredShare` of what it promised.", "Find out what keeps the load where it was; the policy is demoted if it goes on."),
     ReasonCode("MSR003", "What a move has brought could not be measured.", "Repair the readings that the message names; the move counts neither for nor against its policy."),
     # Selections: policies that select what was not shown before, or nothing
-    ReasonCode("SEL001", "The policy is new or has changed, so a run counts it as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
+    ReasonCode("SEL001", "The policy is new to `run`, as all are in its first run in Enforce, or has changed, so it counts as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     ReasonCode("SEL002", "The policy selects far more pods or nodes than it was known to, so a run counts it as Audit first.", "Look for a wrong selector or label; if it is right, wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     ReasonCode("SEL004", "A rule of the policy can never act, on any cluster or on this one as it is.", "Change the field that the message names, or drop it: as it is, its cost of 0 says nothing."),
     ReasonCode("SEL003", "The policy selects no pod, or no node, of this cluster.", "Look for a mistake in its `match` and `nodes`, or for a label that is no longer set."),
@@ -231,6 +232,7 @@ _ALL = (
     ReasonCode("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
     ReasonCode("STR006", "The replacement stayed Pending where it had to go, so it was evicted, and its controller creates another one.", "Nothing to do; the next one goes where the scheduler puts it."),
     ReasonCode("STR007", "A replacement that stays Pending where it has to go was not released yet.", "A later cycle tries again; or delete the pod."),
+    ReasonCode("STR010", "`steering: {by: Auto}` found nothing that steers, so replacements go where the scheduler puts them.", "Apply deploy/kustomize/steering-policy, or steering-webhook before Kubernetes 1.34."),
     ReasonCode("STR014", "A node could not be tainted while the replacement comes, so the pod was left where it is; or a taint of the rescheduler could not be removed.", "Repair what the message names; a later cycle tries again."),
     # Notifications: messages to people outside of the cluster
     ReasonCode("NTF001", "A receiver's address, token or CA file cannot be read or used, so it gets no message.", "Mount the Secret into the folder of `--notification-files`, with the key that the message names; write one line into it."),

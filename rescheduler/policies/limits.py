@@ -60,7 +60,9 @@ class Limits(MoveLimitFields):
     cyclePeriod: PositiveDuration = Field(
         timedelta(minutes=5),
         description="Moves of so long ago count as of this cycle, whichever run made them, so that "
-        "a restart does not begin with fresh budgets.",
+        "a restart does not begin with fresh budgets. Where it is not written, it is 0.9 of "
+        "`--every`. For a CronJob or `--cron` it is 0.9 of the usual interval between cycles that "
+        "moved pods lately, or this where fewer than five did. At most an hour.",
     )
     inFlightPerWorkload: int = Field(
         1, ge=1, description="Replacements of one workload that may be pending at a time."
@@ -259,8 +261,8 @@ class Limits(MoveLimitFields):
         "edited (SEL001), or that suddenly matches far more (SEL002), since a selector or a label "
         "may be wrong. Edits of mode, weight, maxPriority and steering do not count. Far more is "
         "over 5 times as many pods or nodes as in the last one or two weeks, and over 50 pods or "
-        "10 nodes. The policies of the first run are not new. A plan that people apply moves pods "
-        "meanwhile. 0s: such a policy acts at once.",
+        "10 nodes. In the first run in Enforce all policies are new. A plan that people apply "
+        "moves pods meanwhile. 0s: such a policy acts at once.",
     )
 
     def steering_of(self, policy: Policy) -> SteeringFields:

@@ -12,8 +12,10 @@ from rescheduler.steering.means_registry import MEANS
 if TYPE_CHECKING:
     MeansName = str
 else:
-    MeansName = Literal["None", *MEANS]
-"""The name of a means; None: replacements go where the scheduler puts them."""
+    MeansName = Literal["None", "Auto", *MEANS]
+"""The name of a means; None: replacements go where the scheduler puts them; Auto: what is ready."""
+AUTOMATIC = tuple(means.name for means in MEANS.values() if means.automatic)
+"""What Auto may be, the first that is ready: means that write nothing but a table of our own."""
 
 _ABOUT = " ".join(f"{means.name}: {means.about}" for means in MEANS.values())
 _LIMITED = [means.name for means in MEANS.values() if not means.requires]
@@ -26,7 +28,8 @@ class SteeringFields(Strict):
     by: MeansName = Field(
         "None",
         description=f"None: replacements go where the scheduler puts them. {_ABOUT} "
-        "Each needs its component of deploy/.",
+        f"Each needs its component of deploy/. Auto: the first of {' and '.join(AUTOMATIC)} that "
+        "is set up and shows that it steers; otherwise None, and the report says so (STR010).",
     )
     strength: Strength = Field(
         "Prefer",
@@ -37,9 +40,15 @@ class SteeringFields(Strict):
         f"without it, once. {_ONLY_PREFER}",
     )
 
+    @property
+    def means(self) -> str:
+        """The name of what steers; None also for Auto, as long as nothing was chosen for it."""
+        return "None" if self.by == "Auto" else self.by
+
     @model_validator(mode="after")
     def _requires_where_it_can(self) -> "SteeringFields":
         means = MEANS.get(self.by)
-        if self.strength == "Require" and means is not None and not means.requires:
+        can_require = self.by != "Auto" and (means is None or means.requires)
+        if self.strength == "Require" and not can_require:
             raise FieldError(f"{self.by} can only Prefer", hint="`strength: Prefer`")
         return self

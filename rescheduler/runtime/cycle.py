@@ -74,6 +74,9 @@ class Parts:
     which comes when it begins.
     unsteered: notes what steers and is not set up, as far as those see it who do not act.
     attended: whether people decide on the plan before anything is done by it.
+    fit_schedule: the policies with what follows from how often cycles run.
+    choose_steering: the policies with what is seen to steer instead of Auto, for who does not act.
+    version: asks for that of kube-apiserver.
     last: the plan before, from whose moves this one goes on where its search ended early; one of
     another cluster is left out.
     """
@@ -91,6 +94,12 @@ class Parts:
     unsteered: Callable[[PolicySet], list[Problem]] = lambda _policies: []
     attended: bool = False
     last: Plan | None = None
+    fit_schedule: Callable[[PolicySet, History], PolicySet] = lambda policies, _history: policies
+    choose_steering: Callable[[PolicySet], tuple[PolicySet, list[Problem]]] = lambda policies: (
+        policies,
+        [],
+    )
+    version: Callable[[], str] = lambda: ""
 
 
 def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
@@ -116,12 +125,15 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
 
 def _run(parts: Parts, policies: PolicySet, seed: int) -> Report:
     if parts.actor is None:
-        return propose(parts, policies, *parts.recall(), mode="Audit", seed=seed)
+        history, notes = parts.recall()
+        policies, unsteered = parts.choose_steering(parts.fit_schedule(policies, history))
+        notes = [*notes, *unsteered]
+        return propose(parts, policies, history, notes, mode="Audit", seed=seed)
     actor = parts.actor(policies)
     try:
         with hold_lock(actor) as history:
             fence = actor.ledger.fence
-            policies, notes = in_effect(policies, actor)
+            policies, notes = in_effect(parts.fit_schedule(policies, history), actor, parts.version)
             plan = propose(parts, policies, history, notes, mode="Enforce", seed=seed, actor=actor)
             return carry_out(parts, plan, policies, actor, fence=fence)
     except LockHeld as error:
@@ -199,7 +211,7 @@ def propose(
     if last is not None and last.cluster.uid != snapshot.cluster.uid:
         last = None
     if actor is None:
-        recognize(snapshot, policies, history)
+        recognize(snapshot, policies, history, acts=False)
     else:
         notes = [*notes, *actor.steering.sweep_strays(snapshot)]
         with parts.phase("measure"):
@@ -243,7 +255,8 @@ def _measure(actor: Actor, snapshot: Snapshot, policies: PolicySet, history: His
         LockLost, LedgerUnreadable, ActionError: it could not be stored.
     """
     before = {move.podUid for move in history.moves if move.gain is not None}
-    gains, selected = measure(snapshot, policies, history), recognize(snapshot, policies, history)
+    gains = measure(snapshot, policies, history)
+    selected = recognize(snapshot, policies, history, acts=True)
     if gains.changed or selected.changed:
         actor.ledger.write(history)
     fresh = [m for m in history.moves if m.gain is not None and m.podUid not in before]

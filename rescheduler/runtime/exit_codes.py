@@ -24,6 +24,8 @@ _AT_FAULT = frozenset({"GRD004", "GRD007", "GRD010", "GRD011", "ACT015", "ACT016
 
 Every other guard is about the cluster or about what our moves did to it.
 """
+ABSENT = "RDG017"
+"""Of what cannot be judged as the cluster does not have it: that is no fault, and it is said."""
 NOTED = frozenset(
     {"STR001", "STR002", "STR005", "STR007", "STR014", "STB003", "ACT022", "GRD004", "DAT004"}
 )
@@ -46,7 +48,7 @@ def exit_code(report: Report, *, proposed: bool = False, applying: bool = False)
         code = _of_outcome(report, applying=applying)
         if code:
             return code
-    if any(policy.problem is not None for policy in plan.policies):
+    if any(policy.problem is not None for policy in plan.policies) and not _only_absent(plan):
         return FAULT
     if any(note.code in NOTED for note in plan.notes):
         return FAULT
@@ -64,6 +66,13 @@ def _of_proposal(plan: Plan) -> int:
         return PROPOSED
     state = None if plan.assessment is None else plan.assessment.state
     return {"Powerless": POWERLESS, "NotJudged": NOT_JUDGED}.get(state or "", 0)
+
+
+def _only_absent(plan: Plan) -> bool:
+    """Whether all that is not judged needs an exporter that was never there."""
+    problems = [policy.problem for policy in plan.policies]
+    problems += [reading.problem for reading in plan.readings]
+    return all(problem.code == ABSENT for problem in problems if problem is not None)
 
 
 def demoted_now(policy: PolicyResult, plan: Plan) -> bool:

@@ -12,7 +12,7 @@ from rescheduler.model.cluster.readings import ReadingRequest
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.problem import Problem
 from rescheduler.runtime.process_dependencies import dependencies_of
-from rescheduler.runtime.reading_sources import locate_source, read_all, reading_sources
+from rescheduler.runtime.reading_sources import read_all, reading_sources, with_address
 from rescheduler.runtime.settings import Settings
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
@@ -42,13 +42,14 @@ def observer(settings: Settings, connection: Connection | None, *, stats: bool =
         return lambda *_wanted: recording
     if connection is None:
         raise ValueError("a live snapshot needs a connection")
-    sources = reading_sources(settings, stats=stats)
+    sources = reading_sources(settings, stats=stats, connection=connection)
 
     def observe(
         requests: Iterable[ReadingRequest], annotations: frozenset[str] = frozenset(), /
     ) -> Snapshot:
         bare = read_cluster(connection, annotations, now=lambda: datetime.now(UTC))
-        needs = dependencies_of(locate_source(settings, bare), os.environ, socket.gethostname())
+        addressed = with_address(settings, sources, bare)
+        needs = dependencies_of(addressed, os.environ, socket.gethostname())
         read = replace(bare, readings=read_all(sources, requests, bare), dependencies=needs)
         return with_scheduler(settings, connection, read)
 

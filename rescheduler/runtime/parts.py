@@ -26,10 +26,12 @@ from rescheduler.policies.files.policy_set import (
     scheduler_from_document,
 )
 from rescheduler.runtime.cycle import Parts, Phase
+from rescheduler.runtime.cycle_period import with_cycle_period
 from rescheduler.runtime.live_actor import LockAndLedger, live_actor, open_state, open_trail
 from rescheduler.runtime.observing import Observe, observer
+from rescheduler.runtime.reading_sources import check_written_address
 from rescheduler.runtime.settings import Settings
-from rescheduler.runtime.steering_seen import not_set_up
+from rescheduler.runtime.steering_seen import choose_seen_steering, not_set_up, read_version
 from rescheduler.runtime.stopping import Stop
 from rescheduler.runtime.stored_history import memory_of, recall
 from rescheduler.sources.kubernetes.client import Connection, connect
@@ -62,7 +64,12 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
     policies: loads them; otherwise they come from the settings' path.
     remembers: whether what it finds is remembered for the next cycle.
     attended: whether people decide on the plan before anything is done by it.
+
+    Raises:
+        SettingsError: it can act, and its metric source is not written down.
     """
+    if connection is not None and state is not None:
+        check_written_address(settings, connection)
     observe = observer(settings, connection)
     record = _recorder(settings, state)
     actor: Callable[[PolicySet], Actor] | None = None
@@ -77,6 +84,9 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
     def steering_problems(policies: PolicySet) -> list[Problem]:
         return [] if connection is None else not_set_up(connection, policies)
 
+    def choose_steering(policies: PolicySet) -> tuple[PolicySet, list[Problem]]:
+        return (policies, []) if connection is None else choose_seen_steering(connection, policies)
+
     parts = Parts(
         policies=policies or (lambda: policies_of(settings)),
         observe=observe,
@@ -89,6 +99,9 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
         effort=lambda: _effort(settings),
         unsteered=steering_problems,
         attended=attended,
+        choose_steering=choose_steering,
+        version=lambda: "" if connection is None else read_version(connection),
+        fit_schedule=lambda policies, history: with_cycle_period(policies, settings, history),
     )
     return parts if phase is None else replace(parts, phase=phase)
 

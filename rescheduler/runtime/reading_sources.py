@@ -4,10 +4,11 @@ Another metric source is a module in `sources` with these three methods, its set
 in `reading_sources`.
 """
 
-import functools
+import os
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Protocol
 
 import numpy as np
@@ -16,11 +17,15 @@ from rescheduler.model.cluster.readings import Reading, ReadingRequest, Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.problem import Problem
+from rescheduler.runtime.metric_discovery import DiscoveredSource
 from rescheduler.runtime.settings import AUTO, Settings, catalogs_in
 from rescheduler.sources.datasets import Catalogs
-from rescheduler.sources.kubernetes.metric_services import metric_service
+from rescheduler.sources.kubernetes.client import Connection
+from rescheduler.sources.kubernetes.cluster import read_cluster
+from rescheduler.sources.kubernetes.metric_services import MetricService, metric_services
 from rescheduler.sources.prometheus.catalog import CATALOG
 from rescheduler.sources.prometheus.http.access import Access, header_files
+from rescheduler.sources.prometheus.http.proxy_access import proxy_access
 from rescheduler.sources.prometheus.prometheus import Prometheus, PrometheusReadings
 from rescheduler.sources.prometheus.series_values import number
 
@@ -51,10 +56,13 @@ class ReadingSource(Protocol):
         ...
 
 
-def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[ReadingSource, ...]:
+def reading_sources(
+    settings: Settings, *, stats: bool = False, connection: Connection | None = None
+) -> tuple[ReadingSource, ...]:
     """The sources that the settings give; if two have a reading, the first is queried.
 
-    stats: whether to ask what each query cost.
+    stats: whether to ask what each query cost. connection: of one outside of the cluster, by which
+    a Service that is found can be asked.
 
     Raises:
         SettingsError: the settings of one of them cannot be used.
@@ -63,8 +71,26 @@ def reading_sources(settings: Settings, *, stats: bool = False) -> tuple[Reading
     if settings.prometheus_url is None:
         return (catalogs,)
     if settings.prometheus_url == AUTO:
-        return (catalogs, DiscoveredSource(lambda url: _prometheus(settings, url, stats=stats)))
+        return (catalogs, _discovered_source(settings, connection, stats=stats))
     return (catalogs, _prometheus(settings, settings.prometheus_url, stats=stats))
+
+
+def _discovered_source(
+    settings: Settings, connection: Connection | None, *, stats: bool
+) -> DiscoveredSource:
+    inside = connection is None or bool(os.environ.get("KUBERNETES_SERVICE_HOST"))
+    access = None if connection is None or inside else proxy_access(connection.api.configuration)
+
+    def make(service: MetricService) -> PrometheusReadings:
+        if connection is None or access is None:
+            return _prometheus(settings, service.url, stats=stats)
+        url = service.proxied_url(connection.server)
+        selector = settings.prometheus_selector
+        prometheus = Prometheus(url, access=access, selector=selector, method="GET")
+        prometheus.stats = stats
+        return PrometheusReadings(prometheus)
+
+    return DiscoveredSource(make, settings.metric_namespaces, _reading_without_source)
 
 
 def _prometheus(settings: Settings, url: str, *, stats: bool) -> PrometheusReadings:
@@ -110,41 +136,58 @@ def series_counts(settings: Settings, names: Iterable[str]) -> dict[str, dict[st
         prometheus.close()
 
 
-class DiscoveredSource:
-    """The metric source that the Services of the cluster lead to, looked for in every cycle.
-
-    make: the source at an address.
-    """
-
-    def __init__(self, make: Callable[[str], PrometheusReadings]) -> None:
-        self._make = functools.cache(make)
-
-    def answers(self, request: ReadingRequest) -> bool:  # noqa: ARG002 - as the source itself
-        """Always, as the source itself does."""
-        return True
-
-    def catalog(self) -> list[ReadingRequest]:
-        """Every reading of the catalogue."""
-        return [ReadingRequest(name) for name in CATALOG]
-
-    def read(self, requests: Sequence[ReadingRequest], snapshot: Snapshot) -> Iterable[Reading]:
-        """As the source reads them.
-
-        Raises:
-            SettingsError: there is none, or there are several.
-        """
-        return self._make(metric_service(snapshot.services)).read(requests, snapshot)
-
-
-def locate_source(settings: Settings, snapshot: Snapshot) -> Settings:
+def locate_source(
+    settings: Settings, snapshot: Snapshot, connection: Connection | None = None
+) -> Settings:
     """The settings with the address of the metric source that the cluster has.
 
+    The address is that inside of the cluster, also where the source is asked by a proxy.
+
     Raises:
-        SettingsError: it was to be found, and there is none, or there are several.
+        SettingsError: it was to be found, and there is none.
     """
     if settings.prometheus_url != AUTO:
         return settings
-    return replace(settings, prometheus_url=metric_service(snapshot.services))
+    discovery = _discovered_source(settings, connection, stats=False).discover(snapshot)
+    if discovery.service is None:
+        raise SettingsError(discovery.problem, f"give its address with {OPTIONS}.")
+    return replace(settings, prometheus_url=discovery.service.url)
+
+
+def with_address(
+    settings: Settings, sources: Iterable[ReadingSource], snapshot: Snapshot
+) -> Settings:
+    """The settings with the address of the source that was found; without one if none was."""
+    for source in sources:
+        if isinstance(source, DiscoveredSource):
+            service = source.discover(snapshot).service
+            return replace(settings, prometheus_url=None if service is None else service.url)
+    return settings
+
+
+def look_by_default(settings: Settings) -> Settings:
+    """The settings with which a metric source is looked for, where none is named and none acts."""
+    recorded, acts = settings.snapshot is not None, settings.mode == "Enforce"
+    if settings.prometheus_url is not None or recorded or acts:
+        return settings
+    return replace(settings, prometheus_url=AUTO)
+
+
+def check_written_address(settings: Settings, connection: Connection) -> None:
+    """Refuse to act on a metric source that was only found.
+
+    Raises:
+        SettingsError: the address is to be found; the error has the line to write instead.
+        ClusterUnavailable: the cluster cannot be read.
+    """
+    if settings.prometheus_url != AUTO:
+        return
+    snapshot = read_cluster(connection, frozenset(), now=lambda: datetime.now(UTC))
+    url = locate_source(settings, snapshot, connection).prometheus_url
+    raise SettingsError(
+        f"{OPTIONS} auto is for plans: evictions need an address that is written down",
+        f"write {OPTIONS} {url} (or RESCHEDULER_PROMETHEUS_URL={url}) if that is yours.",
+    )
 
 
 def unanswered_requests(
@@ -172,8 +215,12 @@ def read_all(
     )
 
 
-def _reading_without_source(request: ReadingRequest, snapshot: Snapshot) -> Reading:
-    """The reading that no source could be queried for."""
+def _reading_without_source(
+    request: ReadingRequest,
+    snapshot: Snapshot,
+    problem: Problem | None = None,
+) -> Reading:
+    """The reading that no source could be queried for. problem: None where no address was given."""
     sizes = {"node": len(snapshot.nodes), "pod": len(snapshot.pods), "pair": 0}
     size = sizes[request.subject]
     absent = np.full(size, np.nan)
@@ -183,5 +230,12 @@ def _reading_without_source(request: ReadingRequest, snapshot: Snapshot) -> Read
         values=absent,
         ages=absent,
         expected=np.ones(size, dtype=np.bool_),
-        problem=Problem("RDG001", f"No {OPTIONS} was given, so there is nothing to read."),
+        problem=problem or Problem("RDG001", _explain_no_address(snapshot)),
     )
+
+
+def _explain_no_address(snapshot: Snapshot) -> str:
+    """That no address was given, with the line to write where a Service is likely the source."""
+    text = f"No {OPTIONS} was given, so there is nothing to read."
+    candidates = metric_services(snapshot.services, Settings().metric_namespaces)
+    return f"{text} Maybe {OPTIONS} {candidates[0].url}." if candidates else text

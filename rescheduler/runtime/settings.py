@@ -52,9 +52,15 @@ class Settings:
     context: str | None = _option(None, "Context of the kubeconfig.", metavar="NAME")
     prometheus_url: str | None = _option(
         None,
-        "Address of Prometheus or of what serves its API; auto finds the well-known Services in "
-        "the cluster.",
+        "Address of Prometheus or of what serves its API; auto, which plan and run in Audit use "
+        "where none is given, asks the well-known Services of the cluster.",
         metavar="URL",
+    )
+    prometheus_namespaces: str = _option(
+        "monitoring,observability,prometheus,openshift-monitoring,cattle-monitoring-system",
+        "Namespaces in which auto looks for Prometheus, separated by commas; only administrators "
+        "should be able to create Services there.",
+        metavar="NAMES",
     )
     prometheus_token_file: Path | None = _option(
         None, "File with a bearer token for Prometheus, read again before every request."
@@ -240,6 +246,12 @@ class Settings:
                 "leave out --prometheus-url (and RESCHEDULER_PROMETHEUS_URL) to plan on the "
                 "recording, or --snapshot to read the cluster as it is now.",
             )
+
+    @property
+    def metric_namespaces(self) -> frozenset[str]:
+        """The namespaces whose Services may be the metric source."""
+        names = (name.strip() for name in self.prometheus_namespaces.split(","))
+        return frozenset(filter(None, names))
 
     def _check_ends(self) -> None:
         """What ends a cycle and a search leaves them something to do."""

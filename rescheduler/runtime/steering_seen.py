@@ -6,14 +6,19 @@ again, with the rights of the service account that acts.
 """
 
 from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 from rescheduler.acting import effective_policies
+from rescheduler.acting.automatic_steering import choose_automatic_steering
 from rescheduler.actions.api_call import ServerClock
 from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.extender_lease import ExtenderLease
 from rescheduler.actions.steering.soft_taints import PATCHING, REVIEWS, SoftTaints, is_allowed
 from rescheduler.actions.steering.steering_table import TABLE, SteeringTable
 from rescheduler.actions.stored_object import StoredObject
+from rescheduler.kube.nesting import decode_json
 from rescheduler.model.errors import ActionError
 from rescheduler.model.moves.steering_entry import ExtenderStatus
 from rescheduler.model.problem import Problem
@@ -34,6 +39,26 @@ _Stored = Callable[[str, str], StoredObject]
 
 def not_set_up(connection: Connection, policies: PolicySet) -> list[Problem]:
     """What the policies ask to be steered by and is seen not to be set up, one note for each."""
+    return effective_policies.not_set_up(policies, _seen_steering(connection))
+
+
+def choose_seen_steering(
+    connection: Connection, policies: PolicySet
+) -> tuple[PolicySet, list[Problem]]:
+    """The policies with what we see steering instead of Auto; what we may not see does not."""
+    steering = _seen_steering(connection)
+    return choose_automatic_steering(policies, steering, lambda: read_version(connection))
+
+
+def read_version(connection: Connection) -> str:
+    """The version of kube-apiserver. Raises: ClusterUnavailable."""
+    try:
+        return str(decode_json(connection.get("/version"), dict[str, Any]).get("gitVersion", ""))
+    except msgspec.DecodeError:
+        return ""
+
+
+def _seen_steering(connection: Connection) -> Steering:
     clock = ServerClock()
 
     def stored_object(collection: str, name: str) -> StoredObject:
@@ -46,7 +71,7 @@ def not_set_up(connection: Connection, policies: PolicySet) -> list[Problem]:
         account=f"service account {NAMESPACE}/{ACTING}",
         extender=_SeenExtender(stored_object, clock),
     )
-    return effective_policies.not_set_up(policies, Steering(port))
+    return Steering(port)
 
 
 class _SeenTable(SteeringTable):

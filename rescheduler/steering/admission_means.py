@@ -22,6 +22,7 @@ class AdmissionMeans(Means):
     """
 
     writer = TableWriter
+    automatic = True
 
     def ready(self, _declared: Sequence[Scheduler]) -> Problem | None:
         """There must be a table."""

@@ -78,7 +78,8 @@ class Means(ABC):
     gang, whose replacements come at the same time, is never steered. extends: whether it works only
     for pods of a scheduler that is configured to ask an extender. since: the minor version of
     Kubernetes 1 from which on it is served, 0 where every version whose scheduler is modelled
-    serves it. before: what kube-apiserver lacks before that, and what to use instead.
+    serves it. before: what kube-apiserver lacks before that, and what to use instead. automatic:
+    whether Auto may be it, as it writes nothing but a table of our own.
     """
 
     name: ClassVar[str]
@@ -90,6 +91,7 @@ class Means(ABC):
     extends: ClassVar[bool] = False
     since: ClassVar[int] = 0
     before: ClassVar[str] = ""
+    automatic: ClassVar[bool] = False
 
     def __init__(self, port: Port) -> None:
         self._port = port

@@ -55,6 +55,7 @@ from rescheduler.steering.port import Port
 from rescheduler.steering.steering import Steering
 from tests.cluster import node
 from tests.fakes.manners import copied
+from tests.fakes.truth import STATE
 from tests.fakes.world import World
 
 START = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -299,12 +300,21 @@ class Process:
         )
 
 
+def let_policies_act(stage: Stage) -> None:
+    """As a person lets what the policies of the first run select act at once."""
+    if STATE in stage.world.objects:
+        return
+    state = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"selections": "forget"}}
+    stage.world.put(*STATE, state)
+
+
 def warm(stage: Stage) -> Stage:
-    """The stage as an earlier run left it, so that nothing begins slowly."""
+    """The stage as an earlier run left it: nothing begins slowly, and no policy is shown first."""
     before = Process(stage, "before")
     before.lease.acquire()
     history = before.ledger.open()
     history.rampSince = None
+    history.acceptSelections = True
     before.ledger.write(history)
     before.lease.release()
     stage.seconds = 0.0

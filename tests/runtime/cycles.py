@@ -8,7 +8,7 @@ from rescheduler.acting.actor import Actor
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.runtime.cycle import Parts
-from tests.fakes.stage import START, Process, Stage
+from tests.fakes.stage import START, Process, Stage, let_policies_act
 from tests.runtime.skewed import parts, skewed
 
 
@@ -25,5 +25,6 @@ def enforcing(stage: Stage, process: Process, observe: Callable[[], Snapshot] = 
 
 
 def populate(stage: Stage) -> None:
-    """The same pods in the world that evictions go to."""
+    """The same pods in the world that evictions go to; the policies of the first run may act."""
+    let_policies_act(stage)
     stage.world.load(skewed())

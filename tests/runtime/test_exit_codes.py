@@ -8,6 +8,7 @@ from msgspec import structs
 
 from rescheduler.model.moves.assessment import Assessment, AssessmentState
 from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result
+from rescheduler.model.moves.plan_basis import ReadingResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.runtime.cycle import run_cycle
@@ -51,6 +52,31 @@ def test_a_plan_that_could_not_heed_a_damaged_state_is_a_fault() -> None:
     }
     codes = {code: exit_code(plan) for code, plan in noted.items()}
     assert codes == {"GRD004": 1, "DAT002": 0, "DAT004": 1}
+
+
+def not_judged(policy: str, *readings: str) -> int:
+    """The exit code where a policy, and these readings, have problems of these codes."""
+    plan = planned()
+    result = structs.replace(plan.policies[0], problem=Problem(code=policy, message=""))
+    fields = {"coverage": 0.0, "ageSeconds": None, "windowSeconds": 0.0, "maxAgeSeconds": 0.0}
+    readings_of_plan = [
+        ReadingResult(
+            name="node.gpu",
+            minCoverage=0.9,
+            unit="",
+            query="",
+            problem=Problem(code=code, message=""),
+            **fields,  # type: ignore[arg-type]
+        )
+        for code in readings
+    ]
+    return exit_code(structs.replace(plan, policies=[result], readings=readings_of_plan))
+
+
+def test_an_exporter_that_was_never_there_is_no_fault() -> None:
+    assert not_judged("RDG017", "RDG017") == 0
+    assert not_judged("RDG009", "RDG009") == 1, "it has stopped"
+    assert not_judged("RDG017", "RDG017", "RDG004") == 1, "another one is at fault"
 
 
 UNTRIED: tuple[Result, str] = ("skipped", "ACT010")

@@ -94,7 +94,7 @@ class Scene:
         """Store what the policies select, so that a cycle has nothing to store before it acts."""
         self.process.lease.acquire()
         history = self.process.ledger.open()
-        recognize(self.observe(), self.policies(), history)
+        recognize(self.observe(), self.policies(), history, acts=False)
         self.process.ledger.write(history)
         self.process.lease.release()
 

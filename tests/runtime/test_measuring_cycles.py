@@ -53,6 +53,7 @@ def returned(uid: str = "old", **fields: Any) -> PastMove:
 def failing(pairs: int = 9) -> History:
     """Moves that brought nothing, and one more of which that is not known yet."""
     return History(
+        acceptSelections=True,
         moves=[returned()],
         baselines=[Baseline(plan="p", batch=1, at=LONG_AGO)],
         gains=[GainRecord(policy="zones", pairs=[MeasuredGain(1.0, 0.0)] * pairs)],
@@ -192,7 +193,11 @@ def test_the_metrics_count_a_measured_move_once(stage: Stage) -> None:
     telemetry = Telemetry()
     good = returned("good", landing={"n2": 1.0}, landedOn="n1")
     process = Instance(stage, "one").holding(
-        History(moves=[good], baselines=[Baseline(plan="p", batch=1, at=LONG_AGO)])
+        History(
+            moves=[good],
+            baselines=[Baseline(plan="p", batch=1, at=LONG_AGO)],
+            acceptSelections=True,
+        )
     )
     for hour in range(2):
         stage.seconds += 3600

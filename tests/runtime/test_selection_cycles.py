@@ -65,14 +65,63 @@ def modes(report: Report) -> list[str]:
     return [move.mode for move in plan_in(report).moves]
 
 
-def test_the_policies_of_the_first_run_act_at_once_and_are_known(stage: Stage) -> None:
+def first_run(stage: Stage, minutes: float = 0) -> Report:
+    """A run of an installation of which nothing is stored yet, or that is so old."""
+    taken = START + timedelta(minutes=minutes)
+    return run_cycle(enforcing(Process(stage, f"at {minutes}"), [], taken))
+
+
+def installed() -> Stage:
+    """A stage on which nothing has run."""
+    made = Stage()
+    populate(made)
+    del made.world.objects[STATE]
+    return made
+
+
+def test_the_policies_of_the_first_run_are_shown_first() -> None:
+    stage = installed()
+    outcome = first_run(stage)
+    assert stage.world.accepted == []
+    assert modes(outcome) == ["Audit"]
+    assert exit_code(outcome) == 3
+    problem = selection(outcome).problem
+    assert problem is not None
+    assert "Policy zones is new: seen at 12:00 UTC" in problem.message
+    first_run(stage, 59)
+    assert stage.world.accepted == []
+    assert modes(first_run(stage, 60)) == ["Enforce"]
+    assert len(stage.world.accepted) == 1
+
+
+def test_a_reviewed_plan_is_applied_before_the_first_run() -> None:
+    stage = installed()
+    plan = run_cycle(replace(enforcing(Process(stage, "plan"), []), actor=None, attended=True))
+    assert isinstance(plan, Plan)
+    assert modes(plan) == ["Enforce"]
+    applying = replace(enforcing(Process(stage, "apply"), []), attended=True)
+    assert applying.actor is not None
+    policies = policy_set([spread()])
+    carry_out(applying, plan, policies, applying.actor(policies))
+    assert len(stage.world.accepted) == 1
+
+
+def test_audit_without_a_state_shows_no_policy_as_new() -> None:
+    shown = run_cycle(replace(enforcing(Process(installed(), "audit"), []), actor=None))
+    assert modes(shown) == ["Enforce"]
+    assert selection(shown).problem is None
+
+
+def test_what_a_person_lets_act_is_known_from_the_first_run_on(stage: Stage) -> None:
     outcome = run_cycle(enforcing(Process(stage, "one"), []))
     assert len(stage.world.accepted) == 1
     found = selection(outcome)
     assert found.pods > 0
     assert (found.pods, found.nodes) == (found.knownPods, found.knownNodes)
-    (record,) = stored_state(stage.world).history.selections
+    history = stored_state(stage.world).history
+    (record,) = history.selections
     assert record.acceptedSelection == Selection(found.pods, found.nodes)
+    assert not history.acceptSelections, "it is for one run"
 
 
 def test_a_policy_that_was_edited_is_shown_first_and_says_so(stage: Stage) -> None:

@@ -62,6 +62,13 @@ class Run:
         self.number = 0
         self.apps: list[str] = []
         self.saved: bytes | None = None
+        self.let_policies_act()
+
+    def let_policies_act(self) -> None:
+        """As a person lets what the policies of the first run select act at once."""
+        place = {"namespace": STATE[1], "name": STATE[2], "uid": "state", "resourceVersion": "1"}
+        state = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": place}
+        self.cluster.objects[STATE] = {**state, "data": {"selections": "forget"}}
 
     def process(self, mode: Mode = "Enforce", *, offset: float = 0.0) -> Process:
         """A new process."""

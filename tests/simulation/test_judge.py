@@ -41,7 +41,8 @@ def none(*_: Any, **__: Any) -> list[Any]:
 
 
 def forgetful(history: History, _now: object, *_: Any) -> History:
-    return History([move for move in history.moves if move.in_flight], history.landings)
+    in_flight = [move for move in history.moves if move.in_flight]
+    return History(in_flight, history.landings, acceptSelections=True)
 
 
 def graceless(move: Any, notes: dict[str, str], **_: Any) -> tuple[str, dict[str, Any]]:

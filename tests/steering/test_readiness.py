@@ -7,48 +7,14 @@ import pytest
 
 from rescheduler.acting.effective_policies import drop_missing_steering
 from rescheduler.model.moves.plan import Outcome
-from rescheduler.policies.files.policy_set import PolicySet, policy_set
-from rescheduler.policies.limits import Limits
 from rescheduler.policies.steering_fields import SteeringFields
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import START, Process, Stage, warm
-from tests.fakes.steering import TABLE_KEY
-from tests.runtime.skewed import parts, skewed, spread
+from tests.runtime.skewed import parts, skewed
+from tests.steering.readiness import WHAT, missing, policies, ready
 
 ADMISSION = SteeringFields(by="AdmissionPolicy", strength="Prefer")
-
-
-UNSTEERED = SteeringFields()
-
-
-def policies(steering: SteeringFields | None, limits: SteeringFields = UNSTEERED) -> PolicySet:
-    one = spread().model_copy(update={"steering": steering})
-    return policy_set([one], Limits(minReplicas=1, steering=limits), ())
-
-
-def ready(stage: Stage) -> None:
-    stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
-    stage.world.steers = True
-
-
-def missing(stage: Stage, what: str) -> Process:
-    """The process, on a stage where that is missing."""
-    ready(stage)
-    process = Process(stage, "one")
-    if what == "table":
-        del stage.world.objects[TABLE_KEY]
-    elif what == "policy":
-        stage.world.steers = False
-    elif what == "fresh parameter":
-        stage.world.frozen = dict(stage.world.objects[TABLE_KEY])
-        stage.world.put(*TABLE_KEY, {"apiVersion": "v1", "kind": "ConfigMap"})
-    elif what == "right":
-        process.before = lambda _n, _m, path: 403 if "rescheduler-steering" in path else None
-    return process
-
-
-WHAT = ["table", "policy", "fresh parameter", "right"]
 
 
 @pytest.mark.parametrize("what", WHAT)

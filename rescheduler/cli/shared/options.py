@@ -18,6 +18,7 @@ METRICS = (
     "kubeconfig",
     "context",
     "prometheus_url",
+    "prometheus_namespaces",
     "prometheus_token_file",
     "prometheus_auth",
     "prometheus_basic_auth_file",

@@ -42,6 +42,7 @@ class History(msgspec.Struct, omit_defaults=True):
 
     baselines: the readings before the batches whose moves are still to be measured. gains: what the
     moves for each policy's sake have brought. selections: what each policy is known to select.
+    acceptSelections: whether what policies select next is accepted at once, as people requested.
     slow: namespaces to when what their pods depend on took too long to read.
     rampSince: when we started cold; None once the slow start is over. rampMade: the moves made
     since then that are not kept any more.
@@ -54,6 +55,7 @@ class History(msgspec.Struct, omit_defaults=True):
     baselines: list[Baseline] = []
     gains: list[GainRecord] = []
     selections: list[SelectionRecord] = []
+    acceptSelections: bool = False
     slow: dict[str, datetime] = {}
 
     def ramp_left(self, since: datetime) -> int:

@@ -66,7 +66,7 @@ class Chooser:
     @property
     def is_steering(self) -> bool:
         """Whether anything at all is to be steered."""
-        return any(self._steering_of(binding).by != "None" for binding in self._copy.active)
+        return any(self._steering_of(binding).means != "None" for binding in self._copy.active)
 
     def choose(
         self, pod: int, unsteered: Landing, *, whole: bool, helps: bool = False
@@ -93,7 +93,7 @@ class Chooser:
         gaining = np.full(len(nodes), helps) | (gains > NOTHING)
         for binding in copy.active:
             gaining &= ~(binding.unknown[nodes] & (worth[binding.policy.name] < -NOTHING))
-        if steering.by == "None" or not gaining.any():
+        if steering.means == "None" or not gaining.any():
             return None
         spare = nodes[gains <= NOTHING]
         nodes, gains = self._rank_nodes(pod, nodes[gaining], gains[gaining], unsteered)
@@ -344,7 +344,7 @@ class Chooser:
         saying = [
             binding.policy for binding in self._copy.active if binding.policy.steering is not None
         ]
-        if limits.by != "None" or not saying:
+        if limits.means != "None" or not saying:
             return limits
         return max(saying, key=lambda policy: policy.weight).steering or limits
 

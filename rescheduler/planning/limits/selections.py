@@ -35,21 +35,28 @@ class Recognized:
     demoted: dict[str, Problem] = field(default_factory=dict)
 
 
-def recognize(snapshot: Snapshot, policies: PolicySet, history: History) -> Recognized:
+def recognize(
+    snapshot: Snapshot, policies: PolicySet, history: History, *, acts: bool
+) -> Recognized:
     """Compare what the policies select with what is known of them, and remember it.
 
-    Where nothing is known of any policy, as in the first run, what they select is known from now
-    on: those who install it have just chosen it, and the first cycles move one pod each (PAC007).
+    In the first run that acts every policy is new, and shown first. People may ask to let what is
+    selected next be known at once.
+
+    acts: whether a plan is carried out that nobody reviews. Without that, and with nothing known,
+    no policy is shown as new: an Audit that keeps no state would show that for ever.
     """
     now, limits = snapshot.taken, policies.limits
     by_policy = {
         selection_record.policy: selection_record for selection_record in history.selections
     }
     current = []
-    answer = Recognized()
+    answer = Recognized(changed=history.acceptSelections)
+    accepts = history.acceptSelections or not (acts or by_policy)
+    history.acceptSelections = False
     for policy in policies.policies:
         selection, earlier = selection_of(policy, snapshot), by_policy.get(policy.name)
-        if not by_policy:
+        if accepts:
             record = SelectionRecord.accept_selection(policy.name, policy.meaning, selection, now)
         else:
             record = (earlier or _new_record(policy, now)).next_record(
@@ -61,7 +68,7 @@ def recognize(snapshot: Snapshot, policies: PolicySet, history: History) -> Reco
         if problem is not None and begins and policy.mode == "Enforce":
             answer.demoted[policy.name] = problem
     records = records_to_keep(history.selections, current, now)
-    answer.changed = records != history.selections
+    answer.changed |= records != history.selections
     history.selections = records
     return answer
 

@@ -16,7 +16,7 @@ def count_unsteered(copy: WorkingCopy, moves: Sequence[Evaluation]) -> dict[str,
     steering = {
         binding.policy.name
         for binding in copy.active
-        if (binding.policy.steering or copy.limits.steering).by != "None"
+        if (binding.policy.steering or copy.limits.steering).means != "None"
     }
     steerable = Steerable(copy.snapshot)
     counts: Counter[str] = Counter()

@@ -25,7 +25,7 @@ def record(
     """
     if settings.out is None or connection is None:
         raise SettingsError("a recording needs --out and a cluster", "add --out FILE.")
-    sources = reading_sources(settings)
+    sources = reading_sources(settings, connection=connection)
     notes: frozenset[str] = frozenset()
     if policies is None:
         wanted = [request for source in sources for request in source.catalog()]

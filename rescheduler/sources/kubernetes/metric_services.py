@@ -1,11 +1,10 @@
 """Which Service of the cluster answers PromQL, by the names and labels that its makers give it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from rescheduler.kube.controllers import Service
-from rescheduler.model.errors import SettingsError
 
 
 class _Sort(NamedTuple):
@@ -53,46 +52,50 @@ _SORTS = (
 """kube-prometheus-stack cuts its names at 26 characters, which is the shorter one of its two."""
 
 
-def metric_service(services: Iterable[Service]) -> str:
-    """The address of the one that there is.
+class MetricService(NamedTuple):
+    """A Service that answers PromQL, by its name or labels."""
 
-    Raises:
-        SettingsError: there is none, or there are several that are not the same one.
+    scheme: str
+    namespace: str
+    name: str
+    port: int
+    path: str
+
+    @property
+    def url(self) -> str:
+        """Its address inside of the cluster."""
+        return f"{self.scheme}://{self.name}.{self.namespace}.svc:{self.port}{self.path}"
+
+    def proxied_url(self, server: str) -> str:
+        """Its address by the API server's proxy, for one outside of the cluster."""
+        name = f"https:{self.name}" if self.scheme == "https" else self.name
+        place = f"/api/v1/namespaces/{self.namespace}/services/{name}:{self.port}/proxy"
+        return f"{server.rstrip('/')}{place}{self.path}"
+
+
+def metric_services(
+    services: Iterable[Service], namespaces: Collection[str]
+) -> list[MetricService]:
+    """The Services of these namespaces that may be the metric source, the likeliest first.
+
+    A Service of another namespace is not looked at: anybody who may create one could name it so.
+    Of several Services of one program in one namespace only the best is listed.
     """
-    urls_by_source: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    best: dict[tuple[str, str], tuple[int, MetricService]] = {}
     for service in services:
+        if service.metadata.namespace not in namespaces:
+            continue
         for rank, sort in enumerate(_SORTS):
-            url = _url(service, sort)
-            if url:
+            candidate = _metric_service(service, sort)
+            if candidate is not None:
                 key = (sort.family, service.metadata.namespace)
-                urls_by_source.setdefault(key, []).append((rank, url))
+                best[key] = min(best.get(key, (rank, candidate)), (rank, candidate))
                 break
-    if ("OpenShift", "openshift-monitoring") in urls_by_source:  # it stands for all others there
-        urls_by_source = {
-            key: urls for key, urls in urls_by_source.items() if key[0] == "OpenShift"
-        }
-    best = sorted(
-        url
-        for urls in urls_by_source.values()
-        for rank, url in urls
-        if rank == min(other_rank for other_rank, _ in urls)
-    )
-    if not best:
-        raise SettingsError(
-            "--prometheus-url auto finds no Service of Prometheus, Thanos, Mimir or "
-            "VictoriaMetrics in this cluster",
-            "give its address.",
-        )
-    if len(best) > 1:
-        raise SettingsError(
-            f"--prometheus-url auto finds several metric sources: {', '.join(best)}",
-            "give the one that has the series of this cluster's nodes.",
-        )
-    return best[0]
+    return [candidate for _, candidate in sorted(best.values())]
 
 
-def _url(service: Service, sort: _Sort) -> str:
-    """Where it is reached, if it is of that sort; "" if not."""
+def _metric_service(service: Service, sort: _Sort) -> MetricService | None:
+    """The Service as a metric source, if it is of that sort."""
     meta, spec = service.metadata, service.spec
     labels = meta.labels or {}
     named = re.fullmatch(sort.name, f"{meta.namespace}/{meta.name}")
@@ -100,9 +103,10 @@ def _url(service: Service, sort: _Sort) -> str:
     # The headless twin of a Service is for its replicas; Prometheus' operator has no other.
     twin = meta.name.endswith("-headless")
     if not (named or labeled) or spec.type == "ExternalName" or twin:
-        return ""
+        return None
     for wanted in sort.ports:
         for port in spec.ports or ():
             if wanted in (port.name, port.port):
-                return f"{sort.scheme}://{meta.name}.{meta.namespace}.svc:{port.port}{sort.path}"
-    return ""
+                where = (meta.namespace, meta.name, port.port)
+                return MetricService(sort.scheme, *where, sort.path)
+    return None

@@ -15,6 +15,7 @@ from rescheduler.model.errors import MetricsUnavailable
 from rescheduler.model.problem import Problem
 from rescheduler.policies.shared.unmeasured_nodes import of_gpus
 from rescheduler.sources.kubernetes.page_decoding import collector_off
+from rescheduler.sources.prometheus.absent_exporters import tell_absent_exporter
 from rescheduler.sources.prometheus.assembly import Assembly
 from rescheduler.sources.prometheus.catalog import CATALOG, definitions_of, fill
 from rescheduler.sources.prometheus.clusters import QUESTION, several_in, several_of, unsure_in
@@ -117,6 +118,9 @@ class _Cycle:
                 return self._empty(request, self._several)
             assembly = Assembly(request, self._cluster, at, ask)
             reading = assembly.reading(self._query_text(request), warnings, self._clock_note(at))
+            own, rest = definitions_of(request)
+            match, identity = self._prometheus.match, self._cluster.identity
+            reading = tell_absent_exporter(reading, (*own, *rest), match, identity, self._ask)
             return replace(reading, cost=_cost(answers.values()))
         except MetricsUnavailable as error:
             return self._empty(request, Problem("RDG001", error.sentence))

@@ -11,7 +11,7 @@ import time
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
@@ -184,6 +184,7 @@ class Prometheus:
     selector: label matchers put into every query, such as `cluster="eu-1"`.
     timeout: seconds for one request. deadline: seconds for one cycle's queries together.
     stats: whether to ask besides what each query cost; not unless set.
+    method: POST, or GET for a proxy at which reading is another right than writing.
 
     Raises:
         SettingsError: one of them cannot be used.
@@ -197,6 +198,7 @@ class Prometheus:
         selector: str = "",
         timeout: float = 30.0,
         deadline: float = 120.0,
+        method: Literal["GET", "POST"] = "POST",
     ) -> None:
         self.url = _check_url(url)
         access.check(self.url)
@@ -209,7 +211,7 @@ class Prometheus:
         self.deadline = deadline
         self.stats = False
         self._access = access
-        self._method = "POST"
+        self._method = method
         self._session = _Session(self.url, access)
 
     def close(self) -> None:

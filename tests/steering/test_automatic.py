@@ -1,0 +1,100 @@
+"""`steering: {by: Auto}` is a means that shows that it steers; otherwise none, and that is said."""
+
+from dataclasses import replace
+
+import pytest
+
+from rescheduler.acting.automatic_steering import choose_automatic_steering
+from rescheduler.model.errors import ClusterUnavailable
+from rescheduler.model.moves.plan import Plan, plan_in
+from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.steering_fields import AUTOMATIC, SteeringFields
+from rescheduler.runtime.cycle import run_cycle
+from rescheduler.runtime.exit_codes import exit_code
+from tests.fakes.stage import Process, Stage, warm
+from tests.runtime.cycles import enforcing, populate
+from tests.runtime.skewed import parts
+from tests.steering.readiness import UNSTEERED, WHAT, missing, policies, ready
+
+AUTO = SteeringFields.model_validate({"by": "Auto"})
+
+
+def chosen(policies: PolicySet) -> list[tuple[str, str]]:
+    steering = [policies.limits.steering_of(policy) for policy in policies.policies]
+    return [(fields.by, fields.strength) for fields in steering]
+
+
+def test_it_is_never_what_writes_nodes_or_needs_a_scheduler() -> None:
+    assert AUTOMATIC == ("AdmissionPolicy", "Webhook")
+    with pytest.raises(ValueError, match="Auto can only Prefer"):
+        SteeringFields.model_validate({"by": "Auto", "strength": "Require"})
+
+
+@pytest.mark.parametrize(
+    ("version", "means"), [("v1.36.1", "AdmissionPolicy"), ("v1.33.2", "Webhook"), ("?", "Webhook")]
+)
+def test_what_is_ready_and_served_is_chosen(version: str, means: str) -> None:
+    stage = warm(Stage())
+    ready(stage)
+    steering = Process(stage, "one").actor().steering
+    for wanted in (policies(AUTO), policies(None, AUTO)):
+        changed, notes = choose_automatic_steering(wanted, steering, lambda: version)
+        assert (chosen(changed), notes) == ([(means, "Prefer")], [])
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_without_one_nothing_is_steered_and_it_is_said(what: str) -> None:
+    steering = missing(warm(Stage()), what).actor().steering
+    changed, [note] = choose_automatic_steering(policies(None, AUTO), steering, lambda: "v1.36.1")
+    assert chosen(changed) == [("None", "Prefer")]
+    assert note.code == "STR010"
+    assert all(f"{name}: " in note.message for name in AUTOMATIC)
+
+
+def test_a_server_that_does_not_tell_its_version_is_not_steered() -> None:
+    stage = warm(Stage())
+    ready(stage)
+
+    def silent() -> str:
+        raise ClusterUnavailable("no answer", "")
+
+    steering = Process(stage, "one").actor().steering
+    changed, [note] = choose_automatic_steering(policies(AUTO), steering, silent)
+    assert chosen(changed) == [("None", "Prefer")]
+    assert "no answer" in note.message
+
+
+def test_only_who_wants_it_is_asked_for() -> None:
+    process = missing(warm(Stage()), "right")
+    wanted = policies(UNSTEERED, AUTO)
+    assert choose_automatic_steering(wanted, process.actor().steering, str) == (wanted, [])
+    assert process.sent == []
+
+
+@pytest.mark.parametrize("steers", [True, False])
+def test_a_run_steers_by_what_was_chosen(steers: bool) -> None:
+    stage = warm(Stage())
+    populate(stage)
+    if steers:
+        ready(stage)
+    acting = enforcing(stage, Process(stage, "one"))
+    report = run_cycle(
+        replace(acting, policies=lambda: policies(None, AUTO), version=lambda: "v1.36.1")
+    )
+    plan = plan_in(report)
+    by = {move.steered.by for move in plan.moves if move.steered is not None}
+    assert by <= ({"AdmissionPolicy"} if steers else set())
+    assert ("STR010" in {note.code for note in plan.notes}) is not steers
+    assert plan.policies[0].document["spec"]["steering"]["by"] == (
+        "AdmissionPolicy" if steers else "None"
+    )
+    assert exit_code(report) == 0, "to steer nothing is no fault of what is automatic"
+
+
+def test_where_nothing_was_chosen_it_plans_unsteered() -> None:
+    plan = run_cycle(replace(parts(), policies=lambda: policies(None, AUTO)))
+    unsteered = run_cycle(replace(parts(), policies=lambda: policies(None)))
+    assert isinstance(plan, Plan)
+    assert isinstance(unsteered, Plan)
+    assert [move.pod for move in plan.moves] == [move.pod for move in unsteered.moves]
+    assert not any(move.steered for move in plan.moves)
