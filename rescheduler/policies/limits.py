@@ -61,8 +61,8 @@ class Limits(MoveLimitFields):
         timedelta(minutes=5),
         description="Moves of so long ago count as of this cycle, whichever run made them, so that "
         "a restart does not begin with fresh budgets. Where it is not written, it is 0.9 of "
-        "`--every`. For a CronJob or `--cron` it is 0.9 of the usual interval between cycles that "
-        "moved pods lately, or this where fewer than five did. At most an hour.",
+        "`--every`, a minute at least. For a CronJob or `--cron` it is 0.9 of the usual interval "
+        "between cycles that moved pods lately, and never less than this. At most an hour.",
     )
     inFlightPerWorkload: int = Field(
         1, ge=1, description="Replacements of one workload that may be pending at a time."

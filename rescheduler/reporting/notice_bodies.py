@@ -117,6 +117,8 @@ def _alert(notice: Notice, repeat_after: timedelta, *, ended: bool) -> dict[str,
     }
     if notice.cluster:
         labels["cluster"] = clean(notice.cluster)
+    if notice.occasion not in STATES:
+        labels["plan"] = clean(notice.plan)  # or the next one would be taken for this
     return {
         "labels": labels,
         "annotations": {

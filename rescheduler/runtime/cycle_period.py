@@ -12,6 +12,9 @@ SHARE = 0.9
 """Of the interval between cycles. A move is made a while after its cycle began, so with the whole
 interval it would count in the next cycle too."""
 
+SHORTEST = timedelta(minutes=1)
+"""Below it a restart would begin with a fresh budget while the last cycle still moves pods."""
+
 LONGEST = timedelta(hours=1)
 """Beyond it the budget of an hour says more."""
 
@@ -24,12 +27,12 @@ def with_cycle_period(policies: PolicySet, settings: Settings, history: History)
     limits = policies.limits
     if "cyclePeriod" in limits.model_fields_set:
         return policies
-    interval = settings.every
+    interval, least = settings.every, SHORTEST
     if interval is None and (settings.once or settings.cron is not None):
-        interval = observed_interval(history)
+        interval, least = observed_interval(history), limits.cyclePeriod
     if interval is None:
         return policies
-    period = min(SHARE * interval, LONGEST)
+    period = max(min(SHARE * interval, LONGEST), least)
     return replace(policies, limits=limits.model_copy(update={"cyclePeriod": period}))
 
 
@@ -41,7 +44,7 @@ def observed_interval(history: History) -> timedelta | None:
     """
     begun: dict[str, datetime] = {}
     for move in history.moves:
-        if move.plan:
+        if move.plan and move.charged:
             begun[move.plan] = min(move.at, begun.get(move.plan, move.at))
     times = sorted(begun.values())
     intervals = sorted(later - earlier for earlier, later in pairwise(times))

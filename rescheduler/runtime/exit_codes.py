@@ -69,7 +69,12 @@ def _of_proposal(plan: Plan) -> int:
 
 
 def _only_absent(plan: Plan) -> bool:
-    """Whether all that is not judged needs an exporter that was never there."""
+    """Whether all that is not judged needs an exporter that was never there.
+
+    A run that acts counts on its policies: there it is a fault, as a source may lose its past.
+    """
+    if plan.mode == "Enforce":
+        return False
     problems = [policy.problem for policy in plan.policies]
     problems += [reading.problem for reading in plan.readings]
     return all(problem.code == ABSENT for problem in problems if problem is not None)

@@ -36,6 +36,10 @@ BUILT_IN = tuple(CATALOG)
 """The names of all readings that nobody needs to define."""
 
 
+MetricSource = PrometheusReadings
+"""A Prometheus, or what serves its API, once it is found."""
+
+
 class ReadingSource(Protocol):
     """A source of readings, such as a Prometheus."""
 
@@ -121,19 +125,45 @@ def series_counts(settings: Settings, names: Iterable[str]) -> dict[str, dict[st
     if settings.prometheus_url in (None, AUTO):
         raise SettingsError(f"{OPTIONS} has no address", "give that of your Prometheus.")
     prometheus = _prometheus(settings, settings.prometheus_url or "", stats=False).prometheus
-    until = time.monotonic() + prometheus.deadline
     try:
-        return {
-            name: {
-                sample.metric.get("job", ""): round(number(sample.value[1]))
-                for sample in prometheus.query(
-                    f"count by (job) ({name}{{{prometheus.match}}})", None, until
-                ).samples
-            }
-            for name in names
-        }
+        return _series_by_job(prometheus, names)
     finally:
         prometheus.close()
+
+
+def count_series(source: MetricSource, names: Iterable[str]) -> dict[str, dict[str, int]]:
+    """As `series_counts`, of a source that is open. Raises: MetricsUnavailable."""
+    return _series_by_job(source.prometheus, names)
+
+
+def _series_by_job(prometheus: Prometheus, names: Iterable[str]) -> dict[str, dict[str, int]]:
+    until = time.monotonic() + prometheus.deadline
+    return {
+        name: {
+            sample.metric.get("job", ""): round(number(sample.value[1]))
+            for sample in prometheus.query(
+                f"count by (job) ({name}{{{prometheus.match}}})", None, until
+            ).samples
+        }
+        for name in names
+    }
+
+
+def find_source(
+    settings: Settings, snapshot: Snapshot, connection: Connection | None = None
+) -> tuple[str, MetricSource]:
+    """The metric source of the settings, or that of the cluster; and its address in the cluster.
+
+    Raises:
+        SettingsError: there is none, or its settings cannot be used.
+    """
+    if settings.prometheus_url not in (None, AUTO):
+        url = settings.prometheus_url or ""
+        return url, _prometheus(settings, url, stats=False)
+    discovery = _discovered_source(settings, connection, stats=False).discover(snapshot)
+    if discovery.service is None or discovery.source is None:
+        raise SettingsError(discovery.problem, f"give its address with {OPTIONS}.")
+    return discovery.service.url, discovery.source
 
 
 def locate_source(
@@ -148,10 +178,9 @@ def locate_source(
     """
     if settings.prometheus_url != AUTO:
         return settings
-    discovery = _discovered_source(settings, connection, stats=False).discover(snapshot)
-    if discovery.service is None:
-        raise SettingsError(discovery.problem, f"give its address with {OPTIONS}.")
-    return replace(settings, prometheus_url=discovery.service.url)
+    url, source = find_source(settings, snapshot, connection)
+    source.prometheus.close()
+    return replace(settings, prometheus_url=url)
 
 
 def with_address(

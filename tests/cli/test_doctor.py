@@ -168,13 +168,15 @@ def test_a_cluster_that_cannot_be_read_is_an_error_beside_the_rights(examined: E
 
 def test_prometheus_is_found_asked_and_told(examined: Examined) -> None:
     rows = examined.read(HOT, code=1)
-    assert "auto finds no Service of Prometheus" in of(rows, "Prometheus")[0][1]
+    assert "No Service of Prometheus" in of(rows, "Prometheus")[0][1]
     port = {"name": "http-web", "port": 9090}
     service = named("prometheus-k8s", "monitoring", spec={"ports": [{**port, "name": "web"}]})
     examined.server.api.lists["/api/v1/services"] = [service]
-    table = examined.run(HOT)
-    assert table.exit_code == 1
-    assert "port-forward" in table.stdout
+    said = of(examined.read(HOT, code=1), "Prometheus")[0][1]
+    assert "No metric source of this cluster was found: http://prometheus-k8s.monitoring" in said
+    url = "http://prometheus-k8s.monitoring.svc:9090"
+    table = examined.run(HOT, "--prometheus-url", url)
+    assert (table.exit_code, "port-forward" in table.stdout) == (1, True)
     with serving(Stub()) as prometheus:
         rows = examined.read(HOT, "--prometheus-url", prometheus.url, code=1)
     assert of(rows, "Prometheus") == [("ok", f"{prometheus.url} answers.")]

@@ -49,6 +49,18 @@ def test_it_is_a_little_less_than_the_interval_of_a_service() -> None:
     assert period(Settings(every=600 * MINUTE), History()) == 60 * MINUTE
 
 
+def test_however_often_cycles_run_a_restart_finds_the_last_moves() -> None:
+    assert period(Settings(every=MINUTE / 60), History()) == MINUTE
+    assert period(Settings(once=True), past(0, 0.1, 0.2, 0.3, 0.4, 0.5)) == 5 * MINUTE
+
+
+def test_cycles_whose_evictions_were_refused_are_no_schedule() -> None:
+    refused = past(0, 15, 30, 75, 90)
+    for move in refused.moves:
+        move.refuse("ACT004", START)
+    assert period(Settings(once=True), refused) == 5 * MINUTE
+
+
 def test_what_is_written_in_the_limits_counts() -> None:
     written = Limits(cyclePeriod=5 * MINUTE)
     assert period(Settings(every=MINUTE), History(), written) == 5 * MINUTE

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from rescheduler.model.moves.assessment import Assessment, AssessmentState
-from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, Result
+from rescheduler.model.moves.plan import Mode, MoveResult, Outcome, Plan, Result
 from rescheduler.model.moves.plan_basis import ReadingResult
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
@@ -54,7 +54,7 @@ def test_a_plan_that_could_not_heed_a_damaged_state_is_a_fault() -> None:
     assert codes == {"GRD004": 1, "DAT002": 0, "DAT004": 1}
 
 
-def not_judged(policy: str, *readings: str) -> int:
+def not_judged(policy: str, *readings: str, mode: Mode = "Audit") -> int:
     """The exit code where a policy, and these readings, have problems of these codes."""
     plan = planned()
     result = structs.replace(plan.policies[0], problem=Problem(code=policy, message=""))
@@ -70,11 +70,12 @@ def not_judged(policy: str, *readings: str) -> int:
         )
         for code in readings
     ]
-    return exit_code(structs.replace(plan, policies=[result], readings=readings_of_plan))
+    return exit_code(structs.replace(plan, mode=mode, policies=[result], readings=readings_of_plan))
 
 
 def test_an_exporter_that_was_never_there_is_no_fault() -> None:
     assert not_judged("RDG017", "RDG017") == 0
+    assert not_judged("RDG017", "RDG017", mode="Enforce") == 1, "a run that acts needs it"
     assert not_judged("RDG009", "RDG009") == 1, "it has stopped"
     assert not_judged("RDG017", "RDG017", "RDG004") == 1, "another one is at fault"
 

@@ -130,7 +130,7 @@ def test_a_selector_narrows_the_question_too_and_must_select_one_cluster() -> No
             cluster.snapshot([cluster.node("n1")], []),
         )
         prometheus.close()
-    (question,) = [query for query in asked if "kube_node_info" in query]
+    (question,) = [query for query in asked if "{cluster=" in query and "kube_node_info" in query]
     assert question.count('{cluster="eu-1",}') == question.count("count by") > 0
 
 

@@ -162,6 +162,9 @@ class _Source:
             raise MetricsUnavailable(f"{self._service.url}: no answer", "")
         return Vector([Sample({"node": name}, (0.0, "1")) for name in names])
 
+    def close(self) -> None:
+        """It has nothing open."""
+
 
 def discover(candidates: Candidates, *services: Service) -> FoundSource:
     nodes = [cluster.node("n1"), cluster.node("n2"), cluster.node("n3")]

@@ -157,7 +157,8 @@ def _move_limits(situation: Situation) -> Iterator[Remedy]:
                 how=f"Write `{row.field}: {amount}` in the Limits",
                 policies=changed,
                 pods=pods,
-                risk=f"more pods are moved{row.per.per} {row.within.text}",
+                risk=f"more pods are moved{row.per.per} {row.within.text}; without it later cycles "
+                "make these moves",
                 decides=_LIMITS_OWNER,
             )
 

@@ -15,6 +15,7 @@ from rescheduler.reporting.phrasing import percent, resource
 
 EXPORTERS = "Exporters"
 _MOST_FIELDS = 4
+_ABSENT = "RDG017"
 
 
 @dataclass(frozen=True)
@@ -70,10 +71,11 @@ def check_exporters(
             missing.setdefault(lack, []).append(need)
     for (text, hint), needs in missing.items():
         problem = needs[0].answer.problem
+        code = "" if problem is None else problem.code
         yield Diagnosis(
             area=EXPORTERS,
-            severity="error",
-            code="" if problem is None else problem.code,
+            severity="note" if code == _ABSENT else "error",
+            code=code,
             message=f"{text} Needed for {_wish(needs)}.",
             advice=hint,
         )
@@ -143,9 +145,9 @@ def _unfit_exporters(need: _Need) -> Diagnosis:
     code = "" if problem is None else problem.code
     return Diagnosis(
         area=EXPORTERS,
-        severity="error",
+        severity="note" if code == _ABSENT else "error",
         code=code,
-        message=f"There is no fit value for {_wish([need])}: "
+        message=f"There is no usable value for {_wish([need])}: "
         f"{'' if problem is None else problem.message}",
         advice=advice(code),
     )

@@ -21,13 +21,14 @@ from rescheduler.model.errors import (
 from rescheduler.model.kept_cycles import KeptCycles
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.plan import plan_in
+from rescheduler.model.problem import Problem
 from rescheduler.model.run_status import LockView
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.reporting.status.status_facts import CronFacts, StatusFacts
 from rescheduler.runtime.live_actor import LEASE, NAMESPACE, STATE
 from rescheduler.runtime.parts import policies_in
 from rescheduler.runtime.report_keeping import report_store
-from rescheduler.runtime.steering_seen import not_set_up
+from rescheduler.runtime.steering_seen import choose_seen_steering, not_set_up
 from rescheduler.sources.kubernetes.client import Connection
 
 _WHERE = f"{NAMESPACE}/{STATE}"
@@ -88,8 +89,7 @@ class StatusReader:
         kept = self._read_kept()
         history, doubt = self._history(state, lease, lease_is_known=lease_is_known)
         used = policies or self._kept_policies(kept)
-        wanted = None if used is None else _wanted_means(used)
-        unsteered = () if used is None else tuple(not_set_up(self._connection, used))
+        wanted, unsteered = (None, ()) if used is None else self._steering(used)
         return StatusFacts(
             now=self._clock.now(),
             cluster=self._connection.name,
@@ -110,6 +110,12 @@ class StatusReader:
         return StoredObject(
             self._connection.api, collection, name, clock=self._clock, makes_namespace=False
         )
+
+    def _steering(self, policies: PolicySet) -> tuple[tuple[str, ...], tuple[Problem, ...]]:
+        """The means that the policies want, and what is seen to be missing of them."""
+        chosen, notes = choose_seen_steering(self._connection, policies)
+        missing = not_set_up(self._connection, chosen)
+        return _wanted_means(chosen) or _wanted_means(policies), (*notes, *missing)
 
     def _lease(self) -> tuple[dict[str, Any] | None, bool]:
         """The Lease, and whether it could be read."""

@@ -43,13 +43,14 @@ from rescheduler.runtime.inspecting.reviewed_rights import RightsReview, review_
 from rescheduler.runtime.observing import with_scheduler
 from rescheduler.runtime.reading_sources import (
     OPTIONS,
-    locate_source,
+    MetricSource,
+    count_series,
+    find_source,
     read_all,
     reading_sources,
-    series_counts,
 )
 from rescheduler.runtime.settings import AUTO, Settings
-from rescheduler.runtime.steering_seen import not_set_up
+from rescheduler.runtime.steering_seen import choose_seen_steering, not_set_up
 from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
 
@@ -124,41 +125,40 @@ class Doctor:
         yield check_version(bare.cluster.version)
         yield check_clock(bare.clock_skew)
         yield from check_schedulers(bare, self._policies.schedulers)
-        settings, source = self._metric_source(bare)
-        yield from source
+        source, findings = self._metric_source(bare)
+        yield from findings
         requests = self._policies.requests()
-        readings = read_all(reading_sources(settings), requests, bare) if requests else None
+        sources = reading_sources(replace(self._settings, prometheus_url=None))
+        if source is not None:
+            sources = (*sources, source)
+        readings = read_all(sources, requests, bare) if requests else None
         snapshot = bare if readings is None else replace(bare, readings=readings)
-        if not any(diagnosis.severity == "error" for diagnosis in source):
-            yield from self._exporters(settings, snapshot)
+        if source is not None:
+            if not any(diagnosis.severity == "error" for diagnosis in findings):
+                yield from self._exporters(source, snapshot)
+            source.prometheus.close()
         yield from check_budgets(snapshot)
         yield from check_webhooks(snapshot.mutating_webhooks)
         yield from check_pools(snapshot, self._policies.policies)
 
-    def _metric_source(self, bare: Snapshot) -> tuple[Settings, list[Diagnosis]]:
-        """The settings with an address, if there is one, and what is said of it."""
+    def _metric_source(self, bare: Snapshot) -> tuple[MetricSource | None, list[Diagnosis]]:
+        """The metric source, if there is one, and what is said of it."""
         sought = self._settings.prometheus_url in (None, AUTO)
-        wanted = replace(self._settings, prometheus_url=AUTO) if sought else self._settings
         try:
-            settings = locate_source(wanted, bare)
+            url, source = find_source(self._settings, bare, self._connection)
         except SettingsError as error:
-            none = replace(self._settings, prometheus_url=None)
-            return none, [self._no_source(error)]
+            return None, [self._no_source(error)]
         try:
-            series_counts(settings, ["up"])
+            count_series(source, ["up"])
         except MetricsUnavailable as error:
-            return settings, [
-                _unreachable_server(settings.prometheus_url or "", error, sought=sought)
-            ]
-        text = f"{settings.prometheus_url} answers."
-        hint = ""
+            return source, [_unreachable_server(url, error)]
+        text, hint = f"{url} answers.", ""
         if sought:
-            text = f"{settings.prometheus_url} was found and answers."
-            hint = f"Write it down: {OPTIONS} {settings.prometheus_url}"
-        return settings, [Diagnosis(area=PROMETHEUS, severity="ok", message=text, advice=hint)]
+            text, hint = f"{url} was found and answers.", f"Write it down: {OPTIONS} {url}"
+        return source, [Diagnosis(area=PROMETHEUS, severity="ok", message=text, advice=hint)]
 
     def _no_source(self, error: SettingsError) -> Diagnosis:
-        """That there is no Prometheus, or several: an error only where a policy needs one."""
+        """That there is no Prometheus: an error only where a policy needs one."""
         needed = bool(self._policies.requests())
         severity: Severity = "error" if needed else "note"
         text = "" if needed else "No policy needs Prometheus, and none was found: "
@@ -169,7 +169,7 @@ class Doctor:
             advice=f"Maybe {error.hint}" if needed else "",
         )
 
-    def _exporters(self, settings: Settings, snapshot: Snapshot) -> Iterator[Diagnosis]:
+    def _exporters(self, source: MetricSource, snapshot: Snapshot) -> Iterator[Diagnosis]:
         readings = list(answers(self._policies, snapshot))
         definitions = [
             DefinedReading(reading.name, reading.place.partition(" ")[0], reading.own)
@@ -178,18 +178,18 @@ class Doctor:
         ]
         names = series_needed(readings, definitions, snapshot)
         try:
-            present = series_counts(settings, names) if names else {}
+            present = count_series(source, names) if names else {}
         except MetricsUnavailable as error:
             yield _fault(EXPORTERS, f"Prometheus was not read: {error.message}", error)
             return
         yield from check_exporters(readings, definitions, present, snapshot)
 
     def _steering(self, snapshot: Snapshot | None) -> Iterator[Diagnosis]:
-        policies = self._policies
+        policies, unsteered = choose_seen_steering(self._connection, self._policies)
         by = sorted(
             {policies.limits.steering_of(policy).by for policy in policies.policies} - {"None"}
         )
-        if not by:
+        if not by and not unsteered:
             text = "No policy asks for steering. Replacements go where kube-scheduler puts them, "
             yield Diagnosis(
                 area=STEERING,
@@ -198,7 +198,7 @@ class Doctor:
                 advice="Set `steering` in the Limits, and apply its component of deploy/kustomize.",
             )
             return
-        problems = not_set_up(self._connection, policies)
+        problems = [*unsteered, *not_set_up(self._connection, policies)]
         if snapshot is not None:
             problems += steering_notes(
                 policies.policies, policies.limits, snapshot, policies.schedulers
@@ -244,7 +244,9 @@ class Doctor:
             count = (
                 f"{len(policies.policies)} policies" if len(policies.policies) != 1 else "1 policy"
             )
-            text = f"{count} read. Each can act on this cluster."
+            text = f"{count} read; what they select was not checked."
+            if snapshot is not None:
+                text = f"{count} read. No rule is without effect here."
             yield Diagnosis(area=POLICIES, severity="ok", message=text)
 
 
@@ -262,10 +264,9 @@ def _fault(area: str, text: str, error: ReschedulerError) -> Diagnosis:
     return Diagnosis(area=area, severity="error", message=f"{text}.", advice=hint)
 
 
-def _unreachable_server(url: str, error: ReschedulerError, *, sought: bool) -> Diagnosis:
+def _unreachable_server(url: str, error: ReschedulerError) -> Diagnosis:
     """That nothing answers there; a Service is reached from outside by a port-forward."""
-    how = "was found and " if sought else ""
-    text = f"{url} {how}cannot be read: {error.message}."
+    text = f"{url} cannot be read: {error.message}."
     service = _IN_CLUSTER.match(url)
     hint = f"Maybe {error.hint}" if error.hint else ""
     if service is not None:

@@ -6,6 +6,7 @@ from rescheduler.actions.steering.extender_lease import NAME as EXTENDER
 from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.model.moves.plan import Mode
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.steering_fields import AUTOMATIC
 from rescheduler.reporting.doctor.rights_rules import Right
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, NAMESPACE, STATE
 from rescheduler.runtime.report_keeping import LAST_REPORT
@@ -82,6 +83,8 @@ _VERSIONS = {kind.path.split("/")[2]: kind.path.split("/")[3] for kind in OWNERS
 def _steering(policies: PolicySet) -> Iterator[Right]:
     """What the means of steering that policies want need of us."""
     wanted = {policies.limits.steering_of(policy).by for policy in policies.policies}
+    if "Auto" in wanted:
+        wanted |= set(AUTOMATIC)
     means = [MEANS[name] for name in sorted(wanted & set(MEANS))]
     if any(not one.taints for one in means):
         yield Right("get", "configmaps", "", NAMESPACE, TABLE)
