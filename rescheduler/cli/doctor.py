@@ -1,4 +1,4 @@
-"""`rescheduler doctor`: what the rescheduler needs of a cluster, and what to do where it lacks."""
+"""`rescheduler doctor`: what the rescheduler needs of a cluster, and what to do about gaps."""
 
 import shutil
 
@@ -20,7 +20,7 @@ from rescheduler.runtime.settings import Settings
     policies=True,
 )
 def command(settings: Settings) -> int:
-    """Check what the rescheduler needs of this cluster, and say what to do where it lacks.
+    """Check what the rescheduler needs of this cluster, and say what to do about what is missing.
 
     It looks at the API server's version, the clock, rights, schedulers, Prometheus and exporters,
     PodDisruptionBudgets, webhooks, steering, policies and node pools. It changes nothing. Without

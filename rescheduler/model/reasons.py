@@ -95,6 +95,8 @@ _ALL = (
     ReasonCode("FEA017", "The replacement could land on a node of another architecture, operating system or GPU model than its workload is known to run on.", "Name what it can run on in its nodeSelector or node affinity (`kubernetes.io/arch`, `kubernetes.io/os`, `nvidia.com/gpu.product`), so that kube-scheduler keeps to it; or turn on `steering`."),
     ReasonCode("FEA018", "kube-scheduler would refuse the replacement: the pods of its PodGroup, or the group and its pods, differ in what all must have alike.", "Give the PodGroup and all its pods one priority class, one scheduler and one preemption policy; the message says which differ."),
     ReasonCode("FEA020", "Something is wrong, and no pod may be moved that would mend it.", "`match` and `maxPriority` of the policy say which pods may be moved for its sake."),
+    ReasonCode("FEA021", "The other moves of this plan solve it, too.", "Nothing to do for this pod."),
+    ReasonCode("FEA022", "The policy only reports: owners of the pods mend what it finds.", "The report names them; ask them."),
     # Margin and limits
     ReasonCode("MRG001", "The expected gain does not exceed the margin.", "Lower `margin` to let smaller gains count."),
     ReasonCode("MRG002", "The gain is too small for the disruption that the move costs.", "Lower `gainShare`, or raise the policy's weight."),

@@ -32,10 +32,12 @@ SYMBOLS: dict[Mark, str] = {"good": "ok", "bad": "!", "open": "?", "plain": ""}
 STATES: dict[AssessmentState, str] = {
     "Healthy": "healthy",
     "NotJudged": "not judged",
-    "Powerless": "powerless",
-    "Improvable": "improvable",
+    "Powerless": "no move helps",
+    "Improvable": "can improve",
 }
 """What each state of a policy is called in tables."""
+REPORTING = "FEA022"
+"""Why a policy is powerless that only reports."""
 
 NEGLIGIBLE = 1e-9
 EXAMPLES = 5
@@ -56,6 +58,8 @@ class PolicyRow:
     def state(self) -> str:
         """What it says of the placement: `healthy`; "" in plans of earlier versions."""
         assessment = self.policy.assessment
+        if assessment is not None and assessment.why and assessment.why.code == REPORTING:
+            return "reports only"
         return "" if assessment is None else STATES[assessment.state]
 
     @property

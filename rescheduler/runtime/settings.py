@@ -180,8 +180,8 @@ class Settings:
     seed: int = _option(0, "Seed of all that is random in planning.", metavar="N")
     exit_code: bool = _option(
         False,
-        "Exit with 4 when moves are proposed, 7 when something is wrong that no move may mend, 8 "
-        "when nothing is judged.",
+        "Exit with 4 if moves are proposed, 7 if something is wrong and no allowed move helps, 8 "
+        "if no policy could judge.",
     )
     yes: bool = _option(False, "Do not ask before acting.")
     digest: str | None = _option(

@@ -122,7 +122,7 @@ def _why_powerless(binding: Binding, refusals: Mapping[int, Problem]) -> Problem
         could = verb_for(total, "that could move stays", "that could move stay")
         return Problem(code, f"{share} {could}: {CATALOG[code].sentence}")
     if not binding.policy.moves_pods:
-        return Problem("FEA020", "it reports only: what it finds is for the owners to mend")
+        return Problem("FEA022", CATALOG["FEA022"].sentence.rstrip("."))
     standing = binding.immovable()
     if standing:
         return Problem("FEA020", f"{standing[0].subject}: {standing[0].message}")

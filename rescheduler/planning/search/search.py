@@ -367,7 +367,7 @@ class _Search:
             accepted.remove(needless)
             if needless.pods in self._needless:
                 text = "it was taken back twice, as other moves of this plan made it needless"
-                self._dropped[needless.pods] = Problem(code="FEA003", message=text)
+                self._dropped[needless.pods] = Problem(code="FEA021", message=text)
             self._needless.add(needless.pods)
 
     def _last_needless(self) -> JointEvaluation | None:
@@ -383,7 +383,7 @@ class _Search:
         text = "nothing is gained by moving it once the other moves of this plan are made"
         for pod in sorted(self._asked):
             if (pod,) not in refused and pod not in moved:
-                gone = Problem(code="FEA003", message=text)
+                gone = Problem(code="FEA021", message=text)
                 refused[pod,] = self._evaluator.refuse_always(pod) or gone
 
     def _disruptions(self, pods: IntArray, gains: FloatArray) -> FloatArray:

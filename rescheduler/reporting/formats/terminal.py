@@ -27,7 +27,7 @@ MOST_IDLE = 10
 """Owners of idle GPUs that a terminal shows; the page and the JSON have more."""
 
 STYLES: dict[Mark, str] = {"good": "green", "bad": "bold red", "open": "yellow", "plain": ""}
-POLICY_STATES = {"healthy": "green", "powerless": "bold red"}
+POLICY_STATES = {"healthy": "green", "no move helps": "bold red"}
 STATES: dict[AssessmentState, str] = {
     "Healthy": "bold white on green",
     "NotJudged": "bold black on white",

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rescheduler.model.kept_cycles import CycleRecord
 from rescheduler.model.problem import Problem
 from rescheduler.model.run_status import SpentBudget
+from rescheduler.model.wording import count_text
 from rescheduler.planning.limits.spent_budgets import spent_budgets
 from rescheduler.policies.move_limit_fields import WINDOWS
 from rescheduler.reporting.phrasing import age, clock
@@ -107,7 +108,8 @@ def _limits(facts: StatusFacts) -> Iterator[Problem]:
     budgets = spent_budgets(facts.history, facts.limits, facts.now)
     cycles = slow_start_cycles(facts)
     if cycles and facts.history.charged_since(facts.now - facts.limits.cyclePeriod):
-        text = "Slow start: one pod may move in each cycle, and this one has moved it."
+        more = count_text(cycles, "cycle")
+        text = f"Slow start: one pod per cycle for {more}. The last cycle has moved its pod."
         yield Problem(_SLOW_START, text)
     codes = {row.field: row.code for row in facts.limits.move_limits}
     for budget in budgets:
