@@ -8,6 +8,8 @@ from rescheduler.model.wording import count_text, verb_for
 from rescheduler.reporting.phrasing import ARROW, amount, percent, resource
 
 HEADING = "What would help most"
+HEADING_OF_WHOLE = "What would help the whole plan most"
+"""Above the same beside one pod or node, which may gain nothing by it."""
 _LEAST = 0.005
 """A gain that differs by less is shown as the same."""
 

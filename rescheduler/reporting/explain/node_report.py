@@ -19,7 +19,7 @@ from rescheduler.reporting.phrasing import (
     quantity,
     shorten,
 )
-from rescheduler.reporting.suggestion_words import suggestion_rows
+from rescheduler.reporting.suggestion_words import HEADING_OF_WHOLE, suggestion_rows
 
 MOST_PODS = 25
 _NARROW = 100
@@ -48,7 +48,7 @@ def draw_node(screen: Screen, seen: NodeExplanation) -> None:
     _room(screen, seen)
     draw_policies(screen, seen.policies, gains=False)
     _pods(screen, seen)
-    draw_suggestions(screen, suggestion_rows(seen.suggestions))
+    draw_suggestions(screen, suggestion_rows(seen.suggestions), HEADING_OF_WHOLE)
 
 
 def _loads(screen: Screen, seen: NodeExplanation) -> None:

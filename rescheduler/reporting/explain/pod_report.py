@@ -18,7 +18,7 @@ from rescheduler.reporting.formats.columns import Column, Grid
 from rescheduler.reporting.formats.screen import KEPT, Screen, code_prefix
 from rescheduler.reporting.formats.suggestion_list import draw_suggestions
 from rescheduler.reporting.phrasing import percent, signed_gain
-from rescheduler.reporting.suggestion_words import suggestion_rows
+from rescheduler.reporting.suggestion_words import HEADING_OF_WHOLE, suggestion_rows
 
 _LABEL = 13
 _STATES = {
@@ -49,7 +49,7 @@ def draw_pod(screen: Screen, seen: PodExplanation) -> None:
         _gates(screen)
     _filters(screen, seen)
     _scores(screen, seen)
-    draw_suggestions(screen, suggestion_rows(seen.suggestions))
+    draw_suggestions(screen, suggestion_rows(seen.suggestions), HEADING_OF_WHOLE)
     _steps(screen, seen)
 
 

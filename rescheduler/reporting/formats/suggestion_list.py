@@ -6,11 +6,11 @@ from rescheduler.reporting.formats.screen import Screen
 from rescheduler.reporting.suggestion_words import HEADING, SuggestionRow
 
 
-def draw_suggestions(screen: Screen, rows: list[SuggestionRow]) -> None:
+def draw_suggestions(screen: Screen, rows: list[SuggestionRow], heading: str = HEADING) -> None:
     """What would help most, each with what it brings."""
     if not rows:
         return
-    screen.line(Text(HEADING, style="bold"))
+    screen.line(Text(heading, style="bold"))
     for number, row in enumerate(rows, 1):
         screen.paragraph(Text(row.promise, style="bold"), first=Text(f"  {number}."), indent=5)
         if row.how:
