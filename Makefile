@@ -136,8 +136,7 @@ storms: $(READY) ## 13,700 simulated cycles under faults and churn, other ones t
 	$(BIN)/python -m tests.simulation.crash_points --step 4
 	$(BIN)/python -m tests.simulation.chains --step 24
 	$(BIN)/python -m tests.simulation.gangs --step 12
-	$(BIN)/python -m tests.simulation.soak --cycles 3700 --first 100000
-	$(BIN)/python -m tests.simulation.soak --cycles 10000 --first 1000000 --out $(OUT)/storms.json
+	$(BIN)/python -m tests.simulation.soak --cycles 13700 --first 1000000 --out $(OUT)/storms.json
 	$(BIN)/python -m tests.simulation.hostile --storms 200 --first 1000000
 
 faults: $(READY) ## the fault matrix: 138 cells, 20 simulated runs each, as a table

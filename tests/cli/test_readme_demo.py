@@ -2,13 +2,16 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.recorded import call
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/recordings"
 
 
-def test_the_demo_of_the_readme_is_what_is_printed() -> None:
+def test_the_demo_of_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     readme = (ROOT / "README.md").read_text().partition("\n## The demo\n")[2]
     shown = [line[4:] for line in readme.partition("\n## ")[0].splitlines() if line[:4] == "    "]
     demo = shown[: shown.index(". .venv/bin/activate")]
