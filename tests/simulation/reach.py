@@ -33,7 +33,7 @@ _OF_KUEUE = {"gang stopped": 30, "stopped gang waits": 5, "admission refused": 1
 }
 LEAST = (
     dict.fromkeys(FAULTS, 5)
-    | {"ACT014": 15, "a taint outlived its cycle": 5}
+    | {"ACT014": 15, "a taint outlived its cycle": 3}
     | dict.fromkeys(OFTEN, 50)
     | _OF_KUEUE
 )
