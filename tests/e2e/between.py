@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from rescheduler.runtime.report_keeping import LAST_REPORT
+
 When = Literal["before", "after"]
 _HOP = frozenset({"connection", "content-length", "host", "keep-alive", "transfer-encoding"})
 _KINDS = {"leases": "lease", "configmaps": "state", "eviction": "eviction", "events": "event"}
@@ -147,10 +149,10 @@ class Between:
         return HTTPSConnection(host, port, timeout=60, context=self._context)
 
     def coming(self, method: str, path: str) -> Effect | None:
-        """Count a request that has come; None for a read."""
-        if method in _READS:
-            return None
+        """Count a request that has come; None for a read, and for a report that decides nothing."""
         parts = urlsplit(path).path.split("/")
+        if method in _READS or parts[-1] == LAST_REPORT:
+            return None
         kind = next((_KINDS[part] for part in reversed(parts) if part in _KINDS), "other")
         if kind == "eviction" and urlsplit(path).query:
             kind = "dry run"

@@ -56,4 +56,7 @@ def test_a_source_that_knows_no_node_has_lost_its_data() -> None:
 
 def test_the_past_is_asked_with_the_selector() -> None:
     asked = query_of_past(["b", "a"], 'cluster="eu-1",')
-    assert asked == 'count(present_over_time({__name__=~"a|b",cluster="eu-1"}[7d:1h]))'
+    series = '{__name__=~"a|b",cluster="eu-1"}'
+    assert asked == (
+        f"count(present_over_time({series}[1h]) or present_over_time({series}[7d:1h]))"
+    )

@@ -52,8 +52,9 @@ def tell_absent_exporter(
 def query_of_past(names: Iterable[str], match: str) -> str:
     """What asks whether any of these metrics had a series lately.
 
-    By the hour: all samples of a week are more than a source answers for.
+    Of the last hour all samples count, and before it by the hour: all samples of a week are more
+    than a source answers for.
     """
     matchers = f",{match.rstrip(',')}" if match else ""
-    named = "|".join(sorted(names))
-    return f'count(present_over_time({{__name__=~"{named}"{matchers}}}[{DAYS}d:1h]))'
+    series = f'{{__name__=~"{"|".join(sorted(names))}"{matchers}}}'
+    return f"count(present_over_time({series}[1h]) or present_over_time({series}[{DAYS}d:1h]))"
