@@ -30,8 +30,8 @@ from rescheduler.planning.plan.unordered_landings import in_any_order
 class MoveAttempt:
     """A move on its way to its eviction.
 
-    found: what it depends on, as it was read; or why that cannot be read. began: when reading it
-    began, in seconds on the steady clock. intent: its record, once that is stored.
+    snapshot_or_problem: what it depends on, as it was read; or why that cannot be read. began:
+    when reading it began, in seconds on the steady clock. intent: its record, once that is stored.
     """
 
     move: PlannedMove

@@ -13,8 +13,8 @@ class Finding:
     message: a sentence with the numbers.
     pods: indices of the pods whose moves may lower this cost.
     aspect: what distinguishes it from another finding with the same code and subject, in any cycle.
-    thing: which of the things that people count it shows, such as the name of a hot node; "": of
-    none. Several findings may show one thing.
+    counted_as: the object that people count, such as a hot node's name, or "". Several findings may
+    show the same one.
     tolerable: whether it costs and yet nothing is wrong, such as a load between `low` and `high`.
     """
 

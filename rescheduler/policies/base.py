@@ -53,7 +53,9 @@ class Policy(Document):
     codes: ClassVar[tuple[str, ...]] = ()
     """The reason codes that it can give, or whole families of them, for the documentation."""
     finding_nouns: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    """Singular and plural names of what findings count (`Finding.thing`), by their reason code."""
+    """Singular and plural names of what findings count (`Finding.counted_as`), by their reason
+    code.
+    """
     examples: ClassVar[tuple[Worked, ...]] = ()
     """What it charges in small clusters, for the documentation."""
     subject: ClassVar[Subject] = "pods"

@@ -133,10 +133,10 @@ def add_readings(
 ) -> Snapshot:
     """The snapshot with these readings.
 
-    given: reading name to the series of each node, of each pod by the workload's label `app`, or of
-    each pair as `ONE -> OTHER`, where workloads are `NAMESPACE/NAME`. Who is not named has no value
-    and ought to have none. interval: seconds between two samples. own: readings that operators
-    define; 1.0 is the capacity of those that measure theirs.
+    series_by_reading: reading name to the series of each node, of each pod by the workload's label
+    `app`, or of each pair as `ONE -> OTHER`, where workloads are `NAMESPACE/NAME`. Who is not named
+    has no value and ought to have none. interval: seconds between two samples. own: readings that
+    operators define; 1.0 is the capacity of those that measure theirs.
 
     Raises:
         ValueError: a series cannot be understood, or is of nobody in the cluster.

@@ -111,7 +111,7 @@ def run_cycle(parts: Parts, *, seed: int = 0) -> Report:
 
     Raises:
         PolicyError, SourceError, ActionError: there is no plan, or it cannot be acted on; also
-        TrailUnwritable, if an audit trail was requested.
+            TrailUnwritable, if an audit trail was requested.
     """
     mode: Mode = "Audit" if parts.actor is None else "Enforce"
     return run_audited(

@@ -29,7 +29,7 @@ def chances(
     """The probability of each feasible node, exactly.
 
     base: (feasible,) the sum of the scores that depend on the node alone.
-    relatives: the other scores, each with its weight. ranks, nodes, found: as in `shares`.
+    relatives: the other scores, each with its weight. ranks, nodes, width: as in `shares`.
 
     A window's normalized scores depend on a few numbers of it (a greatest raw score, a count of
     zones), which are the same over long stretches of windows. Where they never change, one set of

@@ -109,7 +109,7 @@ class Occupancy:
         return by_content
 
     def _row(self, pod: Pod, rows: dict[tuple[object, ...], int], *, special: bool) -> int:
-        """The row of what the pod takes. known: rows by what they say."""
+        """The row of what the pod takes. rows: rows by what they say."""
         requests = self._requests(pod, special=special)
         content = (requests.cpu, requests.memory, *sorted(requests.plain.items()))
         row = rows.setdefault(content, len(self._rows))

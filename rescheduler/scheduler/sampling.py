@@ -49,7 +49,7 @@ def shares(scores: ScoreArray, ranks: IntArray, nodes: int, width: int) -> Float
     """The probability of each feasible node, when the scan may start anywhere.
 
     scores: (feasible,) total scores. ranks: (feasible,) increasing positions in the scan.
-    nodes: length of the scan. found: how many feasible nodes end it.
+    nodes: length of the scan. width: how many feasible nodes end it.
 
     Every start is equally likely; a window of `width` feasible nodes follows it, and the nodes tied
     at the window's best score share it equally. Where the window holds all feasible nodes, only
@@ -137,7 +137,7 @@ def with_races(
     """The probabilities, when the window has holes as often as `RACES`.
 
     likely: (feasible,) of whole windows. totals: (feasible,) scores over all feasible nodes.
-    ranks, nodes, found: as in `shares`.
+    ranks, nodes, width: as in `shares`.
 
     Sixteen workers take the nodes in pieces, and stop as soon as enough are found: one that lags
     leaves a piece out. Where the best node was in it, the next best wins; so what would win if no

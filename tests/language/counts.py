@@ -32,6 +32,8 @@ IMPORT_OF_A_TEST_MODULE = re.compile(
 )
 PHRASE = "|".join(sorted(WORDS["private_phrases"])).replace("_", " ")
 PHRASES = re.compile(rf"\b({PHRASE})\b", re.IGNORECASE)
+EXPLAINED = re.compile(r"(?:^|\. |\n)([a-z_]+(?:, [a-z_]+)*): ")
+"""Names that a docstring explains, at the beginning of a line or of a sentence."""
 PART_OF_A_NAME = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -158,6 +160,31 @@ def private_names() -> list[str]:
     return sorted(places.elements())
 
 
+def names_within(node: ast.AST) -> set[str]:
+    """What a docstring of this definition may explain: parameters, and of a class all it names."""
+    names = {argument.arg for argument in ast.walk(node) if isinstance(argument, ast.arg)}
+    if isinstance(node, ast.ClassDef):
+        for part in ast.walk(node):
+            if isinstance(part, FUNCTIONS):
+                names.add(part.name)
+            elif isinstance(part, (ast.Name, ast.Attribute)):
+                names.add(part.id if isinstance(part, ast.Name) else part.attr)
+    return names
+
+
+def explained_absent_names() -> list[str]:
+    """What docstrings of the product explain, as `name: ...`, and is there under no such name."""
+    return [
+        f"{path}:{node.lineno} {name}"
+        for path, node in product_nodes()
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef))
+        for text in [(ast.get_docstring(node) or "").partition("Raises:")[0]]
+        for names in EXPLAINED.findall(text)
+        for name in names.split(", ")
+        if name not in names_within(node)
+    ]
+
+
 def docstrings() -> set[ast.expr]:
     """The product's docstrings that no operator reads, which are those of policies' fields."""
     return {
@@ -216,6 +243,7 @@ CASES: dict[str, Callable[[], list[str]]] = {
     "loops_over_each_in_the_product": loops_over_each,
     "loops_over_each_in_tests": lambda: matches_in_tests(LOOP_OVER_EACH),
     "private_names": private_names,
+    "explained_absent_names": explained_absent_names,
     "private_words_in_sentences": private_words_in_sentences,
     "long_test_names": lambda: matches_in_tests(LONG_TEST_NAME),
     "imports_of_test_modules": lambda: matches_in_tests(IMPORT_OF_A_TEST_MODULE),

@@ -39,8 +39,8 @@ def pack(
 ) -> list[int]:
     """The first choice that can be had, in the order of the devices; none where there is none.
 
-    needs: of one node, the devices that will do, and how many of them, at least one. left: of each
-    counter.
+    needs: of one node, the devices that will do, and how many of them, at least one. available: of
+    each counter.
     """
     chosen: list[int] = []
     remaining = available.tolist()

@@ -208,7 +208,7 @@ class Gangs:
 def _may_be_queued(pod: Pod, owners: Iterable[Owner]) -> bool:
     """Whether Kueue may run it: any Job, as with `manageJobsWithoutQueueName` nothing else says so.
 
-    known: the owners of the pod that are known.
+    owners: those of the pod that are known.
     """
     owner = pod.controller
     return kueue_marked(pod, owners) or (owner is not None and owner.kind == "Job")

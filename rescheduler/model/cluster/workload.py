@@ -15,7 +15,7 @@ class Workload:
     replicas: how many pods the owner wants now, None where we do not know the kind.
     ready: pods the owner counts as Ready, None where we do not know the kind or it does not say.
     rolling: whether a rollout is under way (or the owner has not seen its newest generation).
-    known: whether every link of the chain was found.
+    chain_is_complete: whether every link of the chain was found.
     """
 
     kind: str

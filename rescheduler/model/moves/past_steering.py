@@ -8,7 +8,7 @@ from rescheduler.model.moves.steering_entry import Strength
 
 
 class PastSteering(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """How the replacement of a move was steered; the fields of its `Entry` in the table.
+    """How the replacement of a move was steered; the fields of its `SteeringEntry` in the table.
 
     by: the name of the means. until: when its entry is taken out at the latest, and from when on a
     replacement that is required to go there may not be Pending any more. open: whether the entry

@@ -22,7 +22,7 @@ class Ways:
     """What decides whether a pod may leave, and where it goes.
 
     scheduler, admission: the working copies of the plan, which are as before once all is undone.
-    landed: UIDs of the replacements of our own moves, as long as these are remembered. left: the
+    landed: UIDs of the replacements of our own moves, as long as these are remembered. sources: the
     names of the nodes that their pods have left.
     """
 

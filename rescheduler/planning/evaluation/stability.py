@@ -26,7 +26,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """One policy that waits. known: (pods,) seconds for which its findings have held; NaN: unknown.
+    """One policy that waits. ages: (pods,) seconds for which its findings have held; NaN: unknown.
 
     measured: whether readings show it. truncated: whether more was found than is remembered.
     """

@@ -26,7 +26,7 @@ TRIED = 3000
 
 @dataclass(slots=True)
 class RoomResult:
-    """moves: the least disruptive first. tried: how many were. left: why others were not.
+    """moves: the least disruptive first. tried: how many were. skipped: why others were not.
 
     reachable: whether other pods are all that keeps it off some node.
     complete: whether all that could help were tried, or enough was found before.

@@ -21,10 +21,11 @@ Refusals = Mapping[tuple[str, str], Problem]
 class PodContext:
     """A move, and what its gates look at.
 
-    before: the snapshot of the batch. found: what was read right before the request: the pods of
-    the pod's controller, its node, owners, namespace, and the budgets and autoscalers there, and no
-    more; where Kueue is to stop its gang also all Workloads, and their queues. Or why it cannot be
-    read; None: not yet. began: when reading it began, in seconds on the steady clock.
+    before: the snapshot of the batch. read_result: what was read right before the request: the
+    pods of the pod's controller, its node, owners, namespace, and the budgets and autoscalers
+    there,
+    and no more; where Kueue is to stop its gang also all Workloads, and their queues. Or why it
+    cannot be read; None: not yet. began: when reading it began, in seconds on the steady clock.
     namespace_pods: all pods of its namespace; None where they were not read.
     plan: the id of the plan that is carried out; its own moves start no cool-down.
     at: the API server's time.
@@ -36,7 +37,7 @@ class PodContext:
     others are as good as gone, and their budgets are the API server's to hold.
     releases: the move whose Pending replacement this pod is; None: the pod runs.
     purpose: what its eviction is for.
-    schedulers: the names of those that the plan knew. barred: pods that were refused in this run.
+    schedulers: the names of those that the plan knew. refusals: pods that were refused in this run.
     """
 
     move: PlannedMove

@@ -44,7 +44,7 @@ class RequiredAffinities:
 
     apart: (pods,) its group, where no two of it may share a node, else -1.
     needs: (k, 2) a group and one that it needs in its domains. key: of these domains, "" for none.
-    known: (pods,) whether all that the pod requires of others is in here.
+    complete: (pods,) whether all that the pod requires of others is in here.
     """
 
     group: IntArray

@@ -54,7 +54,8 @@ def better(
 ) -> SearchResult:
     """The result of the search, or that of one with a proposal first, if it is better.
 
-    found: of a search that has just ended on the evaluator's working copy, which then has the moves
+    result: of a search that has just ended on the evaluator's working copy, which then has the
+    moves
     of the result that is kept. effort: of both searches together; once half of its time is spent,
     what was found is kept, and the summary says that the time was up. steps: see `STEPS`.
     """

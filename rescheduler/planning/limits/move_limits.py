@@ -44,7 +44,7 @@ class MoveLimits:
 
         allowed = MoveLimits(snapshot, limits, history, now, plan)
         subject, others = allowed.of_move(move), map(allowed.of_move, earlier)
-        refusal = allowed.closed(len(earlier)) or allowed.refusal(subject, others)
+        refusal = allowed.overall_refusal(len(earlier)) or allowed.refusal(subject, others)
 
     earlier: moves of the plan that come before it and are not in the history yet.
 

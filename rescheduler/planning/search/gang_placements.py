@@ -63,7 +63,7 @@ class Rooms:
 
 
 class _Search:
-    """What to move for one gang. made: the moves on trial, in their order.
+    """What to move for one gang. `_made`: the moves on trial, in their order.
 
     limited: whether our own limits count.
     """

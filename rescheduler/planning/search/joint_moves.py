@@ -31,7 +31,7 @@ def joint_candidates(evaluator: Evaluator, nodes: Mapping[int, int]) -> Iterator
 
 
 class _Groups:
-    """left: what of the proposal could be made yet. coming, leaving: node to pods of it."""
+    """The moves of a proposal that could be made yet, by the nodes that pods leave or reach."""
 
     def __init__(self, evaluator: Evaluator, nodes: Mapping[int, int]) -> None:
         self._evaluator, self._copy = evaluator, evaluator.copy

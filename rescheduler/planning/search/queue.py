@@ -40,7 +40,7 @@ class Queue:
     """A heap of candidates, and single moves that are not in it yet, in their order."""
 
     def __init__(self, tie_breaks: Callable[[Pods], bytes]) -> None:
-        """ties: where the pods stand among equals."""
+        """tie_breaks: where the pods stand among equals."""
         self._ties = tie_breaks
         self._heap: list[QueuedCandidate] = []
         self._singles: list[tuple[float, float, int]] = []

@@ -97,9 +97,8 @@ def search(
 class _Search:
     """One search. What it refuses is forgotten when a round begins, for that asks everybody again.
 
-    asked: pods that were candidates alone.
-    needless: what was taken back; dropped: what was so twice. alone: what single moves gained
-    when the first chain was taken.
+    `_asked`: pods that were candidates alone. `_needless`: what was taken back; `_dropped`: what
+    was so twice. `_alone`: what single moves gained when the first chain was taken.
     """
 
     def __init__(self, evaluator: Evaluator, strategy: Strategy | None, effort: Effort) -> None:

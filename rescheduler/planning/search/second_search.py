@@ -16,9 +16,9 @@ WHOLE = ("complete", "full")
 def search_again(
     evaluator: Evaluator, result: SearchResult, effort: Effort, proposal: Proposal | None = None
 ) -> SearchResult | None:
-    """A search with this proposal, or from nothing, if it is better than what was found; or None.
+    """A search with this proposal, or from nothing, if it is better than the result; or None.
 
-    found: of a search on the evaluator's working copy, which then has the moves of the better one.
+    result: of a search on the evaluator's working copy, which then has the moves of the better one.
     effort: of both together. A proposal counts only where the search with it comes to its end; one
     from nothing that does counts also where it is as good.
     """

@@ -71,6 +71,10 @@ class PolicySet:
             for request in policy.requests()
         ]
 
+    def wanted_steering(self) -> list[str]:
+        """What the policies want to be steered by: names of means, or Auto; without None."""
+        return sorted({self.limits.steering_of(policy).by for policy in self.policies} - {"None"})
+
     def requests_to_try(self) -> list[ReadingRequest]:
         """Those, and what the policies need besides once they judge more: see `Policy.wider`."""
         own, needed = self.definitions, self.requests()

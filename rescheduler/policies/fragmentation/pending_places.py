@@ -107,9 +107,9 @@ class PendingPlaces:
             fits[rows.nodes], missing[rows.nodes] = _fit(shape, rows)
 
     def changes(self, source_row: Rows, rows: Rows, priority: int) -> FloatArray:
-        """(rows,) change of the cost if one node became `left`, and another became each row.
+        """(rows,) change of the cost if one node became `source_row`, another became each row.
 
-        left: one row, the node that a pod leaves. A row of that same node is taken as it is.
+        source_row: the node that a pod leaves. A row of that same node is taken as it is.
         priority: of that pod. To what waits with a lower one it does no good, only harm.
         """
         total = np.zeros(len(rows.nodes))

@@ -62,7 +62,7 @@ def narrow_to_node(wanted: Wanted, zones: DeviceZones, node: int) -> Wanted:
 class DeviceChoice:
     """The devices of some nodes, for one sort of pods.
 
-    places: (k,) the nodes. devices of other nodes do not count.
+    nodes: (k,) those; devices of other nodes do not count. count: nodes of the snapshot.
     """
 
     def __init__(self, zones: DeviceZones, wanted: Wanted, nodes: IntArray, count: int) -> None:

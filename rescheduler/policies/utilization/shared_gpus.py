@@ -40,11 +40,12 @@ class SharedGpus:
     load: (d,) share of the device; 0 where it is not `load_known`. weight: (d,) what it is of its
     node.
     capacity: (nodes,) what 1.0 of the node's reading is. values: (nodes,) that reading. replicas:
-    (d,) how many pods may have it. reported: (d,) whether pods' parts were reported, or are equal.
+    (d,) how many pods may have it. parts_reported: (d,) whether pods' parts were reported, or are
+    equal.
     claimed: (d,) whether they are in proportion to what claims consume of it. held: (d,) by how
     many pods. pod, device, part: (e,) who uses how much of what.
-    asks: (pods,) the resource that each asks for, as a row of `places`, or -1. places: (resources,
-    nodes, s) the devices that the resource gives there, -1 is none.
+    resource_of_pod: (pods,) the resource that each requests, as a row of `places`, or -1.
+    places: (resources, nodes, s) the devices that the resource gives there, -1 is none.
     models: (nodes,) what kind of device they have, 0 where nobody reports it.
     sharing: (nodes,) whether some are shared. unknown: (nodes,) where no load is known. blurred:
     (nodes,) where no exporter reports the GPU of each pod. distrusted: (nodes,) where the parts of

@@ -115,7 +115,8 @@ class StatusReader:
         """The means that the policies want, and what is seen to be missing of them."""
         chosen, notes = choose_seen_steering(self._connection, policies)
         missing = not_set_up(self._connection, chosen)
-        return _wanted_means(chosen) or _wanted_means(policies), (*notes, *missing)
+        wanted = chosen.wanted_steering() or policies.wanted_steering()
+        return tuple(wanted), (*notes, *missing)
 
     def _lease(self) -> tuple[dict[str, Any] | None, bool]:
         """The Lease, and whether it could be read."""
@@ -179,12 +180,6 @@ class StatusReader:
             due=due,
             next=self._next_firing(schedule, zone, now),
         )
-
-
-def _wanted_means(policies: PolicySet) -> tuple[str, ...]:
-    """The means of steering that the policies want."""
-    means = {policies.limits.steering_of(policy).by for policy in policies.policies}
-    return tuple(sorted(means - {"None"}))
 
 
 def _lock(lease: dict[str, Any] | None, now: datetime) -> LockView:

@@ -186,9 +186,7 @@ class Doctor:
 
     def _steering(self, snapshot: Snapshot | None) -> Iterator[Diagnosis]:
         policies, unsteered = choose_seen_steering(self._connection, self._policies)
-        by = sorted(
-            {policies.limits.steering_of(policy).by for policy in policies.policies} - {"None"}
-        )
+        by = policies.wanted_steering()
         if not by and not unsteered:
             text = "No policy asks for steering. Replacements go where kube-scheduler puts them, "
             yield Diagnosis(

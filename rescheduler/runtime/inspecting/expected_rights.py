@@ -82,7 +82,7 @@ _VERSIONS = {kind.path.split("/")[2]: kind.path.split("/")[3] for kind in OWNERS
 
 def _steering(policies: PolicySet) -> Iterator[Right]:
     """What the means of steering that policies want need of us."""
-    wanted = {policies.limits.steering_of(policy).by for policy in policies.policies}
+    wanted = set(policies.wanted_steering())
     if "Auto" in wanted:
         wanted |= set(AUTOMATIC)
     means = [MEANS[name] for name in sorted(wanted & set(MEANS))]

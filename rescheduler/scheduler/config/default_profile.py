@@ -60,7 +60,7 @@ def default_profile(version: str) -> Profile:
 def counting_profile(profiles: Mapping[str, Profile], version: str) -> Profile:
     """By whose version pods count what they request: the default scheduler's, as most pods have it.
 
-    known: schedulers by name. version: of the API server, where that scheduler is not known.
+    profiles: schedulers by name. version: of the API server, where that scheduler is not known.
     """
     usual = profiles.get(DEFAULT_SCHEDULER)
     return usual if usual is not None and usual.version else default_profile(version)

@@ -33,7 +33,7 @@ def read_page(
 ) -> GetResponse:
     """The page of this list that the query asks for.
 
-    left: bytes that may still be read, where these are limited.
+    remaining: bytes that may still be read, where these are limited.
 
     Raises:
         AnswerTooLarge: a small page has more bytes than we take.

@@ -65,7 +65,7 @@ class ResourceLoad:
     measured: (nodes,) amount, NaN where it is not known. capacity: (nodes,), NaN where not known.
     expected: (nodes,) whether the node ought to have a value: it has the resource.
     used: (pods,) amount, 0 where it is not known; of pods too young for a value by their requests.
-    missing: (pods,) expected, and not known. known: (pods,) whether the amount was measured.
+    missing: (pods,) expected, and not known. usage_known: (pods,) whether the amount was measured.
     range_samples: (instants, nodes) the shares that `measured` was of the capacity in the
     requested past, NaN where not known; None where that past is not known.
     shadow: (nodes,) what pods that were just bound use and `measured` has not seen yet.
