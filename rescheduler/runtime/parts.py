@@ -25,6 +25,7 @@ from rescheduler.policies.files.policy_set import (
     readings_from_document,
     scheduler_from_document,
 )
+from rescheduler.policies.limits import Limits
 from rescheduler.runtime.cycle import Parts, Phase
 from rescheduler.runtime.cycle_period import with_cycle_period
 from rescheduler.runtime.live_actor import LockAndLedger, live_actor, open_state, open_trail
@@ -144,16 +145,21 @@ def policies_in(plan: Plan) -> PolicySet:
     """
     return policy_set(
         [policy_from_document(policy.document) for policy in plan.policies],
-        limits_from_document(
-            {
-                "apiVersion": "rescheduler.io/v1alpha1",
-                "kind": "Limits",
-                "metadata": {"name": "default"},
-                "spec": plan.limits,
-            }
-        ),
+        limits_in(plan),
         tuple(scheduler_from_document(document) for document in _scheduler_documents(plan)),
         tuple(map(readings_from_document, plan.ownReadings)),
+    )
+
+
+def limits_in(plan: Plan) -> Limits:
+    """The limits that a plan was made with. Raises: PolicyError, as `policies_in`."""
+    return limits_from_document(
+        {
+            "apiVersion": "rescheduler.io/v1alpha1",
+            "kind": "Limits",
+            "metadata": {"name": "default"},
+            "spec": plan.limits,
+        }
     )
 
 

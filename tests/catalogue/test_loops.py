@@ -196,7 +196,7 @@ def test_f10_a_cluster_under_constant_load_is_left_alone() -> None:
     for cycle in made:
         assert cycle.report is not None
         telemetry.observe(cycle.report)
-    name = "rescheduler_regrets_total"
+    name = "rescheduler_reverted_moves_total"
     useless = telemetry.registry.get_sample_value(name, {"reason": "ACT012"})
     assert useless == len(moved(run)), "and each useless move is counted"
     rest = watch("constant", days=1.0, period=1800.0, seed=1)

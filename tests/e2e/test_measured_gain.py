@@ -188,7 +188,8 @@ def test_a_policy_that_does_not_help_is_demoted_until_it_is_reset(
         cluster.until(lambda: replica.cycles() >= 1, f"a cycle: {replica.log}", 60)
         answer = replica.get("/metrics")
         assert answer is not None
-        assert 'rescheduler_policy_demoted{policy="hot"} 1.0' in answer.text.splitlines()
+        demoted = 'rescheduler_policy_demoted{policy="hot",reason="MSR001"} 1.0'
+        assert demoted in answer.text.splitlines()
     finally:
         replica.process.terminate()
         replica.process.wait(60)

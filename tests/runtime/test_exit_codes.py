@@ -181,7 +181,7 @@ def test_only_a_good_cycle_refreshes_the_last_success(outcome: Outcome, verdict:
 def test_what_was_not_replaced_is_counted(code: str) -> None:
     telemetry = Telemetry()
     telemetry.observe(ended("GRD003", ("evicted", code)))
-    assert lines(telemetry)[f'rescheduler_regrets_total{{reason="{code}"}}'] == 1
+    assert lines(telemetry)[f'rescheduler_reverted_moves_total{{reason="{code}"}}'] == 1
 
 
 STATES: dict[AssessmentState, int] = {"Healthy": 0, "Powerless": 7, "NotJudged": 8}

@@ -207,7 +207,7 @@ def test_the_metrics_count_a_measured_move_once(stage: Stage) -> None:
         promised = found['rescheduler_predicted_gain_total{policy="zones"}']
         assert promised == pytest.approx(1.0), hour
         assert found['rescheduler_measured_gain_total{policy="zones"}'] == 0
-        assert found['rescheduler_policy_demoted{policy="zones"}'] == 0
+        assert found['rescheduler_policy_demoted{policy="zones",reason="MSR001"}'] == 0
 
 
 def test_a_policy_that_people_set_to_audit_is_not_called_demoted(stage: Stage) -> None:

@@ -141,7 +141,7 @@ def test_a_policy_that_was_edited_is_shown_first_and_says_so(stage: Stage) -> No
     telemetry = Telemetry()
     telemetry.observe(outcome)
     metrics = lines(telemetry)
-    assert metrics['rescheduler_policy_demoted{policy="zones"}'] == 1
+    assert metrics['rescheduler_policy_demoted{policy="zones",reason="SEL001"}'] == 1
     selected = 'rescheduler_policy_selected{policy="zones",resource="%s"}'
     assert metrics[selected % "pods"] == found.pods
     assert metrics[selected % "nodes"] == found.nodes

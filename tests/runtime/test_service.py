@@ -23,6 +23,7 @@ from rescheduler.actions.stored_object import StoredObject
 from rescheduler.model.cluster.snapshot import Cluster, Snapshot
 from rescheduler.model.errors import ClusterUnavailable, LedgerUnreadable
 from rescheduler.model.moves.history import History
+from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import Plan, Report, plan_in
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
@@ -37,6 +38,7 @@ from rescheduler.runtime.service.service import Service, trigger_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
 from tests.fakes.apiserver import FakeServer, serving
+from tests.runtime.servers.metric_lines import lines as metric_lines
 from tests.runtime.skewed import hot, parts, skewed, spread
 
 
@@ -207,6 +209,40 @@ def test_the_log_the_history_and_the_metric_say_the_same_cause(
     assert b'rescheduler_cycle_cause{code="GRD006"} 1.0' in running._telemetry.text()
 
 
+@pytest.mark.parametrize("unread", [[], [Problem(code="DAT002", message="")]])
+def test_it_shows_what_its_limits_have_left_unless_its_moves_cannot_be_read(
+    unread: list[Problem], stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved = PastMove(
+        plan="p",
+        podUid="u",
+        namespace="default",
+        pod="web-9",
+        workload="w",
+        controller="c",
+        source="n1",
+        at=skewed().taken - timedelta(minutes=90),
+        state="ready",
+    )
+    history = History(moves=[moved])
+
+    def ended(made: Parts, *, seed: int) -> Report:
+        plan = run_cycle(replace(made, recall=lambda: (History(), [])), seed=seed)
+        assert isinstance(plan, Plan)
+        return withheld(plan, Problem(code="ACT013", message=""), plan.taken)
+
+    monkeypatch.setattr(service_cycles, "run_cycle", ended)
+    with_history = parts(recall=lambda: (history, unread))
+    running = service(stop, with_history, lambda _: stop.request("enough"))
+    running.run()
+    name = 'rescheduler_budget_remaining_moves{limit="%s"}'
+    shown = [
+        metric_lines(running._telemetry).get(name % limit)
+        for limit in ("movesPerDay", "movesPerHour", "movesPerNode")
+    ]
+    assert shown == ([None] * 3 if unread else [49, 10, None])
+
+
 def test_a_process_out_of_memory_does_not_go_on(stop: Stop) -> None:
     def observe(*_: Any) -> Snapshot:
         raise MemoryError
@@ -302,6 +338,8 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         time.sleep(0.5)
         assert "second" not in ran, "it stands by while the first one leads"
         assert second.health.ready() == ""
+        leading = "rescheduler_leading"
+        assert [metric_lines(made._telemetry)[leading] for made in (first, second)] == [1, 0]
         first_stop.request("SIGTERM was received")
         one.join(10)
         two.join(10)

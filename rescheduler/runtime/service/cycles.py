@@ -12,9 +12,12 @@ from rescheduler.acting.run import DONE
 from rescheduler.model.errors import ReschedulerError
 from rescheduler.model.moves.plan import Outcome, Plan, Report, plan_in
 from rescheduler.model.problem import Problem
+from rescheduler.model.run_status import SpentBudget
+from rescheduler.planning.limits.spent_budgets import spent_budgets
 from rescheduler.runtime.cycle import Parts, run_cycle
 from rescheduler.runtime.exit_codes import FAULT, NOTED, exit_code
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.parts import limits_in
 from rescheduler.runtime.report_keeping import ReportKeeper
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.past_cycles import PastCycles
@@ -107,6 +110,7 @@ class ServiceCycles:
         if self._keeper is not None:
             self._keeper.keep_report(report, started, seconds)
         self._telemetry.observe(report)
+        self._telemetry.observe_budgets(self._budgets(report))
         cause = self._cause()
         self._telemetry.observe_cause(cause.code)
         verdict = _verdict(report)
@@ -124,6 +128,15 @@ class ServiceCycles:
             return f"{unread[0].name}: {unread[0].problem.message}"  # type: ignore[union-attr]
         return next((note.message for note in plan_in(report).notes if note.code in _UNHEALTHY), "")
 
+    def _budgets(self, report: Report) -> list[SpentBudget]:
+        """What the limits have left; nothing in Audit, or where our own moves cannot be read."""
+        if not isinstance(report, Outcome):
+            return []
+        history, unread = self._parts.recall()
+        if unread:
+            return []
+        return spent_budgets(history, limits_in(report.plan), report.finished)
+
     def _cause(self) -> Problem:
         """Why the cycle did no more, as its row of the last cycles says it."""
         row = self.past.latest
@@ -138,7 +151,7 @@ def _verdict(report: Report) -> str:
         return "failed" if exit_code(outcome) == FAULT and not guard else "held"
     if plan.guards:
         return "held"
-    return "no-say" if _mute(plan) else "good"
+    return "not-evaluated" if _mute(plan) else "good"
 
 
 def _mute(plan: Plan) -> bool:

@@ -186,7 +186,7 @@ class Service:
         if self._state is None:
             return
         self.health.stand_by()
-        self._telemetry.leading.set(0)
+        self._telemetry.stand_by()
         logger().info("waiting for the lock")
         self._state.lease.acquire(forever=True)
         self._state.lease.start()
@@ -203,7 +203,7 @@ class Service:
         """Run cycles until stopped or until the lock is lost; then wait for the last one."""
         logger().info("running cycles")
         self.health.lead()
-        self._telemetry.leading.set(1)
+        self._telemetry.lead()
         scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(1)},
@@ -222,7 +222,7 @@ class Service:
                     break
         finally:
             scheduler.shutdown(wait=True)
-            self._telemetry.leading.set(0)
+            self._telemetry.gauge("leading").set(0)
             if self._state is not None:
                 self._state.lease.release()
 
@@ -237,6 +237,7 @@ class Service:
 
     def _expect(self, at: datetime | None) -> None:
         self.health.expect(None if at is None else (at - datetime.now(UTC)).total_seconds())
+        self._telemetry.expect_cycle(at)
 
     def _unrun(self, event: SchedulerEvent) -> None:
         verdict = "skipped" if event.code == EVENT_JOB_MAX_INSTANCES else "missed"

@@ -23,6 +23,7 @@ from rescheduler.reporting.formats.page import render_page
 from rescheduler.reporting.formats.terminal import render_table
 from rescheduler.runtime.servers.telemetry import Telemetry
 from tests.picture import picture
+from tests.runtime.servers.metric_lines import lines
 
 POLICY = IdleGPUs(name="idle", match=Match(all=True), stableFor=timedelta(hours=10))
 DRAWN = """
@@ -221,7 +222,7 @@ def test_others_without_a_value_do_not_matter() -> None:
     assert term(replace(before, readings=Readings((partial,)))).scope() == 4
 
 
-def test_every_report_and_the_metrics_have_the_hours() -> None:
+def test_every_report_has_the_hours_and_the_metrics_the_gpus() -> None:
     made = planned(fleet())
     assert "39.2" in render_table(made, width=120, color=False)
     page = render_page(made)
@@ -229,5 +230,5 @@ def test_every_report_and_the_metrics_have_the_hours() -> None:
     assert "GPU-hours idle" in page
     telemetry = Telemetry()
     telemetry.observe(made)
-    line = 'rescheduler_idle_gpu_hours{namespace="default",policy="idle"} 39.2'
-    assert line in telemetry.text().decode()
+    line = 'rescheduler_idle_gpus{namespace="default",policy="idle"}'
+    assert lines(telemetry)[line] == pytest.approx(39.2 / 10)

@@ -19,8 +19,7 @@ from tests.runtime.skewed import hot, parts, skewed, spread
 def test_counters_exist_before_anything_was_counted() -> None:
     found = lines(Telemetry())
     assert found['rescheduler_cycles_total{verdict="failed"}'] == 0
-    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 0
-    assert found['rescheduler_guard_holding{guard="GRD001"}'] == 0
+    assert found['rescheduler_reverted_moves_total{reason="ACT012"}'] == 0
     assert found['rescheduler_cycle_duration_seconds_count{phase="act"}'] == 0
     assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
 
@@ -108,8 +107,8 @@ def test_an_outcome_is_counted_by_what_became_of_each_move() -> None:
     assert found[counted.format("evicted")] == 2
     assert found[counted.format("refused")] == 1
     assert found[counted.format("unknown")] == 0
-    assert found['rescheduler_regrets_total{reason="ACT012"}'] == 1
-    assert found["rescheduler_gain_predicted_total"] == 2 * plan.moves[0].gain
+    assert found['rescheduler_reverted_moves_total{reason="ACT012"}'] == 1
+    assert found["rescheduler_planned_gain_total"] == 2 * plan.moves[0].gain
     assert found['rescheduler_guard_holding{guard="GRD006"}'] == 1
 
 

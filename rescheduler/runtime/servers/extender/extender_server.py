@@ -50,7 +50,7 @@ def serve_extender(settings: Settings) -> int:
     watch = SteeringWatch(
         connection.api, NAMESPACE, showing.replace_and_show(entries.replace), clock
     )
-    metrics = RequestMetrics("rescheduler_extender")
+    metrics = RequestMetrics("extender")
     server = JsonServer(
         settings.listen,
         answers_by_path(answers),

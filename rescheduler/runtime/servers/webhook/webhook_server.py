@@ -39,7 +39,7 @@ def serve_webhook(settings: Settings) -> int:
     current = presented.pair()
     entries = OpenEntries(clock.now)
     watch = SteeringWatch(connection.api, NAMESPACE, entries.replace, clock)
-    metrics = RequestMetrics("rescheduler_webhook")
+    metrics = RequestMetrics("webhook")
     server = JsonServer(
         settings.listen,
         {PATH: lambda body: admission_review.answer(entries, body)},
