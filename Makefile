@@ -16,7 +16,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants monitoring lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -144,6 +144,9 @@ faults: $(READY) ## the fault matrix: 138 cells, 20 simulated runs each, as a ta
 
 mutants: $(READY) ## seeded faults, each of which a test must find; SAMPLE=20 takes so many of them, START=7 the same again
 	$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(START),--start $(START))
+
+monitoring: $(READY) ## make rules, monitors, dashboards and their tables again from the catalogue of metrics
+	$(BIN)/python -m tests.deploy.monitoring
 
 lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock

@@ -64,6 +64,7 @@ def _requests(server: Literal["webhook", "extender"]) -> Metric:
 
 METRICS = (
     _gauge("info", "Always 1; the labels hold the mode of the run and the version.", "mode", "version"),
+    _gauge("start_timestamp_seconds", "When this process started, in Unix time; each restart changes it.", unit="seconds"),
     _gauge("leading", "1 while this process runs cycles, 0 while it stands by."),
     Metric("rescheduler_cycle_duration_seconds", "histogram", "How long each phase of a cycle took.", ("phase",), "seconds", _CYCLE),
     _counter("cycles", "Cycles by how they ended; skipped and missed ones never began.", "verdict"),

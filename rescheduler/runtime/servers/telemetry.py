@@ -55,6 +55,7 @@ class Telemetry(MetricRegistry):
         super().__init__("run")
         ProcessCollector(registry=self.registry)
         self.gauge("info", mode, __version__).set(1)
+        self.gauge("start_timestamp_seconds").set(datetime.now(UTC).timestamp())
         self.forget_plan()
         self._start_at_zero()
 

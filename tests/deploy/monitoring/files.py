@@ -1,0 +1,90 @@
+"""Every file of deploy/ that is made from the catalogue, by its path."""
+
+import re
+from pathlib import Path
+
+from rescheduler.runtime.servers.metric_catalogue import LABELS, METRICS
+from tests.deploy.monitoring import objects
+from tests.deploy.monitoring.alerts import ALERTS
+from tests.deploy.monitoring.dashboards import DASHBOARDS
+from tests.deploy.monitoring.panels import dashboard_text
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "deploy" / "monitoring"
+COMPONENT = ROOT / "deploy" / "kustomize" / "monitoring"
+README = FOLDER / "README.md"
+RULES = FOLDER / "rules.yaml"
+RUNBOOKS = FOLDER / "runbooks"
+
+
+def made_files() -> dict[Path, str]:
+    """What each file ought to be."""
+    names = [dashboard.name for dashboard in DASHBOARDS]
+    files = {
+        RULES: objects.plain_rules(),
+        COMPONENT / "prometheusrule.yaml": objects.prometheus_rule(),
+        COMPONENT / "podmonitor.yaml": objects.pod_monitors(),
+        COMPONENT / "kustomization.yaml": objects.kustomization(names),
+        README: _with_tables(README.read_text(encoding="utf-8")),
+    }
+    for dashboard in DASHBOARDS:
+        path = COMPONENT / "dashboards" / f"rescheduler-{dashboard.name}.json"
+        files[path] = dashboard_text(dashboard)
+    return files
+
+
+def _with_tables(text: str) -> str:
+    """The page, with its tables made again."""
+    for name, rows in (
+        ("metrics", _metric_rows()),
+        ("labels", _label_rows()),
+        ("alerts", _alert_rows()),
+    ):
+        begin, end = f"<!-- {name}: made by `make monitoring` -->\n", f"<!-- end of {name} -->\n"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+        text, count = pattern.subn(lambda _, made=begin + table + end: made, text)
+        if count != 1:
+            raise ValueError(f"{README.name} has {count} places for the table of {name}")
+    return text
+
+
+def _metric_rows() -> list[tuple[str, ...]]:
+    return [
+        ("Metric", "Type", "Labels", "Unit", "What it is"),
+        ("---",) * 5,
+        *(
+            (
+                f"`{row.name}`",
+                row.type,
+                ", ".join(row.labels),
+                row.unit,
+                row.text.replace("|", "\\|"),
+            )
+            for row in METRICS
+        ),
+    ]
+
+
+def _label_rows() -> list[tuple[str, ...]]:
+    return [
+        ("Label", "Its value"),
+        ("---",) * 2,
+        *((f"`{name}`", text) for name, text in LABELS.items()),
+    ]
+
+
+def _alert_rows() -> list[tuple[str, ...]]:
+    return [
+        ("Alert", "Severity", "After", "What it means"),
+        ("---",) * 4,
+        *(
+            (
+                f"[{alert.name}](runbooks/{alert.name}.md)",
+                alert.severity,
+                alert.wait,
+                alert.description,
+            )
+            for alert in ALERTS
+        ),
+    ]
