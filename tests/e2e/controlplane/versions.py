@@ -92,6 +92,10 @@ NODE_EXPORTER = Program(
 KUBE_STATE_METRICS = Program(
     "kube-state-metrics", "2.18.0", {"kube-state-metrics": "k8s.io/kube-state-metrics/v2"}, {}
 )
+# Reads dashboards as strictly as Grafana's types are; see its main.go.
+GRAFANA_SCHEMA = Program(
+    "grafana-schema", "0.0.22", {"grafana-schema": "rescheduler.test/grafana-schema"}, {}
+)
 _VICTORIA_METRICS = "github.com/VictoriaMetrics/VictoriaMetrics/app"
 VICTORIA_METRICS_SINGLE = Program(
     "victoriametrics-single",
@@ -127,6 +131,7 @@ PROGRAMS = (
     THANOS,
     NODE_EXPORTER,
     KUBE_STATE_METRICS,
+    GRAFANA_SCHEMA,
 )
 # For `make e2e-backends` alone.
 BACKENDS = (MIMIR, VICTORIA_METRICS, VICTORIA_METRICS_SINGLE)

@@ -26,11 +26,13 @@ class Prometheus:
         labels: Mapping[str, str] | None = None,
         jobs: Sequence[Mapping[str, Any]] = (),
         remote_write: Sequence[Mapping[str, Any]] = (),
+        rules: Sequence[Path] = (),
     ) -> None:
         """Start it below `folder`; one scrape job for each exporter, every `interval` seconds.
 
         binary: another one than the system's. labels: what it adds for those that read it remotely.
         jobs: what it scrapes instead of that exporter's pages. remote_write: where it sends all.
+        rules: files of rules that it evaluates.
         """
         binary = binary or installed("prometheus")
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,6 +43,9 @@ class Prometheus:
         scrapes = scrape_config(exporter_port, interval, labels)
         if jobs:
             scrapes["scrape_configs"] = [dict(job) for job in jobs]
+        if rules:
+            scrapes["rule_files"] = [str(path) for path in rules]
+            scrapes["global"]["evaluation_interval"] = f"{interval}s"
         if remote_write:
             scrapes["remote_write"] = [dict(endpoint) for endpoint in remote_write]
         config.write_text(yaml.safe_dump(scrapes))
@@ -71,6 +76,12 @@ class Prometheus:
         answer = self._session.get(f"{self.url}/api/v1/query", params={"query": promql}, timeout=10)
         answer.raise_for_status()
         return list(answer.json()["data"]["result"])
+
+    def rule_groups(self) -> list[dict[str, Any]]:
+        """The rules as it evaluates them, with what was wrong."""
+        answer = self._session.get(f"{self.url}/api/v1/rules", timeout=10)
+        answer.raise_for_status()
+        return list(answer.json()["data"]["groups"])
 
     def value(self, promql: str) -> float | None:
         """The value of the only series, None without one; ValueError where there are more."""
