@@ -143,9 +143,8 @@ def test_every_query_answers_and_nothing_alarms_while_a_standby_takes_over(
     first.process.terminate()
     assert first.process.wait(60) == 0
     cluster.until(lambda: second.cycles() >= 2, f"a successor: {second.log}", 120)
-    prometheus.wait_for("rescheduler_leading == 1")
+    prometheus.wait_for("rescheduler_leading == 1 and on (instance) rescheduler_policy_evaluated")
     prometheus.wait_for(f"absent({OPEN_ALERTS})")
-    assert {labels["instance"] for labels, _ in prometheus.query("rescheduler_policy_cost")} == {
-        second.url.removeprefix("http://")
-    }
+    plans = prometheus.query("rescheduler_policy_evaluated")
+    assert {labels["instance"] for labels, _ in plans} == {second.url.removeprefix("http://")}
     assert not re.search("Traceback", first.said() + second.said())

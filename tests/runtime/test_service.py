@@ -210,7 +210,7 @@ def test_the_log_the_history_and_the_metric_say_the_same_cause(
 
 
 @pytest.mark.parametrize("unread", [[], [Problem(code="DAT002", message="")]])
-def test_it_shows_what_its_limits_have_left_unless_its_moves_cannot_be_read(
+def test_it_shows_what_its_limits_have_left_where_that_is_known(
     unread: list[Problem], stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     moved = PastMove(

@@ -1,6 +1,5 @@
 """Every file of deploy/ that is made from the catalogue, by its path."""
 
-import re
 from pathlib import Path
 
 from rescheduler.runtime.servers.metric_catalogue import LABELS, METRICS
@@ -35,17 +34,15 @@ def made_files() -> dict[Path, str]:
 
 def _with_tables(text: str) -> str:
     """The page, with its tables made again."""
-    for name, rows in (
-        ("metrics", _metric_rows()),
-        ("labels", _label_rows()),
-        ("alerts", _alert_rows()),
-    ):
+    tables = {"metrics": _metric_rows(), "labels": _label_rows(), "alerts": _alert_rows()}
+    for name, rows in tables.items():
         begin, end = f"<!-- {name}: made by `make monitoring` -->\n", f"<!-- end of {name} -->\n"
-        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        before, found, rest = text.partition(begin)
+        _, ended, after = rest.partition(end)
+        if not (found and ended):
+            raise ValueError(f"{README.name} has no place for the table of {name}")
         table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        text, count = pattern.subn(lambda _, made=begin + table + end: made, text)
-        if count != 1:
-            raise ValueError(f"{README.name} has {count} places for the table of {name}")
+        text = before + begin + table + end + after
     return text
 
 

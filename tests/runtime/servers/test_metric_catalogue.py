@@ -106,7 +106,7 @@ def test_failures_are_counted_in_a_row_and_a_missed_cycle_ends_no_row() -> None:
     assert rows == [1, 2, 2, 0, 1, 0]
 
 
-def test_a_reading_tells_why_nothing_rests_on_it_and_a_plan_what_it_notes() -> None:
+def test_it_shows_why_a_reading_is_unfit_and_what_a_plan_notes() -> None:
     telemetry = Telemetry()
     plan = planned()
     reading = next(reading for reading in plan.readings if reading.problem is not None)
@@ -156,7 +156,7 @@ def test_what_a_limit_on_all_moves_has_left_is_shown_until_the_next_plan() -> No
     assert not [name for name in lines(telemetry) if "budget" in name]
 
 
-def test_idle_gpus_are_shown_of_so_many_namespaces_and_summed_up_of_the_others() -> None:
+def test_idle_gpus_are_shown_of_few_namespaces_and_summed_up_of_others() -> None:
     telemetry, plan = Telemetry(), planned()
 
     def holder(number: int) -> IdleHolder:

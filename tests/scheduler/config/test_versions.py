@@ -105,7 +105,7 @@ def test_the_plan_predicts_and_says_so_everywhere_and_nothing_acts() -> None:
     assert "GRD012" in {alert.code for alert in view(held).alerts}
     telemetry = Telemetry()
     telemetry.observe(held)
-    assert telemetry.guard.labels("GRD012")._value.get() == 1
+    assert telemetry.gauge("guard_holding", "GRD012")._value.get() == 1
 
 
 def test_a_plan_with_an_allowed_version_says_so_and_acts() -> None:
