@@ -6,7 +6,7 @@ shows the last plan goes away when the process stands by, so that nobody is alar
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime
 from time import perf_counter
 from typing import get_args
 
@@ -55,7 +55,7 @@ class Telemetry(MetricRegistry):
         super().__init__("run")
         ProcessCollector(registry=self.registry)
         self.gauge("info", mode, __version__).set(1)
-        self.gauge("start_timestamp_seconds").set(datetime.now(UTC).timestamp())
+        self.gauge("start_timestamp_seconds").set_to_current_time()
         self.forget_plan()
         self._start_at_zero()
 
@@ -228,7 +228,7 @@ class Telemetry(MetricRegistry):
         elif verdict not in {"skipped", "missed"}:
             self.gauge("cycle_failures").set(0)
         if verdict == "good":
-            self.gauge("cycle_last_success_timestamp_seconds").set(datetime.now(UTC).timestamp())
+            self.gauge("cycle_last_success_timestamp_seconds").set_to_current_time()
 
     def observe_cause(self, code: str) -> None:
         """Show why the last cycle did no more; "": nothing is to be said."""
