@@ -125,9 +125,7 @@ ALERTS = (
         "30m",
         "warning",
         f"A guard ({{{{ $labels.guard }}}}) holds all moves until a person has looked{_WHERE}.",
-        "Nothing is moved until the cause is found. `rescheduler explain code {{ "
-        "$labels.guard }}` and "
-        "`rescheduler status` say what to do.",
+        "Nothing is moved until the cause is found. The runbook says what each guard wants.",
     ),
     Alert(
         "ReschedulerHoldsForLong",

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from rescheduler.model.reasons import _ALL
+from rescheduler.policies.limits import Limits
 from rescheduler.runtime.servers.metric_catalogue import LABELS, METRICS
 from tests.deploy.monitoring import objects
 from tests.deploy.monitoring.alerts import ALERTS
@@ -13,6 +15,7 @@ FOLDER = ROOT / "deploy" / "monitoring"
 COMPONENT = ROOT / "deploy" / "kustomize" / "monitoring"
 README = FOLDER / "README.md"
 RULES = FOLDER / "rules.yaml"
+REASONS = FOLDER / "REASONS.md"
 RUNBOOKS = FOLDER / "runbooks"
 
 
@@ -24,12 +27,31 @@ def made_files() -> dict[Path, str]:
         COMPONENT / "prometheusrule.yaml": objects.prometheus_rule(),
         COMPONENT / "podmonitor.yaml": objects.pod_monitors(),
         COMPONENT / "kustomization.yaml": objects.kustomization(names),
+        REASONS: _reasons_page(),
         README: _with_tables(README.read_text(encoding="utf-8")),
     }
     for dashboard in DASHBOARDS:
         path = COMPONENT / "dashboards" / f"rescheduler-{dashboard.name}.json"
         files[path] = dashboard_text(dashboard)
     return files
+
+
+def _reasons_page() -> str:
+    """What each reason code means: labels and reports show codes."""
+    # Tests add codes of limits of their own to the catalog, which nobody else has.
+    reasons = {reason.code: reason for reason in _ALL}
+    reasons |= {row.code: row.reason for row in Limits().move_limits}
+    rows = [("Code", "What it means", "What to do"), ("---",) * 3]
+    rows += [
+        (code, reason.sentence, reason.advice or "Nothing.")
+        for code, reason in sorted(reasons.items())
+    ]
+    head = "# Reason codes\n\nMade by `make monitoring` from `rescheduler/model/reasons.py`.\n\n"
+    return head + _table(rows)
+
+
+def _table(rows: list[tuple[str, ...]]) -> str:
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 
 def _with_tables(text: str) -> str:
@@ -41,8 +63,7 @@ def _with_tables(text: str) -> str:
         _, ended, after = rest.partition(end)
         if not (found and ended):
             raise ValueError(f"{README.name} has no place for the table of {name}")
-        table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
-        text = before + begin + table + end + after
+        text = before + begin + _table(rows) + end + after
     return text
 
 

@@ -7,9 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
 
+from rescheduler.cli.main import program
 from rescheduler.model.reasons import CATALOG
 from rescheduler.runtime.servers.metric_catalogue import LABELS, METRICS, Metric
 from tests.cases import every
@@ -66,6 +68,7 @@ def test_an_alert_is_about_metrics_of_the_catalogue(alert: Alert) -> None:
     assert set(re.findall(r"[A-Z]{3}\d{3}", said)) <= CATALOG.keys()
     assert alert.summary.endswith(".")
     assert alert.description.endswith(".")
+    assert "{{" not in alert.description, "it stands in the README too"
 
 
 def test_each_guard_has_its_place_among_the_alerts() -> None:
@@ -89,6 +92,22 @@ def test_an_alert_has_its_page_and_a_test_in_which_it_fires(alert: Alert) -> Non
         watched = getattr(alerts, code)
         if "|".join(watched) in alert.expr:
             assert all(reason in page for reason in watched), alert.name
+
+
+def test_pages_name_commands_that_there_are() -> None:
+    context = click.Context(program)
+    for path in [*RUNBOOKS.iterdir(), FOLDER / "README.md"]:
+        said = path.read_text(encoding="utf-8")
+        commands = re.findall(
+            r"(?:^ {4}|`|\| )rescheduler ([a-z]+)(?: ([a-z]+))?", said, re.MULTILINE
+        )
+        for verb, word in commands:
+            command: Any = program.get_command(context, verb)
+            assert command is not None, f"{path.name}: {verb}"
+            if verb == "explain":
+                assert command.get_command(context, word) is not None, path.name
+            elif verb == "reset":
+                assert word in command.params[0].type.choices, path.name
 
 
 def test_there_is_no_page_of_an_alert_that_is_gone() -> None:
