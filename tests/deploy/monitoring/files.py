@@ -41,7 +41,7 @@ def _reasons_page() -> str:
     # Tests add codes of limits of their own to the catalog, which nobody else has.
     reasons = {reason.code: reason for reason in _ALL}
     reasons |= {row.code: row.reason for row in Limits().move_limits}
-    rows = [("Code", "What it means", "What to do"), ("---",) * 3]
+    rows: list[tuple[str, ...]] = [("Code", "What it means", "What to do"), ("---",) * 3]
     rows += [
         (code, reason.sentence, reason.advice or "Nothing.")
         for code, reason in sorted(reasons.items())
