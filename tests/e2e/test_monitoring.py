@@ -29,6 +29,22 @@ pytestmark = pytest.mark.e2e
 GRAFANA = {"$__rate_interval": "1m", "$cluster": ".*"}
 """What Grafana writes for its variables where all clusters are chosen."""
 
+IDLE = """
+apiVersion: rescheduler.io/v1alpha1
+kind: IdleGPUs
+metadata: {name: idle}
+spec: {match: {all: true}, below: 90%, stableFor: 10s}
+"""
+
+UNREACHED = """
+apiVersion: rescheduler.io/v1alpha1
+kind: Notifications
+metadata: {name: notifications}
+spec:
+  receivers:
+    - {name: nobody, type: Webhook, addressFile: absent, occasions: [PlanAwaitsReview, IdleOwners]}
+"""
+
 OPEN_ALERTS = 'ALERTS{alertstate=~"pending|firing"}'
 
 
@@ -76,7 +92,8 @@ def replicas(
     hot_gpus(cluster, count=12, hot=2)
     metrics.warm(2 * WINDOW)
     limits = swift(per_cycle=2, batch=2)
-    policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), limits)
+    busy = utilization(gpu="50%")
+    policies = write_policies(tmp_path / "policies", busy, limits, IDLE, UNREACHED)
     started: list[Replica] = []
     try:
         first = Replica(actor, policies, tmp_path, "first")
@@ -120,6 +137,8 @@ def test_every_query_answers_and_nothing_alarms_while_a_standby_takes_over(
     cluster.until(lambda: first.cycles() >= begun + 3, f"three cycles: {first.log}", 120)
     prometheus.wait_for('rescheduler_moves_total{outcome="evicted"} > 0')
     prometheus.wait_for("increase(rescheduler_cycles_total[1d]) > 0")
+    for kind in ("idle_gpus", "notifications_total"):
+        prometheus.wait_for(f"count_over_time(rescheduler_{kind}[1m]) > 1")
 
     silent = {
         f"{dashboard.name}: {panel.title}: {shown.expr}"
