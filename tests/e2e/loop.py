@@ -137,12 +137,12 @@ def install(cluster: Cluster, overlay: str, folder: Path, *, first: bool = False
         (kept / f"{number:02}.yaml").write_text(yaml.safe_dump_all(documents), encoding="utf-8")
     apply_manifests(cluster.api, [kept], namespace=NAMESPACE)
     if not first:
-        _ran_before(cluster)
+        leave_past_run(cluster)
     account = ACTING if overlay.startswith("enforce") else AUDITING
     return cluster.control_plane.kubeconfig_for(NAMESPACE, account)
 
 
-def _ran_before(cluster: Cluster) -> None:
+def leave_past_run(cluster: Cluster) -> None:
     """Leave the state and the Lease of a run that ended just now and had nothing to move."""
     now = datetime.now(UTC).isoformat()
     state = {"schemaVersion": 1, "fence": 1, "sequence": 1, "written": now, "history": {}}
