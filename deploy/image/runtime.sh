@@ -1,7 +1,7 @@
-#!/bin/sh
+#!/bin/bash
 # Copies what the program needs of the Debian that builds it into a folder: the files of these packages,
 # the certificates of authorities, and a user. No shell, no pip, no program that changes its user.
-set -eu
+set -euo pipefail
 to=$1
 
 packages=$(dpkg-query -W -f '${db:Status-Abbrev}${Package}\n' libc6 libgcc-s1 'gcc-*-base' libstdc++6 \

@@ -55,7 +55,7 @@ def test_it_runs_as_nobody_and_has_no_shell_and_no_pip(image: UnpackedImage) -> 
 
 
 def test_nothing_in_it_changes_its_user_or_is_writable(image: UnpackedImage) -> None:
-    files = {path: member for path, member in image.archive.members().items()}
+    files = image.archive.members()
     assert not [
         path for path, member in files.items() if member.mode & (stat.S_ISUID | stat.S_ISGID)
     ]
@@ -68,7 +68,7 @@ def test_nothing_in_it_changes_its_user_or_is_writable(image: UnpackedImage) -> 
 
 def test_all_python_in_it_is_compiled_for_good(image: UnpackedImage) -> None:
     """Nothing is writable later, and no time of a file decides whether it is compiled again."""
-    sources = [path for path in image.root.glob("usr/lib/python3*/**/*.py")]
+    sources = list(image.root.glob("usr/lib/python3*/**/*.py"))
     sources += image.root.glob("usr/local/lib/python3*/dist-packages/**/*.py")
     assert len(sources) > 2000
     for source in sources:
@@ -109,9 +109,9 @@ def test_all_that_is_locked_has_a_wheel_for_arm64(
     (python,) = image.root.glob("usr/bin/python3.*")
     command = [
         *(sys.executable, "-m", "uv", "pip", "install", "--quiet", "--dry-run"),
-        *("--target", tmp_path, "--python-platform", "aarch64-manylinux_2_28"),
+        *("--target", str(tmp_path), "--python-platform", "aarch64-manylinux_2_28"),
         *("--python-version", python.name.removeprefix("python")),
-        *("--only-binary", ":all:", "--require-hashes", "--requirements", ROOT / lock),
+        *("--only-binary", ":all:", "--require-hashes", "--requirements", str(ROOT / lock)),
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
     assert done.returncode == 0, done.stderr

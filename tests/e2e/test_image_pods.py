@@ -2,7 +2,6 @@
 
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -78,9 +77,7 @@ def test_the_deployments_pod_answers_its_probes_and_ends_in_order(
     process = container.start()
     try:
         for name in ("livenessProbe", "readinessProbe"):
-            (port,) = container.ports.values()
-            url = f"http://127.0.0.1:{port}{container.container[name]['httpGet']['path']}"
-            cluster.until(lambda url=url: answers(url), f"{url}: {container.log}", 90)
+            until_it_answers(cluster, container, name)
         cluster.until(lambda: sum(scenario.load(cluster).values()) < before, "a move", 90)
     finally:
         process.send_signal(signal.SIGTERM)
@@ -88,6 +85,12 @@ def test_the_deployments_pod_answers_its_probes_and_ends_in_order(
         code = process.wait(60)
     assert code == 0, container.log.read_text()
     assert time.monotonic() - began < pod["spec"]["terminationGracePeriodSeconds"]
+
+
+def until_it_answers(cluster: Cluster, container: PodContainer, probe: str) -> None:
+    (port,) = container.ports.values()
+    url = f"http://127.0.0.1:{port}{container.described[probe]['httpGet']['path']}"
+    cluster.until(lambda: answers(url), f"{url}: {container.log}", 90)
 
 
 def answers(url: str) -> bool:

@@ -55,7 +55,7 @@ class ImageArchive:
 
     def members(self) -> dict[str, tarfile.TarInfo]:
         """All files by their path in the image, without a leading slash."""
-        files = {}
+        files: dict[str, tarfile.TarInfo] = {}
         for layer in self.layers():
             with tarfile.open(fileobj=io.BytesIO(layer)) as opened:
                 files |= {member.name.removeprefix("./"): member for member in opened}

@@ -51,21 +51,25 @@ class PodContainer:
     """The pod's ports to those on this machine."""
 
     def __post_init__(self) -> None:
-        (self.container,) = self.pod["spec"]["containers"]
-        numbers = [port["containerPort"] for port in self.container.get("ports", ())]
-        self.ports |= dict(zip(numbers, free_ports(len(numbers)), strict=True))
+        (self.described,) = self.pod["spec"]["containers"]
+        numbers = [port["containerPort"] for port in self.described.get("ports", ())]
+        free = dict(zip(numbers, free_ports(len(numbers)), strict=True))
+        self.ports = {**free, **self.ports}
         self.log = self.folder / "log"
 
     def run(self, timeout: float = 180) -> tuple[int, str]:
         """Run to the end: its exit code, and what it printed."""
         process = self.start()
-        code = process.wait(timeout)
+        try:
+            code = process.wait(timeout)
+        finally:
+            process.terminate()
         return code, self.log.read_text(encoding="utf-8")
 
     def start(self, command: list[str] | None = None) -> subprocess.Popen[bytes]:
         """Start it, or another command in its place; SIGTERM ends it."""
         self.folder.mkdir(parents=True)
-        arguments = [self._outside(text) for text in self.container.get("args", ())]
+        arguments = [self._outside(text) for text in self.described.get("args", ())]
         specification = self._specification(command or self.image.command(arguments or None))
         (self.folder / "config.json").write_text(json.dumps(specification), encoding="utf-8")
         name = f"rescheduler-{uuid.uuid4().hex}"
@@ -90,10 +94,10 @@ class PodContainer:
             "KUBERNETES_SERVICE_PORT": str(server.port),
         }
         namespace = self.pod["metadata"]["namespace"]
-        for source in self.container.get("envFrom", ()):
+        for source in self.described.get("envFrom", ()):
             name = source["configMapRef"]["name"]
             variables |= self.api.read("v1", "ConfigMap", name, namespace).get("data", {})
-        for entry in self.container.get("env", ()):
+        for entry in self.described.get("env", ()):
             if "valueFrom" in entry:
                 value = field_of(self.pod, entry["valueFrom"]["fieldRef"]["fieldPath"])
             else:
@@ -102,7 +106,7 @@ class PodContainer:
         return {name: self._outside(value) for name, value in variables.items()}
 
     def _specification(self, command: list[str]) -> Json:
-        user, own = self.pod["spec"]["securityContext"], self.container["securityContext"]
+        user, own = self.pod["spec"]["securityContext"], self.described["securityContext"]
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert user["seccompProfile"] == {"type": "RuntimeDefault"}
         groups = [user["fsGroup"]] if "fsGroup" in user else []
@@ -111,7 +115,7 @@ class PodContainer:
             {"destination": path, "type": "bind", "source": path, "options": ["bind", "ro"]}
             for path in _NETWORK
         ]
-        memory = units(self.container["resources"]["limits"]["memory"])
+        memory = units(self.described["resources"]["limits"]["memory"])
         return {
             "ociVersion": "1.0.2",
             "process": {

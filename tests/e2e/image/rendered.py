@@ -1,4 +1,4 @@
-"""What deploy/kustomize says, all of it, on the API server: the pods come out of its controllers."""
+"""All that deploy/kustomize says on the API server, and the pods that controllers make of it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,19 +8,22 @@ import yaml
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
-from tests.e2e.loop import NAMESPACE, leave_past_run, manifests
-from tests.e2e.program import ROOT
+from tests.e2e.loop import KUSTOMIZE, NAMESPACE, gathered, leave_past_run
 
 _STRATEGIC = "application/strategic-merge-patch+json"
-KUSTOMIZE = ROOT / "deploy" / "kustomize"
 
 
 def apply_overlay(
-    cluster: Cluster, overlay: str, policies: Mapping[str, str], settings: Mapping[str, str]
+    cluster: Cluster,
+    overlay: str,
+    policies: Mapping[str, str],
+    settings: Mapping[str, str],
+    *components: str,
 ) -> None:
     """Apply an overlay with its patches, with these policies and these settings beside its own."""
     folder = KUSTOMIZE / "overlays" / overlay
-    apply_manifests(cluster.api, manifests(overlay), namespace=NAMESPACE)
+    for part in (folder, *(KUSTOMIZE / component for component in components)):
+        apply_manifests(cluster.api, gathered(part), namespace=NAMESPACE)
     leave_past_run(cluster)
     stored = cluster.api.read("v1", "ConfigMap", "rescheduler-policies", NAMESPACE)
     cluster.api.patch(stored, {"data": None})
