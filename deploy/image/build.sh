@@ -15,7 +15,9 @@ trap 'buildah rm --all >/dev/null 2>&1 || true; rm -rf "$work"' EXIT
 
 printf 'deb %s main\n' "$mirror/debian $release" "$mirror/debian $release-updates" \
   "$mirror/debian-security $release-security" >"$work/sources.list"
-mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io "$release" "$work/base.tar" "$work/sources.list"
+# As the slim image of Debian: no documentation but licenses.
+mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io --dpkgopt='path-exclude=/usr/share/doc/*' \
+  --dpkgopt='path-include=/usr/share/doc/*/copyright' "$release" "$work/base.tar" "$work/sources.list"
 base=$(buildah from scratch)
 buildah add --quiet "$base" "$work/base.tar" / >/dev/null
 buildah commit --quiet --rm "$base" localhost/base:made >/dev/null

@@ -15,7 +15,8 @@ mkdir -p "$to/etc" "$to/var/lib/dpkg"
 {
   { dpkg-query -L $packages; find /usr/lib/python3.* -name '*.pyc'; } \
     | grep -v -e /binfmt -e /ensurepip -e /gconv \
-    | grep -E '^/usr(/bin(/python3[.0-9]*)?|/lib(64)?(/.*)?|/share(/doc(/[^/]+(/copyright)?)?)?)?$'
+    | grep -E '^/usr(/bin(/python3[.0-9]*)?|/lib(64)?(/.*)?|/share(/doc(/[^/]+(/copyright)?)?)?)?$' \
+    | while read -r file; do if [ -e "$file" ]; then echo "$file"; fi; done # slim bases lack some
   ls -d /bin /lib* /etc/os-release /usr/lib/os-release /etc/debian_version /etc/nsswitch.conf \
     /usr/lib/ssl/cert.pem /usr/lib/ssl/certs /etc/ssl/certs/ca-certificates.crt
 } | sort -u >/tmp/files

@@ -5,6 +5,7 @@ import tomllib
 
 from tests.deploy.image import stages, versions
 from tests.deploy.policies_configmap import ROOT
+from tests.e2e.image.built import inputs
 
 
 def test_the_one_base_is_debian_of_a_release_and_what_runs_has_none() -> None:
@@ -49,6 +50,17 @@ def test_what_is_copied_exists_and_may_reach_the_builder() -> None:
 def test_the_version_of_python_is_that_of_the_base() -> None:
     for path in (ROOT / "Dockerfile", *(ROOT / "deploy" / "image").iterdir()):
         assert not re.search(r"python3\.\d", path.read_text()), path
+
+
+def test_whatever_the_image_is_made_of_decides_whether_it_is_built_again() -> None:
+    copied = [rest.split()[:-1] for word, rest in stages()[1] if word == "COPY"]
+    sources = [ROOT / source for names in copied for source in names]
+    recipe = [ROOT / "Dockerfile", ROOT / "deploy" / "image" / "build.sh"]
+    files = set(inputs())
+    for source in (*recipe, *sources):
+        assert {source, *source.glob("**/*.py")} & files, source
+    assert ROOT / "rescheduler" / "cli" / "main.py" in files
+    assert not [file for file in files if "tests" in file.relative_to(ROOT).parts]
 
 
 def test_the_lock_of_the_clouds_adds_libraries_to_the_tested_versions() -> None:
