@@ -58,7 +58,7 @@ def test_whatever_the_image_is_made_of_decides_whether_it_is_built_again() -> No
     recipe = [ROOT / "Dockerfile", ROOT / "deploy" / "image" / "build.sh"]
     files = set(inputs())
     for source in (*recipe, *sources):
-        assert {source, *source.glob("**/*.py")} & files, source
+        assert {source, *source.glob("**/*")} & files, source
     assert ROOT / "rescheduler" / "cli" / "main.py" in files
     assert not [file for file in files if "tests" in file.relative_to(ROOT).parts]
 
