@@ -16,7 +16,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants monitoring lock clean
+.PHONY: $(shell sed -nE "s/^([a-z0-9-]+):.*\#\# .*/\1/p" $(firstword $(MAKEFILE_LIST)))
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -152,6 +152,10 @@ lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra aws --extra azure --extra google --universal --generate-hashes --custom-compile-command "make lock" -o requirements-clouds.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
+
+image: $(READY) ## build the image without a registry, twice and the same: out/image.tar (root, mmdebstrap, buildah)
+	@mkdir -p $(OUT)
+	$(BIN)/python -m tests.e2e.image.built $(OUT)/image.tar
 
 clean: ## remove what the other targets made in the tree
 	rm -rf $(VENV) $(OUT) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache

@@ -1,19 +1,17 @@
-"""The Dockerfile, read as far as its promises go: no engine is needed for that."""
+"""The Dockerfile, read as far as its promises go; tests/e2e/test_image.py builds it."""
 
 import re
 import tomllib
 
 from tests.deploy.image import stages, versions
 from tests.deploy.policies_configmap import ROOT
+from tests.e2e.image.built import inputs
 
 
-def test_base_images_have_a_version_and_are_never_the_latest() -> None:
-    arguments = dict(rest.split("=", 1) for word, rest in stages()[0] if word == "ARG")
-    assert len(stages()) == 3
-    for (_, image), *_ in stages()[1:]:
-        name = arguments[image.split()[0].strip("${}")]
-        assert ":" in name.rsplit("/", 1)[-1]
-        assert not name.endswith(":latest")
+def test_the_one_base_is_debian_of_a_release_and_what_runs_has_none() -> None:
+    assert stages()[0] == [("ARG", "BUILDER=debian:trixie-slim")]
+    bases = [rest.split()[0] for words in stages()[1:] for word, rest in words if word == "FROM"]
+    assert bases == ["${BUILDER}", "scratch"]
 
 
 def test_the_final_stage_runs_nothing_and_is_nobody() -> None:
@@ -22,7 +20,8 @@ def test_the_final_stage_runs_nothing_and_is_nobody() -> None:
     assert "RUN" not in words
     assert "ADD" not in words
     assert ("USER", "65532:65532") in final
-    assert [rest for word, rest in final if word == "COPY"] == ["--from=builder /image /"]
+    copied = [rest for word, rest in final if word == "COPY"]
+    assert copied == ["--from=builder /runtime /", "--from=builder /image /"]
     entry = dict(final)["ENTRYPOINT"]
     assert entry == '["/usr/bin/python3", "-I", "-P", "-m", "rescheduler"]'
     assert "pip" not in " ".join(rest for _, rest in final)
@@ -48,11 +47,20 @@ def test_what_is_copied_exists_and_may_reach_the_builder() -> None:
                 assert source in allowed
 
 
-def test_the_python_of_both_stages_is_supported_and_the_same() -> None:
-    text = (ROOT / "Dockerfile").read_text()
-    (version,) = set(re.findall(r"python:?(3\.\d+)", text))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"Programming Language :: Python :: {version}" in project["classifiers"]
+def test_the_version_of_python_is_that_of_the_base() -> None:
+    for path in (ROOT / "Dockerfile", *(ROOT / "deploy" / "image").iterdir()):
+        assert not re.search(r"python3\.\d", path.read_text()), path
+
+
+def test_whatever_the_image_is_made_of_decides_whether_it_is_built_again() -> None:
+    copied = [rest.split()[:-1] for word, rest in stages()[1] if word == "COPY"]
+    sources = [ROOT / source for names in copied for source in names]
+    recipe = [ROOT / "Dockerfile", ROOT / "deploy" / "image" / "build.sh"]
+    files = set(inputs())
+    for source in (*recipe, *sources):
+        assert {source, *source.glob("**/*")} & files, source
+    assert ROOT / "rescheduler" / "cli" / "main.py" in files
+    assert not [file for file in files if "tests" in file.relative_to(ROOT).parts]
 
 
 def test_the_lock_of_the_clouds_adds_libraries_to_the_tested_versions() -> None:

@@ -20,6 +20,9 @@ from tests.e2e.crashing import Crashes, behind_a_proxy
 from tests.e2e.exporter.faults import HEALTHY, Faults
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.full_cluster import full_cluster, steered_policies
+from tests.e2e.image.archive import ImageArchive
+from tests.e2e.image.built import image_archive
+from tests.e2e.image.container import UnpackedImage
 from tests.e2e.load_scenarios import zone_outage
 from tests.e2e.loop import install
 from tests.e2e.program import Program, install_program
@@ -174,3 +177,10 @@ def chained(cluster: Cluster, actor: Program, tmp_path: Path) -> Iterator[Crashe
     with behind_a_proxy(cluster, actor, tmp_path) as made:
         made.policies = steered_policies(tmp_path / "chains")
         yield made
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory: pytest.TempPathFactory) -> UnpackedImage:
+    """The image of this tree, built where it is not in the cache, and unpacked."""
+    archive = ImageArchive(image_archive()[0])
+    return UnpackedImage(archive, archive.unpack(tmp_path_factory.mktemp("image")))

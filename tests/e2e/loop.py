@@ -22,6 +22,7 @@ from tests.e2e.program import ROOT, Finished, Program
 
 Json = dict[str, Any]
 
+KUSTOMIZE = ROOT / "deploy" / "kustomize"
 NAMESPACE = "rescheduler"
 ACTING, AUDITING = "rescheduler", "rescheduler-audit"
 USER = f"system:serviceaccount:{NAMESPACE}:{ACTING}"
@@ -109,16 +110,17 @@ def write_policies(folder: Path, *documents: str) -> Path:
 
 def manifests(overlay: str) -> list[Path]:
     """The files of an overlay in deploy/kustomize, its bases' and components' included."""
-    found: list[Path] = []
+    return gathered(KUSTOMIZE / "overlays" / overlay)
 
-    def gather(folder: Path) -> None:
-        kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
-        for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
-            path = (folder / entry).resolve()
-            gather(path) if path.is_dir() else found.append(path)
 
-    gather(ROOT / "deploy" / "kustomize" / "overlays" / overlay)
-    return found
+def gathered(folder: Path) -> list[Path]:
+    """The files that a kustomization or component gathers."""
+    files: list[Path] = []
+    kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
+    for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
+        path = (folder / entry).resolve()
+        files += gathered(path) if path.is_dir() else [path]
+    return files
 
 
 def install(cluster: Cluster, overlay: str, folder: Path, *, first: bool = False) -> Path:
@@ -137,12 +139,12 @@ def install(cluster: Cluster, overlay: str, folder: Path, *, first: bool = False
         (kept / f"{number:02}.yaml").write_text(yaml.safe_dump_all(documents), encoding="utf-8")
     apply_manifests(cluster.api, [kept], namespace=NAMESPACE)
     if not first:
-        _ran_before(cluster)
+        leave_past_run(cluster)
     account = ACTING if overlay.startswith("enforce") else AUDITING
     return cluster.control_plane.kubeconfig_for(NAMESPACE, account)
 
 
-def _ran_before(cluster: Cluster) -> None:
+def leave_past_run(cluster: Cluster) -> None:
     """Leave the state and the Lease of a run that ended just now and had nothing to move."""
     now = datetime.now(UTC).isoformat()
     state = {"schemaVersion": 1, "fence": 1, "sequence": 1, "written": now, "history": {}}

@@ -1,13 +1,14 @@
 """The admission policy of `deploy/` on a test cluster, and what is in the table that it reads."""
 
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rescheduler.actions.steering.steering_format import read
+from rescheduler.actions.steering.steering_format import encode_entries, read
 from rescheduler.actions.steering.steering_table import TABLE
 from rescheduler.kube.pods.steered_affinity import HOSTNAME
 from rescheduler.model.moves.steering_entry import SteeringEntry
-from tests.e2e.builders.cluster import Cluster
+from tests.e2e.builders.cluster import Cluster, is_ready
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.audit import Record, Records
 from tests.e2e.controlplane.manifests import apply_manifests
@@ -48,6 +49,27 @@ def entries(cluster: Cluster) -> list[SteeringEntry]:
     found, broken = read(stored.get("data") or {})
     assert not broken
     return found
+
+
+def write_table(cluster: Cluster, *table: SteeringEntry) -> None:
+    """Let these entries be in the table, and wait until who follows it has read them."""
+    metadata = {"name": TABLE, "namespace": NAMESPACE}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+    cluster.api.apply({**body, "data": encode_entries(table)})
+    time.sleep(0.3)
+
+
+def replaced(cluster: Cluster, pod: Manifest) -> Manifest:
+    """Evict the pod; the one that its controller makes instead, once it is Ready."""
+    known = {manifest["metadata"]["uid"] for manifest in cluster.pods()}
+    assert cluster.api.evict(pod) == 201
+
+    def new() -> list[Manifest]:
+        found = [pod for pod in cluster.pods() if pod["metadata"]["uid"] not in known]
+        return [manifest for manifest in found if is_ready(manifest)]
+
+    cluster.until(lambda: bool(new()), "the replacement")
+    return new()[0]
 
 
 def told(pod: Manifest) -> set[str]:

@@ -12,22 +12,20 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.actions.steering.steering_format import SEEN, encode_entries
+from rescheduler.actions.steering.steering_format import SEEN
 from rescheduler.kube.pods.steered_affinity import steered_affinity
-from rescheduler.model.moves.steering_entry import SteeringEntry
 from rescheduler.runtime.servers.webhook.certificates import (
     KeyPair,
     make_authority,
     make_certificate,
 )
-from tests.e2e.builders.cluster import Cluster, is_ready
+from tests.e2e.builders.cluster import Cluster
 from tests.e2e.builders.nodes import nodes
 from tests.e2e.builders.workloads import deployment
-from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.manifests import apply_manifests
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import ROOT, Program
-from tests.e2e.steering import entry_of
+from tests.e2e.steering import entry_of, replaced, write_table
 
 pytestmark = pytest.mark.e2e
 
@@ -97,32 +95,6 @@ def webhook(cluster: Cluster, binary: Path, tmp_path: Path) -> Iterator[Webhook]
     made.stop()
 
 
-def tell(cluster: Cluster, *entries: SteeringEntry) -> None:
-    metadata = {"name": "rescheduler-steering", "namespace": NAMESPACE}
-    cluster.api.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": metadata,
-            "data": encode_entries(entries),
-        }
-    )
-    time.sleep(0.3)
-
-
-def replaced(cluster: Cluster, pod: Manifest) -> Manifest:
-    """Evict the pod; the one that its controller makes instead, once it is Ready."""
-    known = {manifest["metadata"]["uid"] for manifest in cluster.pods()}
-    assert cluster.api.evict(pod) == 201
-
-    def new() -> list[Manifest]:
-        found = [pod for pod in cluster.pods() if pod["metadata"]["uid"] not in known]
-        return [manifest for manifest in found if is_ready(manifest)]
-
-    cluster.until(lambda: bool(new()), "the replacement")
-    return new()[0]
-
-
 def made_within(cluster: Cluster, name: str) -> float:
     """Seconds that the API server takes to make a pod of a ReplicaSet's kind."""
     owner = {
@@ -154,7 +126,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     cluster.place(deployment("web", 4, affinity=affinity), {names[0]: 4})
     webhook.start()
     first, second, *_ = cluster.pods("web")
-    tell(cluster, entry_of(first, names[4], names[5]))
+    write_table(cluster, entry_of(first, names[4], names[5]))
     table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
     updated = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
     assert updated["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]
@@ -164,7 +136,7 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     assert steered["spec"]["affinity"] == merged
     # Nobody has taken the entry out yet, and still the next pod is made as its template says.
     assert replaced(cluster, second)["spec"]["affinity"] == affinity
-    tell(cluster)
+    write_table(cluster)
     webhook.stop()
 
 

@@ -1,0 +1,1 @@
+"""The image: built for real, unpacked, and run as the manifests say."""
