@@ -1,0 +1,1 @@
+"""What a release is made of: each part is made, tried, and signed for."""

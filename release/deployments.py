@@ -1,0 +1,81 @@
+"""What others make for a cluster: install.yaml, the chart and the image, where the tree has them.
+
+A part that the tree does not have yet is said and is no fault; one that it has must be made.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+import yaml
+
+from release.artifacts import ROOT, Artifacts, ReleaseFault
+from release.commands import run_command
+from tests.e2e.controlplane import versions
+from tests.e2e.controlplane.build import binaries
+
+CHART = ROOT / "deploy/helm/rescheduler"
+_INSTALL_PLACES = ("dist/install.yaml", "out/install.yaml")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+class NotThere(Exception):
+    """The tree does not have what the part would be made of."""
+
+
+def make_install(artifacts: Artifacts) -> str:
+    """One file with all objects; in Audit, so that it evicts nothing."""
+    _need_target("install-yaml")
+    run_command("make", "install-yaml", folder=ROOT)
+    made = next((ROOT / place for place in _INSTALL_PLACES if (ROOT / place).is_file()), None)
+    if made is None:
+        raise ReleaseFault(f"`make install-yaml` leaves none of {', '.join(_INSTALL_PLACES)}")
+    if made.resolve() != artifacts.install.resolve():
+        shutil.copy(made, artifacts.install)
+    text = artifacts.install.read_text(encoding="utf-8")
+    kinds = [document["kind"] for document in yaml.safe_load_all(text) if document]
+    if "Enforce" in text.split() or not kinds:
+        raise ReleaseFault("install.yaml acts, or has no object")
+    return f"{len(kinds)} objects"
+
+
+def make_chart(artifacts: Artifacts) -> str:
+    """The chart as an archive, which is linted and rendered from there."""
+    if not (CHART / "Chart.yaml").is_file():
+        raise NotThere("there is no deploy/helm/rescheduler")
+    said = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
+    if str(said.get("appVersion")) != artifacts.version:
+        raise ReleaseFault(f"the chart is about {said.get('appVersion')}, not {artifacts.version}")
+    helm = _helm()
+    versioned = ("--version", artifacts.version, "--app-version", artifacts.version)
+    run_command(helm, "package", CHART, *versioned, "--destination", artifacts.folder)
+    run_command(helm, "lint", "--strict", artifacts.chart)
+    rendered = run_command(helm, "template", "rescheduler", artifacts.chart)
+    objects = [document for document in yaml.safe_load_all(rendered) if document]
+    return f"linted; {len(objects)} objects without values, rendered from its archive"
+
+
+def make_image(artifacts: Artifacts) -> str:
+    """The image, twice: both must have the same digest."""
+    _need_target("image")
+    digests = [_DIGEST.findall(run_command("make", "image", folder=ROOT)) for _ in range(2)]
+    if not digests[0]:
+        raise ReleaseFault("`make image` does not print the digest (sha256:...) of what it made")
+    first, second = (found[-1] for found in digests)
+    if first != second:
+        raise ReleaseFault(f"the image is not the same twice: {first} and {second}")
+    (artifacts.folder / "image.txt").write_text(f"{first}\n", encoding="utf-8")
+    return f"twice {first}"
+
+
+def _need_target(name: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    if not re.search(rf"^{name}:", makefile, re.MULTILINE):
+        raise NotThere(f"the Makefile has no target {name}")
+
+
+def _helm() -> Path:
+    program = getattr(versions, "HELM", None)
+    if program is None:
+        raise ReleaseFault("there is a chart, and no helm among the programs that are built")
+    return binaries([program])["helm"]

@@ -1,0 +1,44 @@
+"""Installs the plugin with krew itself, from the archive and its manifest, and removes it again."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from release.artifacts import Artifacts, ReleaseFault
+from release.commands import empty_environment, run_command
+from release.plugin import NAME
+from release.trial import try_program
+from tests.e2e.controlplane.build import binaries
+from tests.e2e.controlplane.versions import KREW
+
+
+def try_with_krew(artifacts: Artifacts) -> str:
+    """Krew checks the manifest and the checksum; what it installs must plan."""
+    krew = binaries([KREW])["krew"]
+    with TemporaryDirectory() as folder:
+        root = Path(folder) / "krew"
+        environment = {
+            **empty_environment(Path(folder)),
+            "KREW_ROOT": str(root),
+            "KREW_NO_UPGRADE_CHECK": "1",
+        }
+
+        def call(*words: str | Path, code: int = 0) -> str:
+            return run_command(krew, *words, environment=environment, code=code)
+
+        source = ("install", "--manifest", artifacts.manifest, "--archive")
+        call(*source, _other_archive(artifacts, Path(folder)), code=1)
+        call(*source, artifacts.plugin)
+        tried = try_program(root / "bin" / NAME, artifacts.version)
+        if call("list").split() != ["rescheduler"]:
+            raise ReleaseFault(f"krew does not list the plugin: {call('list')}")
+        call("uninstall", "rescheduler")
+        if (root / "bin" / NAME).exists():
+            raise ReleaseFault("krew leaves the plugin behind")
+        return f"installed and removed by krew {KREW.version}: {tried}; another archive is refused"
+
+
+def _other_archive(artifacts: Artifacts, folder: Path) -> Path:
+    """The same archive with one more byte, which is not what the manifest says."""
+    other = folder / artifacts.plugin.name
+    other.write_bytes(artifacts.plugin.read_bytes() + b"\0")
+    return other

@@ -1,0 +1,49 @@
+"""The sdist and the wheel: made, compared, and tried in an environment that has nothing else."""
+
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from release.artifacts import ROOT, Artifacts, ReleaseFault, digest
+from release.commands import run_command
+from release.environments import Environment
+from release.trial import try_program
+
+_LISTED = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "rescheduler")
+
+
+def make_packages(artifacts: Artifacts) -> str:
+    """Make both; the wheel that is made of the sdist must be the same to the byte."""
+    _build("sdist", ROOT, artifacts.folder)
+    _build("wheel", ROOT, artifacts.folder)
+    with TemporaryDirectory() as folder:
+        with tarfile.open(artifacts.sdist) as archive:
+            archive.extractall(folder, filter="data")
+        source = Path(folder) / artifacts.sdist.name.removesuffix(".tar.gz")
+        _build("wheel", source, Path(folder))
+        if digest(Path(folder) / artifacts.wheel.name) != digest(artifacts.wheel):
+            raise ReleaseFault(f"{artifacts.sdist.name} makes another wheel than the tree")
+    _check_contents(artifacts)
+    return "the sdist makes the same wheel to the byte"
+
+
+def try_wheel(artifacts: Artifacts, environment: Environment) -> str:
+    """Install the wheel beside what the lock says, and let it plan."""
+    environment.install_wheel(artifacts)
+    return try_program(environment.program("rescheduler"), artifacts.version)
+
+
+def _build(target: str, source: Path, folder: Path) -> None:
+    command = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder.resolve())
+    run_command(*command, folder=source)
+
+
+def _check_contents(artifacts: Artifacts) -> None:
+    """Nothing of the program may be missing in the wheel, and nothing else be in it."""
+    with zipfile.ZipFile(artifacts.wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    listed = run_command(*_LISTED, folder=ROOT).splitlines()
+    if names != set(listed):
+        raise ReleaseFault(f"the wheel differs from the tree in {sorted(names ^ set(listed))}")

@@ -1,0 +1,81 @@
+"""The plugin of kubectl: the program with its Python in one folder, packed for krew.
+
+A zipapp cannot load what is compiled (numpy, pydantic, cryptography), so the tree is frozen by
+PyInstaller. What it needs of the machine is glibc, at least of the version it was made with.
+"""
+
+import gzip
+import io
+import platform
+import tarfile
+from pathlib import Path
+from string import Template
+
+from release.artifacts import REPOSITORY, ROOT, Artifacts, ReleaseFault, digest
+from release.commands import run_command
+from release.environments import Environment
+from release.trial import try_program
+
+NAME = "kubectl-rescheduler"
+_LEFT_OUT = ("kubernetes.aio", "tkinter", "pytest", "setuptools", "lxml", "matplotlib", "pandas")
+"""Modules that something could import and nothing does; the second client is the largest."""
+_MOST_BYTES = 60 * 2**20
+"""Of the archive."""
+
+
+def make_plugin(artifacts: Artifacts, environment: Environment, work: Path) -> str:
+    """Freeze the program, try it where it lies, and pack it."""
+    environment.install_wheel(artifacts)
+    tree = _freeze(environment, work)
+    tried = try_program(tree / NAME, artifacts.version)
+    _pack(tree, artifacts.plugin)
+    size = artifacts.plugin.stat().st_size
+    if size > _MOST_BYTES:
+        raise ReleaseFault(f"{artifacts.plugin.name} has {size} bytes, more than {_MOST_BYTES}")
+    artifacts.manifest.write_text(_manifest(artifacts), encoding="utf-8")
+    glibc = platform.libc_ver()[1]
+    return f"{tried}; {size / 2**20:.0f} MiB, needs glibc {glibc} or later"
+
+
+def _freeze(environment: Environment, work: Path) -> Path:
+    left_out = [word for module in _LEFT_OUT for word in ("--exclude-module", module)]
+    run_command(
+        *(environment.program("pyinstaller"), "--noconfirm", "--log-level", "WARN", "--onedir"),
+        *("--name", NAME, "--distpath", work / "tree", "--workpath", work / "work"),
+        *("--specpath", work, "--collect-submodules", "rescheduler"),
+        *("--collect-data", "rescheduler", "--collect-data", "tzdata", *left_out),
+        ROOT / "release/plugin_program.py",
+        folder=work,
+    )
+    return work / "tree" / NAME
+
+
+def _pack(tree: Path, archive: Path) -> None:
+    """One archive, the same for the same tree: sorted, without times and owners.
+
+    Links are followed, since krew refuses archives that have some.
+    """
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", dereference=True) as out:
+        out.add(ROOT / "LICENSE", "LICENSE", filter=_anonymous)
+        for path in sorted(tree.rglob("*")):
+            out.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
+    archive.write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
+
+
+def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = member.mtime = 0
+    member.uname = member.gname = ""
+    member.mode = 0o755 if member.mode & 0o100 else 0o644
+    return member
+
+
+def _manifest(artifacts: Artifacts) -> str:
+    template = Template((ROOT / "release/krew.yaml").read_text(encoding="utf-8"))
+    return template.substitute(
+        repository=REPOSITORY,
+        version=artifacts.version,
+        address=artifacts.address(artifacts.plugin),
+        sha256=digest(artifacts.plugin),
+        program=NAME,
+    )

@@ -1,0 +1,31 @@
+"""Reads the workflow of releases with actionlint, and holds what it may do."""
+
+import re
+
+import yaml
+
+from release.artifacts import ROOT, ReleaseFault
+from release.commands import run_command
+from tests.e2e.controlplane.build import binaries
+from tests.e2e.controlplane.versions import ACTIONLINT
+
+WORKFLOW = ROOT / ".github/workflows/release.yaml"
+
+
+def check_workflow() -> str:
+    """Lint it; every action must name a version, and every job only the rights that it needs."""
+    run_command(binaries([ACTIONLINT])["actionlint"], "-no-color", "-shellcheck=", WORKFLOW)
+    text = WORKFLOW.read_text(encoding="utf-8")
+    document = yaml.safe_load(text)
+    if document["permissions"] != {}:
+        raise ReleaseFault("the workflow has rights that all of its jobs share")
+    without = [name for name, job in document["jobs"].items() if "permissions" not in job]
+    if without:
+        raise ReleaseFault(f"these jobs do not say what they may do: {', '.join(without)}")
+    actions = re.findall(r"uses: (\S+)", text)
+    loose = [
+        action for action in actions if not re.search(r"@(v\d+\.\d+\.\d+|[0-9a-f]{40})$", action)
+    ]
+    if loose:
+        raise ReleaseFault(f"these actions name no exact version: {', '.join(loose)}")
+    return f"actionlint {ACTIONLINT.version}; {len(document['jobs'])} jobs, {len(actions)} actions"
