@@ -28,11 +28,11 @@ def make_plugin(artifacts: Artifacts, environment: Environment, work: Path) -> s
     environment.install_wheel(artifacts)
     tree = _freeze(environment, work)
     tried = try_program(tree / NAME, artifacts.version)
-    _pack(tree, artifacts.plugin)
+    pack_tree(tree, artifacts.plugin)
     size = artifacts.plugin.stat().st_size
     if size > _MOST_BYTES:
         raise ReleaseFault(f"{artifacts.plugin.name} has {size} bytes, more than {_MOST_BYTES}")
-    artifacts.manifest.write_text(_manifest(artifacts), encoding="utf-8")
+    artifacts.manifest.write_text(krew_manifest(artifacts), encoding="utf-8")
     glibc = platform.libc_ver()[1]
     return f"{tried}; {size / 2**20:.0f} MiB, needs glibc {glibc} or later"
 
@@ -50,15 +50,16 @@ def _freeze(environment: Environment, work: Path) -> Path:
     return work / "tree" / NAME
 
 
-def _pack(tree: Path, archive: Path) -> None:
+def pack_tree(tree: Path, archive: Path) -> None:
     """One archive, the same for the same tree: sorted, without times and owners.
 
-    Links are followed, since krew refuses archives that have some.
+    Links are left out: krew refuses archives that have some, and PyInstaller's repeat libraries
+    that those who need them find beside themselves. The trial by krew shows that it is so.
     """
     packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", dereference=True) as out:
+    with tarfile.open(fileobj=packed, mode="w") as out:
         out.add(ROOT / "LICENSE", "LICENSE", filter=_anonymous)
-        for path in sorted(tree.rglob("*")):
+        for path in sorted(path for path in tree.rglob("*") if not path.is_symlink()):
             out.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
     archive.write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
 
@@ -70,7 +71,8 @@ def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
     return member
 
 
-def _manifest(artifacts: Artifacts) -> str:
+def krew_manifest(artifacts: Artifacts) -> str:
+    """What krew's index says of the archive that was packed."""
     template = Template((ROOT / "release/krew.yaml").read_text(encoding="utf-8"))
     return template.substitute(
         repository=REPOSITORY,
