@@ -1,5 +1,6 @@
 """The sdist and the wheel: made, compared, and tried in an environment that has nothing else."""
 
+import shutil
 import sys
 import tarfile
 import zipfile
@@ -15,7 +16,7 @@ _LISTED = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "res
 
 
 def make_packages(artifacts: Artifacts) -> str:
-    """Make both; the wheel that is made of the sdist must be the same to the byte."""
+    """Make both, beside the lock; what is made of the sdist must be the same wheel to the byte."""
     _build("sdist", ROOT, artifacts.folder)
     _build("wheel", ROOT, artifacts.folder)
     with TemporaryDirectory() as folder:
@@ -26,6 +27,7 @@ def make_packages(artifacts: Artifacts) -> str:
         if digest(Path(folder) / artifacts.wheel.name) != digest(artifacts.wheel):
             raise ReleaseFault(f"{artifacts.sdist.name} makes another wheel than the tree")
     _check_contents(artifacts)
+    shutil.copy(ROOT / "requirements.lock", artifacts.folder)
     return "the sdist makes the same wheel to the byte"
 
 

@@ -1,7 +1,7 @@
 """What a release leaves behind, made with the program as it is.
 
-`python -m tests.compatibility.first_release` writes it into the folder of the version. It is run
-once for a release, before that is tagged; afterwards the folder stays as it is.
+`python -m tests.compatibility.first_release` writes the archive of the version. It is run
+once for a release, before that is tagged; afterwards the archive stays as it is.
 """
 
 import sys
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import msgspec
 
@@ -126,9 +127,8 @@ def policies() -> str:
     return "---\n".join(path.read_text(encoding="utf-8") for path in files)
 
 
-def write_artifacts(folder: Path) -> None:
-    """Write all of it."""
-    folder.mkdir(exist_ok=True)
+def artifacts() -> Iterator[tuple[str, bytes]]:
+    """Each file and its content."""
     objects = {
         "state": state_objects(),
         "finding-history": finding_history(),
@@ -136,16 +136,21 @@ def write_artifacts(folder: Path) -> None:
         "steering-table": steering_table(),
     }
     for name, content in objects.items():
-        text = msgspec.json.format(msgspec.json.encode(content), indent=2)
-        (folder / f"{name}.json").write_bytes(text + b"\n")
-    (folder / "plan.json").write_bytes(to_json(full.rich()))
-    (folder / "outcome.json").write_bytes(to_json(full.acted_on()))
-    (folder / "trail.jsonl").write_bytes(b"".join(samples.lines(samples.week())))
-    (folder / "policies.yaml").write_text(policies(), encoding="utf-8")
-    recording = ROOT / "tests/recordings/gpu-cluster.snapshot"
-    (folder / "cluster.snapshot").write_bytes(recording.read_bytes())
+        yield f"{name}.json", msgspec.json.encode(content)
+    yield "plan.json", to_json(full.rich())
+    yield "outcome.json", to_json(full.acted_on())
+    yield "trail.jsonl", b"".join(samples.lines(samples.week()))
+    yield "policies.yaml", policies().encode()
+    yield "cluster.snapshot", (ROOT / "tests/recordings/gpu-cluster.snapshot").read_bytes()
+
+
+def write_artifacts(archive: Path) -> None:
+    """Write all of it, the same to the byte where nothing has changed."""
+    with ZipFile(archive, "w", ZIP_DEFLATED) as packed:
+        for name, content in artifacts():
+            packed.writestr(ZipInfo(name), content, ZIP_DEFLATED)
 
 
 if __name__ == "__main__":
-    write_artifacts(HERE / __version__)
-    sys.stdout.write(f"wrote {HERE / __version__}\n")
+    write_artifacts(HERE / f"{__version__}.zip")
+    sys.stdout.write(f"wrote {HERE / __version__}.zip\n")

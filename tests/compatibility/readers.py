@@ -112,4 +112,4 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "trail": ("trail.jsonl", read_trail),
     "policies": ("policies.yaml", read_policies),
 }
-"""Of each artifact its file in the folder of a release, and how this version reads it."""
+"""Of each artifact its file in the archive of a release, and how this version reads it."""

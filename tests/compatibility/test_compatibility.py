@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -16,7 +17,7 @@ from rescheduler.reporting.integrity import CHECKSUMS, checksums
 from tests.compatibility.readers import FORMATS, READERS, loaded
 
 HERE = Path(__file__).parent
-RELEASES = sorted(path.name for path in HERE.iterdir() if re.fullmatch(r"\d+\.\d+\.\d+", path.name))
+RELEASES = sorted(path.stem for path in HERE.glob("*.zip"))
 
 FACTS: dict[str, dict[str, object]] = {
     "0.1.0": {
@@ -40,11 +41,19 @@ FACTS: dict[str, dict[str, object]] = {
 """What is in the artifacts of each release, whoever reads them."""
 
 
+def extracted(file: str, folder: Path, release: str = RELEASES[-1]) -> Path:
+    """One artifact of a release, as it was left."""
+    with ZipFile(HERE / f"{release}.zip") as packed:
+        return Path(packed.extract(file, folder))
+
+
 @pytest.mark.parametrize("artifact", READERS)
 @pytest.mark.parametrize("release", RELEASES)
-def test_what_an_earlier_release_has_left_is_read(release: str, artifact: str) -> None:
+def test_what_an_earlier_release_has_left_is_read(
+    release: str, artifact: str, tmp_path: Path
+) -> None:
     file, reader = READERS[artifact]
-    assert reader(HERE / release / file) == FACTS[release][artifact]
+    assert reader(extracted(file, tmp_path, release)) == FACTS[release][artifact]
 
 
 def test_the_table_of_the_documentation_has_the_formats() -> None:
@@ -58,8 +67,8 @@ def test_every_release_of_the_changelog_has_left_its_artifacts() -> None:
     assert set(re.findall(r"^## (\d+\.\d+\.\d+)", text, re.MULTILINE)) == set(RELEASES)
 
 
-def test_a_state_with_fields_of_a_later_release_is_read() -> None:
-    written = loaded(HERE / RELEASES[-1] / "state.json")["configMap"]
+def test_a_state_with_fields_of_a_later_release_is_read(tmp_path: Path) -> None:
+    written = loaded(extracted("state.json", tmp_path))["configMap"]
     plain = json.loads(gzip.decompress(base64.b64decode(written["binaryData"]["state"])))
     plain["history"]["later"] = plain["history"]["moves"][0]["later"] = {"of": "another release"}
     packed = gzip.compress(json.dumps(plain).encode())
@@ -73,8 +82,8 @@ def test_a_state_with_fields_of_a_later_release_is_read() -> None:
     assert before.history == after.history
 
 
-def test_a_plan_with_fields_of_a_later_release_is_read() -> None:
-    document: dict[str, Any] = loaded(HERE / RELEASES[-1] / "plan.json")
+def test_a_plan_with_fields_of_a_later_release_is_read(tmp_path: Path) -> None:
+    document: dict[str, Any] = loaded(extracted("plan.json", tmp_path))
     before = from_json(json.dumps(document).encode())
     document["later"] = document["moves"][0]["later"] = 1
     document[CHECKSUMS] = checksums(document)

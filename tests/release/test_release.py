@@ -95,7 +95,7 @@ def test_the_archive_is_the_same_for_the_same_tree(tmp_path: Path) -> None:
     }
 
 
-def test_a_part_that_the_tree_lacks_is_said_and_one_that_it_has_must_be_made(
+def test_a_part_without_source_is_missing_and_one_with_it_must_be_made(
     artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deployments, "ROOT", tmp_path)
