@@ -46,7 +46,7 @@ def parts(artifacts: Artifacts, work: Path, began: datetime) -> list[Part]:
         return try_wheel(artifacts, environments["runtime"])
 
     def use_plugin() -> str:
-        environments["tools"] = Environment(tools, "requirements-release.lock")
+        environments["tools"] = Environment(tools, "requirements-release.lock", quickly=True)
         return make_plugin(artifacts, environments["tools"], work)
 
     def list_materials() -> str:

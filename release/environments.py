@@ -10,11 +10,19 @@ from release.commands import run_command
 class Environment:
     """A virtual environment in which nothing is but what is installed here."""
 
-    def __init__(self, folder: Path, lock: str) -> None:
-        """lock: what is installed, by hash, from the package index that pip is configured with."""
+    def __init__(self, folder: Path, lock: str, *, quickly: bool = False) -> None:
+        """lock: what is installed, by hash, from the package index that is configured.
+
+        quickly: by uv, which links what it has; pip is what strangers use.
+        """
         run_command(sys.executable, "-m", "venv", folder)
         self.folder = folder
-        self._install("--no-compile", "--require-hashes", "-r", ROOT / lock)
+        if quickly:
+            uv = (sys.executable, "-m", "uv", "pip", "install", "--quiet")
+            python = self.program("python")
+            run_command(*uv, "--python", python, "--require-hashes", "-r", ROOT / lock)
+        else:
+            self._install("--no-compile", "--require-hashes", "-r", ROOT / lock)
 
     def program(self, name: str) -> Path:
         """A program of the environment."""

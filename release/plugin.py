@@ -6,6 +6,7 @@ PyInstaller. What it needs of the machine is glibc, at least of the version it w
 
 import gzip
 import io
+import os
 import platform
 import tarfile
 from pathlib import Path
@@ -19,6 +20,8 @@ from release.trial import try_program
 NAME = "kubectl-rescheduler"
 _LEFT_OUT = ("kubernetes.aio", "tkinter", "pytest", "setuptools", "lxml", "matplotlib", "pandas")
 """Modules that something could import and nothing does; the second client is the largest."""
+_SAME_EACH_TIME = {"PYTHONHASHSEED": "0", "SOURCE_DATE_EPOCH": "315532800"}
+"""With these PyInstaller makes the same tree of the same environment."""
 _MOST_BYTES = 60 * 2**20
 """Of the archive."""
 
@@ -46,6 +49,7 @@ def _freeze(environment: Environment, work: Path) -> Path:
         *("--collect-data", "rescheduler", "--collect-data", "tzdata", *left_out),
         ROOT / "release/plugin_program.py",
         folder=work,
+        environment={**os.environ, **_SAME_EACH_TIME},
     )
     return work / "tree" / NAME
 
@@ -61,7 +65,7 @@ def pack_tree(tree: Path, archive: Path) -> None:
         out.add(ROOT / "LICENSE", "LICENSE", filter=_anonymous)
         for path in sorted(path for path in tree.rglob("*") if not path.is_symlink()):
             out.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
-    archive.write_bytes(gzip.compress(packed.getvalue(), 9, mtime=0))
+    archive.write_bytes(gzip.compress(packed.getvalue(), 6, mtime=0))
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
