@@ -16,7 +16,7 @@ def run_command(
     environment: Mapping[str, str] | None = None,
     code: int = 0,
 ) -> str:
-    """What a program writes to standard output.
+    """What a program writes to standard output; of one that must fail, to standard error.
 
     environment: all that the program sees of it; what this process has, unless given.
     code: with which it must end.
@@ -40,7 +40,7 @@ def run_command(
         said = f"{done.stdout}\n{done.stderr}".strip()[-4000:]
         line = " ".join(str(word) for word in words)
         raise ReleaseFault(f"{line} ended with {done.returncode} instead of {code}:\n{said}")
-    return done.stdout
+    return done.stdout if code == 0 else done.stderr
 
 
 def empty_environment(home: Path, path: str = "/usr/bin:/bin") -> dict[str, str]:

@@ -32,11 +32,8 @@ def make_install(artifacts: Artifacts) -> str:
         raise ReleaseFault(f"`make install-yaml` leaves none of {', '.join(_INSTALL_PLACES)}")
     if made.resolve() != artifacts.install.resolve():
         shutil.copy(made, artifacts.install)
-    text = artifacts.install.read_text(encoding="utf-8")
-    kinds = [document["kind"] for document in yaml.safe_load_all(text) if document]
-    if "Enforce" in text.split() or not kinds:
-        raise ReleaseFault("install.yaml acts, or has no object")
-    return f"{len(kinds)} objects"
+    objects = count_objects(artifacts.install.read_text(encoding="utf-8"))
+    return f"{objects} objects, none of which lets anybody evict"
 
 
 def make_chart(artifacts: Artifacts) -> str:
@@ -50,9 +47,22 @@ def make_chart(artifacts: Artifacts) -> str:
     versioned = ("--version", artifacts.version, "--app-version", artifacts.version)
     run_command(helm, "package", CHART, *versioned, "--destination", artifacts.folder)
     run_command(helm, "lint", "--strict", artifacts.chart)
-    rendered = run_command(helm, "template", "rescheduler", artifacts.chart)
-    objects = [document for document in yaml.safe_load_all(rendered) if document]
-    return f"linted; {len(objects)} objects without values, rendered from its archive"
+    objects = count_objects(run_command(helm, "template", "rescheduler", artifacts.chart))
+    return f"linted; without values {objects} objects, none of which lets anybody evict"
+
+
+def count_objects(text: str) -> int:
+    """How many objects these documents are.
+
+    Raises:
+        ReleaseFault: there is none, or one gives the right to evict: a first installation is Audit.
+    """
+    objects = [document for document in yaml.safe_load_all(text) if document]
+    rules = [rule for document in objects for rule in document.get("rules") or ()]
+    resources = {resource for rule in rules for resource in rule.get("resources") or ()}
+    if not objects or "pods/eviction" in resources:
+        raise ReleaseFault("what is installed first has no object, or the right to evict")
+    return len(objects)
 
 
 def make_image(artifacts: Artifacts) -> str:

@@ -38,7 +38,13 @@ AT = datetime(2026, 11, 21, 14, 2, 7, tzinfo=UTC)
 
 def moves() -> Iterator[PastMove]:
     """One move under way, one whose replacement was measured, and one that was refused."""
-    fields = {"plan": "p1", "namespace": "shop", "workload": "w1", "source": "n1", "at": AT}
+    fields: dict[str, Any] = {
+        "plan": "p1",
+        "namespace": "shop",
+        "workload": "w1",
+        "source": "n1",
+        "at": AT,
+    }
     yield PastMove(podUid="u1", pod="web-1", state="evicted", landing={"n2": 0.75}, **fields)
     yield PastMove(
         podUid="u2",

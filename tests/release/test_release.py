@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import tarfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +12,13 @@ import yaml
 
 from release import __main__ as dry_run
 from release import deployments, plugin
-from release.artifacts import Artifacts, ReleaseFault, digest
+from release.artifacts import ROOT, Artifacts, ReleaseFault, digest
 from release.deployments import NotThere
 from release.notes import make_notes, section_of
 from release.provenance import check_provenance, make_provenance
 from release.signature import sign_files
 from release.workflow import check_form
+from rescheduler import __version__
 
 CHANGELOG = (
     "# Changelog\n\n## Unreleased\n\nx\n\n## 1.2.0\n\n- One.\n\n### More\n\n## 1.1.0\n\n- Old.\n"
@@ -85,8 +87,8 @@ def test_the_archive_is_the_same_for_the_same_tree(tmp_path: Path) -> None:
         plugin.pack_tree(tree, archive)
         made.append(archive.read_bytes())
     assert made[0] == made[1]
-    with tarfile.open(fileobj=io.BytesIO(made[0])) as archive:
-        names = {member.name: member.mode for member in archive.getmembers()}
+    with tarfile.open(fileobj=io.BytesIO(made[0])) as packed:
+        names = {member.name: member.mode for member in packed.getmembers()}
     assert names == {
         "LICENSE": 0o644,
         "inner": 0o755,
@@ -109,6 +111,15 @@ def test_a_part_without_source_is_missing_and_one_with_it_must_be_made(
         deployments.make_image(artifacts)
     with pytest.raises(ReleaseFault, match="leaves none of"):
         deployments.make_install(artifacts)
+
+
+def test_what_is_installed_first_may_not_evict() -> None:
+    role = {"kind": "ClusterRole", "rules": [{"resources": ["pods"], "verbs": ["list"]}]}
+    assert deployments.count_objects(yaml.safe_dump_all([role, {"kind": "Namespace"}])) == 2
+    acting = {"kind": "Role", "rules": [{"resources": ["pods/eviction"], "verbs": ["create"]}]}
+    for objects in ([role, acting], []):
+        with pytest.raises(ReleaseFault):
+            deployments.count_objects(yaml.safe_dump_all(objects))
 
 
 def test_an_image_that_differs_from_itself_is_no_release(
@@ -143,6 +154,12 @@ def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
     assert "FAILED: it is broken" in capsys.readouterr().out
 
 
+def test_manifests_name_the_image_of_this_version() -> None:
+    texts = [path.read_text() for path in (ROOT / "deploy").rglob("*.yaml")]
+    tags = {tag for text in texts for tag in re.findall(r"image: rescheduler:(\S+)", text)}
+    assert tags == {__version__}
+
+
 @pytest.mark.parametrize(
     ("was", "becomes", "said"),
     [
@@ -152,7 +169,7 @@ def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
     ],
 )
 def test_the_workflow_has_no_more_rights_than_it_names(was: str, becomes: str, said: str) -> None:
-    text = (deployments.ROOT / ".github/workflows/release.yaml").read_text()
+    text = (ROOT / ".github/workflows/release.yaml").read_text()
     assert check_form(text)
     assert was in text
     with pytest.raises(ReleaseFault, match=said):
