@@ -6,11 +6,13 @@ A part that the tree does not have yet is said and is no fault; one that it has 
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import yaml
 
 from release.artifacts import ROOT, Artifacts, ReleaseFault
 from release.commands import run_command
+from release.notes import section_of, typed_changes
 from tests.e2e.controlplane import versions
 from tests.e2e.controlplane.build import binaries
 
@@ -45,9 +47,12 @@ def make_chart(artifacts: Artifacts) -> str:
         raise ReleaseFault(f"the chart is about {said.get('appVersion')}, not {artifacts.version}")
     helm = _helm()
     versioned = ("--version", artifacts.version, "--app-version", artifacts.version)
-    run_command(helm, "package", CHART, *versioned, "--destination", artifacts.folder)
+    with TemporaryDirectory() as folder:
+        chart = _with_changes(artifacts, Path(folder))
+        run_command(helm, "package", chart, *versioned, "--destination", artifacts.folder)
     run_command(helm, "lint", "--strict", artifacts.chart)
-    objects = count_objects(run_command(helm, "template", "rescheduler", artifacts.chart))
+    template = (helm, "template", "rescheduler", "--namespace", "rescheduler")
+    objects = count_objects(run_command(*template, artifacts.chart))
     return f"linted; without values {objects} objects, none of which lets anybody evict"
 
 
@@ -76,6 +81,17 @@ def make_image(artifacts: Artifacts) -> str:
         raise ReleaseFault(f"the image is not the same twice: {first} and {second}")
     (artifacts.folder / "image.txt").write_text(f"{first}\n", encoding="utf-8")
     return f"twice {first}"
+
+
+def _with_changes(artifacts: Artifacts, folder: Path) -> Path:
+    """A copy of the chart that says what has changed in this version."""
+    chart = Path(shutil.copytree(CHART, folder / "rescheduler"))
+    document = yaml.safe_load((chart / "Chart.yaml").read_text(encoding="utf-8"))
+    section = section_of((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), artifacts.version)
+    changes = yaml.safe_dump(typed_changes(section), sort_keys=False, allow_unicode=True)
+    document.setdefault("annotations", {})["artifacthub.io/changes"] = changes
+    (chart / "Chart.yaml").write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+    return chart
 
 
 def _need_target(name: str) -> None:

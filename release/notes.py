@@ -19,6 +19,9 @@ Every file is in `checksums.txt`, which is signed by the workflow of this reposi
 Compared with kube-scheduler of Kubernetes {versions}.
 """  # noqa: E501 - a command is one line
 
+_KINDS = frozenset({"added", "changed", "deprecated", "removed", "fixed", "security"})
+"""Of changes, in Keep a Changelog and Artifact Hub; what stands under another heading is new."""
+
 
 def make_notes(artifacts: Artifacts) -> str:
     """Write what the changelog says of this version.
@@ -32,6 +35,21 @@ def make_notes(artifacts: Artifacts) -> str:
     check = _CHECK.format(repository=REPOSITORY, version=artifacts.version, versions=versions)
     artifacts.notes.write_text(f"{section}\n{check}", encoding="utf-8")
     return f"{len(section.splitlines())} lines of the changelog"
+
+
+def typed_changes(section: str) -> list[dict[str, str]]:
+    """Each entry of a section with its kind, as Artifact Hub shows changes of a chart."""
+    changes: list[dict[str, str]] = []
+    kind = "added"
+    for line in section.splitlines():
+        if line.startswith("### "):
+            kind = line.removeprefix("### ").lower()
+        elif line.startswith("- "):
+            named = kind if kind in _KINDS else "added"
+            changes.append({"kind": named, "description": line.removeprefix("- ")})
+        elif line.startswith("  ") and changes:
+            changes[-1]["description"] += f" {line.strip()}"
+    return changes
 
 
 def section_of(changelog: str, version: str) -> str:

@@ -14,7 +14,7 @@ from release import __main__ as dry_run
 from release import deployments, plugin
 from release.artifacts import ROOT, Artifacts, ReleaseFault, digest
 from release.deployments import NotThere
-from release.notes import make_notes, section_of
+from release.notes import make_notes, section_of, typed_changes
 from release.provenance import check_provenance, make_provenance
 from release.signature import sign_files
 from release.workflow import check_form
@@ -43,6 +43,15 @@ def test_the_notes_are_the_section_of_the_version(artifacts: Artifacts) -> None:
     notes = artifacts.notes.read_text()
     assert f"tags/v{artifacts.version}" in notes
     assert "{" not in notes.partition("### How to check it")[2]
+
+
+def test_each_entry_of_the_changelog_is_a_change_with_its_kind() -> None:
+    section = "- One,\n  on two lines.\n\n### Security\n\n- Two.\n\n### Plans\n\n- Three.\n"
+    assert [tuple(change.values()) for change in typed_changes(section)] == [
+        ("added", "One, on two lines."),
+        ("security", "Two."),
+        ("added", "Three."),
+    ]
 
 
 def test_a_file_that_changed_is_not_what_the_provenance_says(artifacts: Artifacts) -> None:
