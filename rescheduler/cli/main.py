@@ -35,7 +35,7 @@ _VERBS = {
     "schema": "Print the JSON Schema of policies, plans and other results.",
     "webhook": "Steer replacements as they are created, for the API server.",
     "extender": "Answer a scheduler of your own about nodes.",
-    "completion": "Print the script by which bash, zsh or fish completes all of this.",
+    "completion": "Print the script by which a shell completes all of this.",
     "version": "Print the version.",
 }
 

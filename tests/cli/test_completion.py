@@ -36,27 +36,33 @@ ASKED = {
         source {script}
         complete --do-complete "rescheduler {words}"
     """,
+    # As kubectl does, which is asked by the shell.
+    "kubectl": """
+        sh {script} {words} | grep -v ^:
+    """,
 }
 """How each shell is asked for what completes the last of these words."""
 
 
 def completed(shell: str, here: Path, *words: str) -> set[str]:
     """What the shell offers instead of the last word."""
-    if shutil.which(shell) is None:
+    runner = {"kubectl": "bash"}.get(shell, shell)
+    if shutil.which(runner) is None:
         pytest.skip(f"{shell} is not installed")
-    (here / "rescheduler").write_text(
-        f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m rescheduler "$@"\n'
-    )
-    (here / "rescheduler").chmod(0o755)
+    for name in ("rescheduler", "kubectl-rescheduler"):
+        (here / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m rescheduler "$@"\n')
+        (here / name).chmod(0o755)
     script = here / f"script.{shell}"
     script.write_text(call("completion", shell).stdout)
     quoted = " ".join(shlex.quote(word) if word else "''" for word in words)
     asked = ASKED[shell].format(
-        script=script, words=quoted if words[-1] else quoted[:-2], number=len(words)
+        script=script,
+        words=quoted if words[-1] or shell == "kubectl" else quoted[:-2],
+        number=len(words),
     )
     search = {"PATH": f"{here}:{os.environ['PATH']}", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
-        [shell, *(["--no-config"] if shell == "fish" else []), "-c", asked],
+        [runner, *(["--no-config"] if shell == "fish" else []), "-c", asked],
         env={**os.environ, **search, "HOME": str(here)},
         capture_output=True,
         text=True,
@@ -67,12 +73,12 @@ def completed(shell: str, here: Path, *words: str) -> set[str]:
     return {line.split("\t")[0].split(":")[0] for line in done.stdout.splitlines()}
 
 
-@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("shell", ASKED)
 def test_a_shell_completes_verbs_options_and_their_values(here: Path, shell: str) -> None:
     assert completed(shell, here, "p") == {"plan", "pause"}
     assert "--snapshot" in completed(shell, here, "plan", "--sn")
     assert completed(shell, here, "plan", "-o", "") == {"table", "json", "html", "markdown"}
-    assert completed(shell, here, "completion", "") == set(SHELLS)
+    assert completed(shell, here, "completion", "") == {*SHELLS, "kubectl"}
 
 
 def test_every_verb_is_completed_without_importing_one() -> None:
