@@ -59,6 +59,16 @@ class Artifacts:
         return self.folder / f"rescheduler-{self.version}.tgz"
 
     @property
+    def image(self) -> Path:
+        """The image, for machines that reach no registry: an OCI archive."""
+        return self.folder / f"rescheduler-{self.version}-linux-amd64.oci.tar"
+
+    @property
+    def image_digest(self) -> Path:
+        """By which a registry knows the image."""
+        return self.folder / "image.txt"
+
+    @property
     def install(self) -> Path:
         """All objects for a cluster in one file, in Audit."""
         return self.folder / "install.yaml"

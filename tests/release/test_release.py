@@ -116,7 +116,7 @@ def test_a_part_without_source_is_missing_and_one_with_it_must_be_made(
         with pytest.raises(NotThere):
             make(artifacts)
     (tmp_path / "Makefile").write_text("image:\n\t@echo done\ninstall-yaml:\n\t@true\n")
-    with pytest.raises(ReleaseFault, match="does not print the digest"):
+    with pytest.raises(ReleaseFault, match="leaves no out"):
         deployments.make_image(artifacts)
     with pytest.raises(ReleaseFault, match="leaves none of"):
         deployments.make_install(artifacts)
@@ -131,16 +131,23 @@ def test_what_is_installed_first_may_not_evict() -> None:
             deployments.count_objects(yaml.safe_dump_all(objects))
 
 
-def test_an_image_that_differs_from_itself_is_no_release(
+def test_the_image_has_the_digest_that_was_the_same_twice(
     artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deployments, "ROOT", tmp_path)
-    (tmp_path / "Makefile").write_text(f"image:\n\t@echo sha256:{'a' * 64}\n")
-    assert deployments.make_image(artifacts) == f"twice sha256:{'a' * 64}"
-    differing = "image:\n\t@head -c 32 /dev/urandom | sha256sum | sed s/^/sha256:/\n"
-    (tmp_path / "Makefile").write_text(differing)
-    with pytest.raises(ReleaseFault, match="not the same twice"):
+    (tmp_path / "out").mkdir()
+    text = json.dumps({"manifests": [{"digest": "sha256:abc"}]}).encode()
+    with tarfile.open(tmp_path / "out/image.tar", "w") as archive:
+        member = tarfile.TarInfo("./index.json")
+        member.size = len(text)
+        archive.addfile(member, io.BytesIO(text))
+    (tmp_path / "Makefile").write_text("image:\n\t@echo sha256:other\n")
+    with pytest.raises(ReleaseFault, match="another digest"):
         deployments.make_image(artifacts)
+    (tmp_path / "Makefile").write_text("image:\n\t@echo sha256:abc\n")
+    assert deployments.make_image(artifacts) == "built twice as sha256:abc"
+    assert artifacts.image_digest.read_text() == "sha256:abc\n"
+    assert artifacts.image.is_file()
 
 
 def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
