@@ -63,7 +63,9 @@ def pack_tree(tree: Path, archive: Path) -> None:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as out:
         out.add(ROOT / "LICENSE", "LICENSE", filter=_anonymous)
-        for path in sorted(path for path in tree.rglob("*") if not path.is_symlink()):
+        for path in sorted(tree.rglob("*")):
+            if path.is_symlink() or path.name == "RECORD":
+                continue
             out.add(path, str(path.relative_to(tree)), recursive=False, filter=_anonymous)
     archive.write_bytes(gzip.compress(packed.getvalue(), 6, mtime=0))
 

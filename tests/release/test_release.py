@@ -92,6 +92,7 @@ def test_the_archive_is_the_same_for_the_same_tree(tmp_path: Path) -> None:
         (tree / "program").write_bytes(b"code")
         (tree / "program").chmod(0o700 + number)
         (tree / "link.so").symlink_to("inner/library.so")
+        (tree / "RECORD").write_text(f"{number}")
         archive = tmp_path / f"{number}.tar.gz"
         plugin.pack_tree(tree, archive)
         made.append(archive.read_bytes())
