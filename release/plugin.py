@@ -58,7 +58,8 @@ def pack_tree(tree: Path, archive: Path) -> None:
     """One archive, the same for the same tree: sorted, without times and owners.
 
     Links are left out: krew refuses archives that have some, and PyInstaller's repeat libraries
-    that those who need them find beside themselves. The trial by krew shows that it is so.
+    that those who need them find beside themselves. The trial by krew shows that it is so. RECORD,
+    by which pip removes packages, has checksums of scripts that name the folder of the build.
     """
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as out:
