@@ -19,6 +19,7 @@ def make_packages(artifacts: Artifacts) -> str:
     """Make both, beside the lock; what is made of the sdist must be the same wheel to the byte."""
     _build("sdist", ROOT, artifacts.folder)
     _build("wheel", ROOT, artifacts.folder)
+    _check_source(artifacts)
     with TemporaryDirectory() as folder:
         with tarfile.open(artifacts.sdist) as archive:
             archive.extractall(folder, filter="data")
@@ -40,6 +41,16 @@ def try_wheel(artifacts: Artifacts, environment: Environment) -> str:
 def _build(target: str, source: Path, folder: Path) -> None:
     command = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder.resolve())
     run_command(*command, folder=source)
+
+
+def _check_source(artifacts: Artifacts) -> None:
+    """What a stranger needs is in the sdist, and what only we need is not."""
+    with tarfile.open(artifacts.sdist) as archive:
+        folders = {Path(name).parts[1] for name in archive.getnames() if "/" in name}
+    lacking = {"policies", "deploy", "requirements.lock", "LICENSE"} - folders
+    surplus = {"tests", "release", ".github"} & folders
+    if lacking or surplus:
+        raise ReleaseFault(f"the sdist lacks {sorted(lacking)} and has {sorted(surplus)}")
 
 
 def _check_contents(artifacts: Artifacts) -> None:
