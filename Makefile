@@ -1,10 +1,12 @@
-# Two commands on a fresh machine that has Python 3.11 or later: `make demo` and `make test`.
+# Two commands on a fresh machine that has Python 3.11 or later: `make demo`, which installs what the
+# program runs with and no more, and `make test`.
 # `make e2e` also needs Go and a `prometheus` binary; it builds the rest.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+RUNNING := $(VENV)/.running
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 # One more than there are cores, as some tests wait for processes and servers of theirs; each looks
@@ -21,19 +23,26 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
 
-$(READY): requirements-dev.lock pyproject.toml
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(PYTHON) is older than 3.11. Maybe: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+
+# What is never imported is not compiled, which is most of it.
+$(RUNNING): requirements.lock | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
+	@touch $@
+
+$(READY): requirements-dev.lock pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-demo: $(READY) ## plan on a recorded cluster, and leave a report to look at
+demo: $(RUNNING) ## plan on a recorded cluster, and leave a report to look at
 	@mkdir -p $(OUT)
-	@$(BIN)/rescheduler plan --policies tests/recordings/policies --snapshot $(RECORDING) -o json --out $(OUT)/plan.json
-	@$(BIN)/rescheduler render $(OUT)/plan.json -o html --out $(OUT)/report.html
-	@$(BIN)/rescheduler render $(OUT)/plan.json -o table
+	@$(BIN)/python -m rescheduler plan --policies tests/recordings/policies --snapshot $(RECORDING) -o json --out $(OUT)/plan.json
+	@$(BIN)/python -m rescheduler render $(OUT)/plan.json -o html --out $(OUT)/report.html
+	@$(BIN)/python -m rescheduler render $(OUT)/plan.json -o table
 	@echo "The same as a page: $(OUT)/report.html, and as data: $(OUT)/plan.json"
 
 test: $(READY) ## the fast suite: everything but real servers; the same in every run
@@ -152,6 +161,10 @@ lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --universal --generate-hashes --custom-compile-command "make lock" -o requirements.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra aws --extra azure --extra google --universal --generate-hashes --custom-compile-command "make lock" -o requirements-clouds.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
+	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group release --constraint requirements.lock --universal --generate-hashes --custom-compile-command "make lock" -o requirements-release.lock
+
+release-dry-run: $(READY) ## make all of a release in dist/ and verify it, publishing nothing; WITHOUT=image leaves a part out
+	$(BIN)/python -m tests.release $(addprefix --without ,$(WITHOUT))
 
 image: $(READY) ## build the image without a registry, twice and the same: out/image.tar (root, mmdebstrap, buildah)
 	@mkdir -p $(OUT)

@@ -1,5 +1,4 @@
 """Looks again at where Kubernetes pods run, and moves the few that are worth moving."""
 
-from importlib.metadata import version
-
-__version__ = version("rescheduler")
+__version__ = "0.1.0"
+"""Of this program; the distribution `kube-rescheduler` takes its own from here."""

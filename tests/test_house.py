@@ -14,7 +14,10 @@ from tests.cases import every
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = sorted((ROOT / "rescheduler").rglob("*.py"))
-MODULES = [*PACKAGE, *sorted((ROOT / "tests").rglob("*.py"))]
+MODULES = [
+    *PACKAGE,
+    *sorted((ROOT / "tests").rglob("*.py")),
+]
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "handler", "engine", "processor"}
 KIND_MODULES = {kind: ".".join(model.__module__.split(".")[:3]) for kind, model in KINDS.items()}
 """Each policy kind's own module, or the package of its modules."""

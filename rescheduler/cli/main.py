@@ -9,6 +9,7 @@ import traceback
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from rescheduler import __version__
 from rescheduler.cli.shared.messages import say
@@ -34,6 +35,7 @@ _VERBS = {
     "schema": "Print the JSON Schema of policies, plans and other results.",
     "webhook": "Steer replacements as they are created, for the API server.",
     "extender": "Answer a scheduler of your own about nodes.",
+    "completion": "Print the script by which a shell completes all of this.",
     "version": "Print the version.",
 }
 
@@ -85,6 +87,15 @@ class Program(click.Group):
         """The table of verbs, without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_VERBS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The verbs that begin so, without importing them: a person waits for the answer."""
+        verbs = [
+            CompletionItem(verb, help=sentence)
+            for verb, sentence in _VERBS.items()
+            if verb.startswith(incomplete)
+        ]
+        return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the verb and exit with the code that it answers, or that its fault has."""

@@ -153,7 +153,7 @@ def test_without_its_extra_the_command_that_installs_it_is_said(
     monkeypatch.setitem(sys.modules, "botocore.session", None)
     with pytest.raises(SettingsError) as caught:
         CloudAuth("aws", WORKSPACE)
-    assert "pip install 'rescheduler[aws]'" in caught.value.hint
+    assert "pip install 'kube-rescheduler[aws]'" in caught.value.hint
 
 
 def test_a_clouds_credential_travels_by_tls_alone_and_alone(tmp_path: Path) -> None:

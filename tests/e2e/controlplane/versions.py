@@ -121,6 +121,12 @@ MIMIR = Program(
 KUEUE = Program("kueue", "0.14.0", {"kueue": "sigs.k8s.io/kueue/cmd/kueue"}, {})
 JOBSET = Program("jobset", "0.10.1", {"jobset": "sigs.k8s.io/jobset"}, {})
 
+# For `make release-dry-run` alone.
+KREW = Program("krew", "0.4.3", {"krew": "sigs.k8s.io/krew/cmd/krew"}, {})
+ACTIONLINT = Program(
+    "actionlint", "1.7.12", {"actionlint": "github.com/rhysd/actionlint/cmd/actionlint"}, {}
+)
+
 # The longest build first, so that a cold build ends soonest.
 PROGRAMS = (
     KUBERNETES,

@@ -115,5 +115,5 @@ def _import(module: str, extra: str) -> Any:
     except ImportError as error:
         raise SettingsError(
             f"--prometheus-auth {extra} needs a library that is not installed: {module}",
-            f"pip install 'rescheduler[{extra}]', also in the image that runs.",
+            f"pip install 'kube-rescheduler[{extra}]', also in the image that runs.",
         ) from error
