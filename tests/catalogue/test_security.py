@@ -158,27 +158,23 @@ ENFORCE = {
     ("ClusterRole", "events.k8s.io", "events", "create", ""),
     ("Role", "coordination.k8s.io", "leases", "create", ""),
     ("Role", "coordination.k8s.io", "leases", "update", LEASE),
-    ("Role", "", "configmaps", "update", STATE),
-    *REMEMBERING,
+    ("Role", "", "configmaps", "update", f"{STATE},{FINDING_HISTORY},{LAST_REPORT}"),
+    *TABLED,
 }
 FOLLOWED = ("Role", "", "configmaps", "watch", TABLE)
 WRITES: dict[str, set[Right]] = {
     "overlays/enforce-cronjob": ENFORCE,
     "overlays/enforce-deployment": ENFORCE,
-    "acting": ENFORCE - REMEMBERING,
+    "acting": ENFORCE,
     "remembering": REMEMBERING,
     "kueue-restart": {("ClusterRole", "kueue.x-k8s.io", "workloads", "delete", "")},
     "steering-taint": {("ClusterRole", "", "nodes", "patch", "")},
     "steering-table": TABLED,
-    "steering-policy": TABLED,
-    "steering-policy-v1beta1": TABLED,
     "steering-extender": {
-        *TABLED,
         FOLLOWED,
         ("Role", "coordination.k8s.io", "leases", "update", EXTENDER),
     },
     "steering-webhook": {
-        *TABLED,
         FOLLOWED,
         ("Role", "", "secrets", "update", "rescheduler-webhook"),
         ("ClusterRole", "admissionregistration.k8s.io", HOOKS, "update", TABLE),
