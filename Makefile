@@ -16,7 +16,7 @@ DIST := --dist load --maxschedchunk 1
 # Where nothing compiled is kept, each process of a suite compiles all of the program and of its tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean
+.PHONY: help demo test draw check format language e2e e2e-again e2e-backends e2e-kueue gains-e2e faults-e2e controlplane bench bench-search bench-better bench-optimum bench-scheduler bench-published bench-landing drift e2e-versions numa-kubelet soak storms soak-e2e crash-points faults mutants lock clean chart install-yaml
 
 help: ## say what there is
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /  \1\t/' | expand -t 18
@@ -51,6 +51,12 @@ check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
+
+chart: $(READY) ## make the files of the chart that follow from deploy/kustomize and the schema of the values
+	$(BIN)/python -m tests.deploy.chart_files
+
+install-yaml: $(READY) ## write all objects of a first installation, in Audit, to dist/install.yaml
+	$(BIN)/python -m tests.deploy.install_yaml dist/install.yaml
 
 format: $(READY) ## put the code into the house's format
 	$(BIN)/ruff format .

@@ -1,7 +1,7 @@
 """`python -m tests.deploy.chart_files`: makes the files of the chart that follow from others.
 
-The objects come from the components of deploy/kustomize, so that each is written once; the values and
-their comments from the schema of the values.
+The objects come from the components of deploy/kustomize, so that each is written once. The values
+and their comments come from the schema of the values.
 """
 
 import json
@@ -19,8 +19,9 @@ CHART = ROOT / "deploy" / "helm" / "rescheduler"
 SCHEMA = CHART / "values.schema.json"
 VALUES = CHART / "values.yaml"
 COMPONENTS = CHART / "files" / "components"
+MONITORING = ROOT / "deploy" / "monitoring"
 NOT_INSTALLED = {"overlays", "steering-table", "steering-policy-v1beta1", "evictions-by-namespace"}
-"""Folders without a file of the chart: overlays, what is part of another one, and what only patches."""
+"""Folders without a file of the chart: overlays, parts of others, and what only patches."""
 _LINE = 100
 
 
@@ -32,16 +33,19 @@ def component_names() -> list[str]:
 
 def component_text(name: str) -> str:
     """All objects of a component, as its files have them with their comments."""
-    head = f"# Made from deploy/kustomize/{name} by `python -m tests.deploy.chart_files`: edit that.\n"
-    return head + "---\n".join(_sources(KUSTOMIZE / name))
+    head = (
+        f"# Made from deploy/kustomize/{name} by `python -m tests.deploy.chart_files`: edit that.\n"
+    )
+    return head + "---\n".join(source_texts(KUSTOMIZE / name))
 
 
-def _sources(folder: Path) -> Iterator[str]:
+def source_texts(folder: Path) -> Iterator[str]:
+    """The files with objects that a kustomization names, those of other folders included."""
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
     for entry in kustomization["resources"]:
         path = folder / entry
         if path.is_dir():
-            yield from _sources(path)
+            yield from source_texts(path)
         else:
             yield path.read_text(encoding="utf-8")
 
@@ -77,11 +81,21 @@ def _flow(value: Any) -> str:
 def chart_files() -> dict[Path, str]:
     """What every made file ought to be."""
     components = {COMPONENTS / f"{name}.yaml": component_text(name) for name in component_names()}
-    return {VALUES: values_text(), **components}
+    monitoring = {
+        CHART / "files" / "monitoring" / path.name: path.read_text(encoding="utf-8")
+        for path in MONITORING.glob("*.yaml")
+        if path.name != "kustomization.yaml"
+    }
+    return {VALUES: values_text(), **components, **monitoring}
+
+
+def present_files() -> set[Path]:
+    """The made files that are there."""
+    return {VALUES, *(path for path in (CHART / "files").rglob("*") if path.is_file())}
 
 
 if __name__ == "__main__":
-    for outdated in set(COMPONENTS.glob("*")) - chart_files().keys():
+    for outdated in present_files() - chart_files().keys():
         outdated.unlink()
     for path, text in chart_files().items():
         path.parent.mkdir(parents=True, exist_ok=True)

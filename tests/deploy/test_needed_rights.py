@@ -55,7 +55,6 @@ def test_a_run_uses_the_rights_that_it_has_and_needs_no_others(name: str) -> Non
         for right in allowed
         # The one is kept once the cycle has ended: tests/runtime/test_report_keeping.py. The other
         # is written where something steers by it: tests/e2e/test_rights.py.
-        if right.name not in (LAST_REPORT, TABLE)
-        and not any(right.covers(item) for item in needed)
+        if right.name not in (LAST_REPORT, TABLE) and not any(right.covers(item) for item in needed)
     }
     assert {right[:3] for right in unused} == (UNUSED if acts else set())
