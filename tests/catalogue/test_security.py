@@ -158,15 +158,17 @@ ENFORCE = {
     ("ClusterRole", "events.k8s.io", "events", "create", ""),
     ("Role", "coordination.k8s.io", "leases", "create", ""),
     ("Role", "coordination.k8s.io", "leases", "update", LEASE),
-    ("Role", "", "configmaps", "update", f"{STATE},{FINDING_HISTORY},{LAST_REPORT}"),
+    ("Role", "", "configmaps", "update", STATE),
+    *REMEMBERING,
     *TABLED,
 }
 FOLLOWED = ("Role", "", "configmaps", "watch", TABLE)
 WRITES: dict[str, set[Right]] = {
     "overlays/enforce-cronjob": ENFORCE,
     "overlays/enforce-deployment": ENFORCE,
-    "acting": ENFORCE,
+    "acting": ENFORCE - REMEMBERING,
     "remembering": REMEMBERING,
+    "remembering/objects": REMEMBERING,
     "kueue-restart": {("ClusterRole", "kueue.x-k8s.io", "workloads", "delete", "")},
     "steering-taint": {("ClusterRole", "", "nodes", "patch", "")},
     "steering-table": TABLED,

@@ -42,7 +42,7 @@ def component_text(name: str) -> str:
 def source_texts(folder: Path) -> Iterator[str]:
     """The files with objects that a kustomization names, those of other folders included."""
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
-    for entry in kustomization["resources"]:
+    for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
         path = folder / entry
         if path.is_dir():
             yield from source_texts(path)

@@ -70,7 +70,8 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
         ("ClusterRole", "events", "create", ""),
         ("Role", "leases", "create", ""),
         ("Role", "leases", "update", LEASE),
-        ("Role", "configmaps", "update", f"{STATE},{FINDING_HISTORY},{LAST_REPORT}"),
+        ("Role", "configmaps", "update", STATE),
+        ("Role", "configmaps", "update", f"{FINDING_HISTORY},{LAST_REPORT}"),
         ("Role", "configmaps", "update", TABLE),
     }
 

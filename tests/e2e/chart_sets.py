@@ -94,7 +94,7 @@ ALL = (
     *("steering-taint", "kueue-restart", "scheduler-reading", "notifications", "metrics-elsewhere"),
     *("trail-volume", "cloud-identity", "remembering"),
 )
-EVERYTHING = {
+EVERYTHING: Json = {
     "fence": {"enabled": True, "optOuts": True},
     "steering": {"policy": "v1", "webhook": True, "extender": True, "taint": True},
     "kueueRestart": True,
@@ -105,7 +105,7 @@ EVERYTHING = {
     "trail": {"enabled": True},
     "cloudIdentity": {"enabled": True},
 }
-CREDENTIALS = {
+CREDENTIALS: Json = {
     "url": "https://mimir.example.com/prometheus",
     "secret": SECRET,
     "files": {"token": "token", "ca": "ca.crt", "clientCert": "tls.crt", "basicAuth": "user"},

@@ -4,7 +4,7 @@
 {{- $enforce := eq $values.mode "Enforce" -}}
 {{- $components := list "base" (lower $values.kind) -}}
 {{- if $enforce }}{{ $components = append $components "acting" }}{{ end -}}
-{{- if $values.remembering }}{{ $components = append $components "remembering" }}{{ end -}}
+{{- if or $enforce $values.remembering }}{{ $components = append $components "remembering" }}{{ end -}}
 {{- if $values.scheduler.read }}{{ $components = append $components "scheduler-reading" }}{{ end -}}
 {{- if $values.doctor }}{{ $components = append $components "doctor" }}{{ end -}}
 {{- if $values.notifications.enabled }}{{ $components = append $components "notifications" }}{{ end -}}
