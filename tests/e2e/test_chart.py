@@ -250,7 +250,7 @@ def test_monitors_and_dashboards_are_those_of_their_folder(tmp_path: Path) -> No
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: alerts}\ndata: {a: '{{ $labels.x }}'}\n"
     )
     (monitoring / "alerts.yaml").write_text(text)
-    command = ["template", "rescheduler", copy, "--namespace", "rescheduler"]
+    command = ("template", "rescheduler", copy, "--namespace", "rescheduler")
     names = {
         enabled: {
             manifest["metadata"]["name"]: manifest
