@@ -160,7 +160,6 @@ ENFORCE = {
     ("Role", "coordination.k8s.io", "leases", "update", LEASE),
     ("Role", "", "configmaps", "update", STATE),
     *REMEMBERING,
-    *TABLED,
 }
 FOLLOWED = ("Role", "", "configmaps", "watch", TABLE)
 WRITES: dict[str, set[Right]] = {
@@ -172,11 +171,16 @@ WRITES: dict[str, set[Right]] = {
     "kueue-restart": {("ClusterRole", "kueue.x-k8s.io", "workloads", "delete", "")},
     "steering-taint": {("ClusterRole", "", "nodes", "patch", "")},
     "steering-table": TABLED,
+    "steering-table/objects": TABLED,
+    "steering-policy": TABLED,
+    "steering-policy-v1beta1": TABLED,
     "steering-extender": {
+        *TABLED,
         FOLLOWED,
         ("Role", "coordination.k8s.io", "leases", "update", EXTENDER),
     },
     "steering-webhook": {
+        *TABLED,
         FOLLOWED,
         ("Role", "", "secrets", "update", "rescheduler-webhook"),
         ("ClusterRole", "admissionregistration.k8s.io", HOOKS, "update", TABLE),

@@ -19,9 +19,8 @@ CHART = ROOT / "deploy" / "helm" / "rescheduler"
 SCHEMA = CHART / "values.schema.json"
 VALUES = CHART / "values.yaml"
 COMPONENTS = CHART / "files" / "components"
-MONITORING = ROOT / "deploy" / "monitoring"
-NOT_INSTALLED = {"overlays", "steering-table", "steering-policy-v1beta1", "evictions-by-namespace"}
-"""Folders without a file of the chart: overlays, parts of others, and what only patches."""
+NOT_INSTALLED = {"overlays", "steering-policy-v1beta1", "evictions-by-namespace"}
+"""Folders without a file of the chart: overlays, and what only patches."""
 _LINE = 100
 
 
@@ -36,18 +35,41 @@ def component_text(name: str) -> str:
     head = (
         f"# Made from deploy/kustomize/{name} by `python -m tests.deploy.chart_files`: edit that.\n"
     )
-    return head + "---\n".join(source_texts(KUSTOMIZE / name))
+    return head + "---\n".join(source_texts(KUSTOMIZE / name, alone=True))
 
 
-def source_texts(folder: Path) -> Iterator[str]:
-    """The files with objects that a kustomization names, those of other folders included."""
+def source_texts(folder: Path, *, alone: bool = False) -> Iterator[str]:
+    """The objects of a kustomization as YAML, with the ConfigMaps that kustomize would generate.
+
+    alone: without those of folders beside it.
+    """
     kustomization = yaml.safe_load((folder / "kustomization.yaml").read_text(encoding="utf-8"))
     for entry in [*kustomization.get("resources", []), *kustomization.get("components", [])]:
         path = folder / entry
+        if alone and entry.startswith("../"):
+            continue
         if path.is_dir():
             yield from source_texts(path)
         else:
             yield path.read_text(encoding="utf-8")
+    options = kustomization.get("generatorOptions", {})
+    for generator in kustomization.get("configMapGenerator", []):
+        files = [folder / file for file in generator["files"]]
+        yield configmap_text(generator["name"], generator["namespace"], options, files)
+
+
+def configmap_text(name: str, namespace: str, options: dict[str, Any], files: list[Path]) -> str:
+    """The ConfigMap that kustomize generates of these files, under a name without a hash."""
+    assert options["disableNameSuffixHash"]
+    metadata = {"name": name, "namespace": namespace}
+    metadata |= {kind: options[kind] for kind in ("labels", "annotations") if kind in options}
+    head = yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})
+    data = ""
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        style = "|" if text.endswith("\n") else "|-"
+        data += f"  {file.name}: {style}\n{textwrap.indent(text.rstrip(chr(10)), '    ')}\n"
+    return f"{head}data:\n{data}"
 
 
 def values_text() -> str:
@@ -81,12 +103,7 @@ def _flow(value: Any) -> str:
 def chart_files() -> dict[Path, str]:
     """What every made file ought to be."""
     components = {COMPONENTS / f"{name}.yaml": component_text(name) for name in component_names()}
-    monitoring = {
-        CHART / "files" / "monitoring" / path.name: path.read_text(encoding="utf-8")
-        for path in MONITORING.glob("*.yaml")
-        if path.name != "kustomization.yaml"
-    }
-    return {VALUES: values_text(), **components, **monitoring}
+    return {VALUES: values_text(), **components}
 
 
 def present_files() -> set[Path]:

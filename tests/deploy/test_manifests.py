@@ -72,7 +72,6 @@ def test_enforce_has_exactly_these_rights_to_write(name: str) -> None:
         ("Role", "leases", "update", LEASE),
         ("Role", "configmaps", "update", STATE),
         ("Role", "configmaps", "update", f"{FINDING_HISTORY},{LAST_REPORT}"),
-        ("Role", "configmaps", "update", TABLE),
     }
 
 
@@ -203,7 +202,7 @@ def test_nothing_is_granted_by_wildcard_and_no_secrets_are_read(name: str) -> No
             assert (kind, names) == ("Role", ""), "a right to create cannot be held to a name"
         elif resource in ("leases", "configmaps"):
             assert kind == "Role"
-            assert set(names.split(",")) <= {LEASE, STATE, TABLE, *REMEMBERED}
+            assert set(names.split(",")) <= {LEASE, STATE, *REMEMBERED}
             assert names
 
 
@@ -316,13 +315,8 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1"])
-def test_the_admission_policy_gives_no_right(name: str) -> None:
-    kinds = {manifest["kind"] for manifest in documents(KUSTOMIZE / name)}
-    assert kinds == {"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"}
-
-
-def test_the_right_to_steer_is_to_write_its_table_and_no_other() -> None:
-    found = list(documents(KUSTOMIZE / "steering-table"))
+def test_steering_adds_the_right_to_write_its_table_and_no_other(name: str) -> None:
+    found = list(documents(KUSTOMIZE / name))
     ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"].endswith("Role"))
     assert rule == {
         "apiGroups": [""],

@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.e2e.installers import KUSTOMIZE
+
 URL = "http://prometheus-operated.monitoring.svc:9090"
 SECRET, HEADERS = "prometheus-credentials", "X-Scope-OrgID=@/etc/rescheduler/metrics/tenant"
 METRICS = "/etc/rescheduler/metrics"
@@ -266,3 +268,7 @@ SETS = {
     ),
 }
 """At least one set for each value that changes an object."""
+if (KUSTOMIZE / "monitoring").is_dir():
+    SETS["monitors, alerts and dashboards"] = ValueSet(
+        audit(monitoring={"enabled": True}), "audit-deployment", ("monitoring",)
+    )

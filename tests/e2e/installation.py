@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from tests.e2e.builders.cluster import Cluster
-from tests.e2e.controlplane.api import Manifest
+from tests.e2e.controlplane.api import Api, Manifest
 from tests.e2e.installers import CHART, RELEASE, answer_of, objects_in
 from tests.e2e.loop import NAMESPACE
 from tests.e2e.program import Program
@@ -78,7 +78,7 @@ class Installation:
 
 
 def deployed_program(
-    cluster: Cluster, binary: Path, prometheus: str, folder: Path, **environment: str
+    cluster: Cluster, binary: Path, prometheus: str | None, folder: Path, **environment: str
 ) -> tuple[Program, list[str]]:
     """The program with account, settings, policies and arguments of the Deployment in the cluster.
 
@@ -98,3 +98,26 @@ def deployed_program(
     kubeconfig = cluster.control_plane.kubeconfig_for(NAMESPACE, pod["serviceAccountName"])
     everything = {**settings, **literals, **own, **environment}
     return Program(binary, kubeconfig, prometheus, everything), container["args"]
+
+
+def may_evict(api: Api, account: str) -> bool:
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": f"system:serviceaccount:{NAMESPACE}:{account}",
+            "resourceAttributes": {
+                "verb": "create",
+                "resource": "pods",
+                "subresource": "eviction",
+                "namespace": "default",
+            },
+        },
+    }
+    answer = api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
+    return bool(answer["status"]["allowed"])
+
+
+def account_of(api: Api) -> str:
+    running = api.read("apps/v1", "Deployment", "rescheduler", NAMESPACE)
+    return str(running["spec"]["template"]["spec"]["serviceAccountName"])

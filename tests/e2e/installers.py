@@ -11,7 +11,7 @@ import yaml
 
 from tests.e2e.controlplane.api import Manifest
 from tests.e2e.controlplane.build import binaries
-from tests.e2e.controlplane.versions import HELM, KUBECTL
+from tests.e2e.controlplane.versions import HELM
 from tests.e2e.program import ROOT
 
 CHART = ROOT / "deploy" / "helm" / "rescheduler"
@@ -21,7 +21,7 @@ RELEASE = "rescheduler"
 
 @cache
 def _binary(name: str) -> Path:
-    return binaries([HELM, KUBECTL])[name]
+    return binaries([HELM])[name]
 
 
 def run_tool(

@@ -239,26 +239,19 @@ def test_without_networkpolicies_there_are_none(tmp_path: Path) -> None:
     assert "NetworkPolicy" not in {manifest["kind"] for manifest in objects}
 
 
-def test_monitors_and_dashboards_are_those_of_their_folder(tmp_path: Path) -> None:
-    """A copy of the chart with a file of alerts, whose own templates are not Helm's."""
+def test_monitors_and_dashboards_are_those_of_their_component(tmp_path: Path) -> None:
+    """A copy of the chart with an object of alerts, whose own templates are not Helm's."""
     copy = tmp_path / "rescheduler"
     shutil.copytree(CHART, copy)
-    monitoring = copy / "files" / "monitoring"
-    shutil.rmtree(monitoring, ignore_errors=True)
-    monitoring.mkdir()
-    text = (
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: alerts}\ndata: {a: '{{ $labels.x }}'}\n"
-    )
-    (monitoring / "alerts.yaml").write_text(text)
-    command = ("template", "rescheduler", copy, "--namespace", "rescheduler")
-    names = {
-        enabled: {
-            manifest["metadata"]["name"]: manifest
-            for manifest in objects_in(
-                answer_of("helm", *command, "--set", f"monitoring.enabled={enabled}")
-            )
-        }
-        for enabled in ("true", "false")
+    alerts = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "alerts"},
+        "data": {"a": "{{ $labels.x }}"},
     }
-    assert names["true"]["alerts"]["data"] == {"a": "{{ $labels.x }}"}
-    assert "alerts" not in names["false"]
+    file = copy / "files" / "components" / "monitoring.yaml"
+    file.write_text(yaml.safe_dump(alerts))
+    command = ("template", "rescheduler", copy, "--namespace", "rescheduler")
+    for enabled in ("true", "false"):
+        said = answer_of("helm", *command, "--set", f"monitoring.enabled={enabled}")
+        assert (alerts in objects_in(said)) == (enabled == "true")

@@ -1,4 +1,4 @@
-"""Nothing of what was applied changes by itself, and kubectl removes what the label does not keep."""
+"""Nothing that was applied changes by itself, and kubectl removes what no label keeps."""
 
 import time
 from pathlib import Path

@@ -11,6 +11,7 @@
 {{- if and $values.trail.enabled (not $values.trail.existingClaim) -}}
 {{- $components = append $components "trail-volume" -}}
 {{- end -}}
+{{- if $values.monitoring.enabled }}{{ $components = append $components "monitoring" }}{{ end -}}
 {{- if $values.networkPolicy.metricsElsewhere }}{{ $components = append $components "metrics-elsewhere" }}{{ end -}}
 {{- if $values.cloudIdentity.enabled }}{{ $components = append $components "cloud-identity" }}{{ end -}}
 {{- if $values.fence.enabled }}{{ $components = append $components "fence" }}{{ end -}}
@@ -18,6 +19,9 @@
 {{- /* What steers and what acts in other ways is of no use in Audit. */ -}}
 {{- if $enforce -}}
 {{- if $values.kueueRestart }}{{ $components = append $components "kueue-restart" }}{{ end -}}
+{{- if or (include "rescheduler.policyVersion" .) $values.steering.webhook $values.steering.extender -}}
+{{- $components = append $components "steering-table" -}}
+{{- end -}}
 {{- if include "rescheduler.policyVersion" . }}{{ $components = append $components "steering-policy" }}{{ end -}}
 {{- range $means := list "webhook" "extender" "taint" -}}
 {{- if index $values.steering $means }}{{ $components = append $components (printf "steering-%s" $means) }}{{ end -}}
