@@ -100,7 +100,7 @@ def deployed_program(
     return Program(binary, kubeconfig, prometheus, everything), container["args"]
 
 
-def may_evict(api: Api, account: str) -> bool:
+def may_evict(api: Api, account: str, namespace: str = "default") -> bool:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
@@ -110,7 +110,7 @@ def may_evict(api: Api, account: str) -> bool:
                 "verb": "create",
                 "resource": "pods",
                 "subresource": "eviction",
-                "namespace": "default",
+                "namespace": namespace,
             },
         },
     }

@@ -51,6 +51,7 @@ def test_a_minute_later_nothing_differs_from_what_was_applied(
     objects.sort(key=lambda manifest: manifest["kind"] != "Namespace")
     for manifest in objects:
         applied(cluster, manifest)
+    assert admitted_pods(cluster, objects) == ["extender", "rescheduler", "webhook"]
     began = time.monotonic()
     trail = tmp_path / "trail"
     trail.mkdir()
@@ -68,6 +69,20 @@ def test_a_minute_later_nothing_differs_from_what_was_applied(
         live = cluster.api.request("GET", cluster.api.path(manifest))
         predicted = applied(cluster, manifest, dryRun="All")
         assert compared(predicted) == compared(live), manifest["metadata"]["name"]
+
+
+def admitted_pods(cluster: Cluster, objects: list[Manifest]) -> list[str]:
+    """The containers whose pods the namespace admits, which enforces the restricted standard."""
+    namespace = cluster.api.read("v1", "Namespace", NAMESPACE, "")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    path, admitted = f"/api/v1/namespaces/{NAMESPACE}/pods", []
+    for manifest in objects:
+        if manifest["kind"] == "Deployment":
+            pod = manifest["spec"]["template"]
+            pod = {**pod, "metadata": {**pod["metadata"], "generateName": "tried-"}}
+            answer = cluster.api.request("POST", path, pod, {"dryRun": "All"})
+            admitted.append(answer["spec"]["containers"][0]["name"])
+    return sorted(admitted)
 
 
 def webhook_writes(cluster: Cluster, program: Program, folder: Path) -> None:

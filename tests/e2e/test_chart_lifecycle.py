@@ -70,7 +70,8 @@ def test_one_command_gives_a_report_and_can_evict_nothing(
             process.wait(30)
         assert time.monotonic() - began < 60
         planned = program.run("plan", "-o", "json")
-    assert ADDRESS in planned.stdout
+    policies = {policy["kind"]: policy.get("problem") for policy in planned.json()["policies"]}
+    assert policies["Utilization"] is None, "its readings come from Prometheus alone"
     assert {line["level"] for line in map(json.loads, log.read_text().splitlines())} == {"info"}
 
     before = cluster.placement()
@@ -79,6 +80,16 @@ def test_one_command_gives_a_report_and_can_evict_nothing(
     done = replace(program, prometheus=metrics.url).run("run", "--once", "--mode", "Enforce")
     assert done.code not in (0, 2), done.stdout
     assert cluster.placement() == before
+
+
+def test_the_right_to_evict_can_be_given_by_namespace(cluster: Cluster, tmp_path: Path) -> None:
+    cluster.namespace("shop")
+    release = Installation(cluster, tmp_path)
+    release.install(
+        mode="Enforce", prometheus={"url": ADDRESS}, evictions={"namespaces": ["default"]}
+    )
+    allowed = [may_evict(cluster.api, ACTING, namespace) for namespace in ("default", "shop")]
+    assert allowed == [True, False]
 
 
 def test_everything_that_counts_outlasts_switches_and_a_reinstallation(

@@ -62,13 +62,12 @@ yes
 {{/* Fail with the reason where values contradict each other, or what is needed is missing. */}}
 {{- define "rescheduler.check" -}}
 {{- $values := .Values -}}
-{{- $namespaces := list "rescheduler" -}}
 {{- if and (ne .Release.Namespace "rescheduler") (not $values.createNamespace) -}}
 {{- fail (printf "\n\nThe lock and the state of a cluster are in namespace rescheduler, not in %q.\nMaybe install with --namespace rescheduler --create-namespace." .Release.Namespace) -}}
 {{- end -}}
 {{- $url := index (include "rescheduler.settings" . | fromYaml) "RESCHEDULER_PROMETHEUS_URL" -}}
 {{- if and (eq $values.mode "Enforce") (has $url (list nil "" "auto")) -}}
-{{- fail "\n\nmode: Enforce acts only on a Prometheus whose address is written down, and prometheus.url is empty.\nMaybe add --set prometheus.url=http://prometheus-operated.monitoring.svc:9090; the log of Audit names the one that it found." -}}
+{{- fail "\n\nmode: Enforce acts only on a Prometheus whose address is written down, and prometheus.url is empty.\nMaybe add --set prometheus.url=http://prometheus-operated.monitoring.svc:9090, with the name of your own Service." -}}
 {{- end -}}
 {{- if and $values.policies.configMap $values.policies.files -}}
 {{- fail "\n\npolicies.configMap and policies.files were both given.\nMaybe keep one of them: policies come from one ConfigMap." -}}
