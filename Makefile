@@ -61,6 +61,12 @@ check: $(READY) ## format, lint, types, import contracts, YAML
 	$(BIN)/lint-imports
 	$(BIN)/yamllint --strict .
 
+chart: $(READY) ## make the files of the chart that follow from deploy/kustomize and the schema of the values
+	$(BIN)/python -m tests.deploy.chart_files
+
+install-yaml: $(READY) ## write all objects of a first installation, in Audit, to dist/install.yaml
+	$(BIN)/python -m tests.deploy.install_yaml dist/install.yaml
+
 format: $(READY) ## put the code into the house's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .

@@ -167,9 +167,11 @@ WRITES: dict[str, set[Right]] = {
     "overlays/enforce-deployment": ENFORCE,
     "acting": ENFORCE - REMEMBERING,
     "remembering": REMEMBERING,
+    "remembering/objects": REMEMBERING,
     "kueue-restart": {("ClusterRole", "kueue.x-k8s.io", "workloads", "delete", "")},
     "steering-taint": {("ClusterRole", "", "nodes", "patch", "")},
     "steering-table": TABLED,
+    "steering-table/objects": TABLED,
     "steering-policy": TABLED,
     "steering-policy-v1beta1": TABLED,
     "steering-extender": {

@@ -5,29 +5,12 @@ import pytest
 from tests.e2e.builders.cluster import Cluster
 from tests.e2e.controlplane.api import Api, Manifest
 from tests.e2e.controlplane.manifests import apply_manifests, load_manifests
+from tests.e2e.installation import account_of, may_evict
 from tests.e2e.loop import ACTING, AUDITING, NAMESPACE, manifests
 
 pytestmark = pytest.mark.e2e
 
 WIDE = ("ClusterRole", "ClusterRoleBinding")
-
-
-def may_evict(api: Api, account: str) -> bool:
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {
-            "user": f"system:serviceaccount:{NAMESPACE}:{account}",
-            "resourceAttributes": {
-                "verb": "create",
-                "resource": "pods",
-                "subresource": "eviction",
-                "namespace": "default",
-            },
-        },
-    }
-    answer = api.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
-    return bool(answer["status"]["allowed"])
 
 
 def ours(api: Api) -> set[tuple[str, str]]:
@@ -38,11 +21,6 @@ def ours(api: Api) -> set[tuple[str, str]]:
         for item in api.items("rbac.authorization.k8s.io/v1", kind)
         if item["metadata"]["name"].startswith("rescheduler")
     }
-
-
-def account_of(api: Api) -> str:
-    running = api.read("apps/v1", "Deployment", "rescheduler", NAMESPACE)
-    return str(running["spec"]["template"]["spec"]["serviceAccountName"])
 
 
 def apply(cluster: Cluster, overlay: str) -> list[Manifest]:

@@ -51,7 +51,7 @@ def binaries(programs: Sequence[Program] = PROGRAMS) -> dict[str, Path]:
 def _folder(program: Program) -> Path:
     """The program's folder in the cache, keyed by version, exact dependencies and own sources."""
     key = sha256()
-    sources = sorted(program.folder.glob("*.go"))
+    sources = sorted(program.folder.rglob("*.go"))
     for path in (program.folder / "go.mod", program.folder / "go.sum", *sources):
         key.update(path.read_bytes())
     key.update(",".join(program.tags).encode())

@@ -13,10 +13,10 @@ _FIRST = {"Namespace": 0, "CustomResourceDefinition": 1, "ServiceAccount": 2}
 
 
 def load_manifests(paths: Iterable[Path]) -> list[Manifest]:
-    """Every object of the files (a folder stands for its *.yaml), namespaces first."""
+    """Every object of the files (a folder stands for all *.yaml in it), namespaces first."""
     files: list[Path] = []
     for path in paths:
-        files += sorted(path.glob("*.yaml")) if path.is_dir() else [path]
+        files += sorted(path.rglob("*.yaml")) if path.is_dir() else [path]
     documents = [
         document
         for file in files

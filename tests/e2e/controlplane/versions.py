@@ -67,6 +67,13 @@ ETCD = Program("etcd", "3.6.8", {"etcd": "go.etcd.io/etcd/server/v3"}, {})
 # What kubelet's own managers say of a pod; see its main.go.
 KUBELET = Program("kubelet", "1.36.3", {"kubelet-admission": "rescheduler.test/kubelet"}, {})
 KWOK = Program("kwok", "0.8.0", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {})
+# The one installs the chart; the other has the kustomize that builds the overlays.
+HELM = Program(
+    "helm",
+    "4.3.2",
+    {"helm": "helm.sh/helm/v4/cmd/helm", "kubectl": "rescheduler.test/helm/kubectl"},
+    {},
+)
 
 # Without the discovery of clouds, which is two thirds of the build.
 PROMETHEUS = Program(
@@ -133,6 +140,7 @@ PROGRAMS = (
     KUBELET,
     ETCD,
     KWOK,
+    HELM,
     PROMETHEUS,
     THANOS,
     NODE_EXPORTER,
