@@ -5,7 +5,6 @@ tests/e2e/test_chart.py renders it by Helm itself.
 
 import json
 import re
-import tomllib
 from collections import Counter
 from typing import Any
 
@@ -13,6 +12,7 @@ import jsonschema
 import pytest
 import yaml
 
+from rescheduler import __version__
 from rescheduler.runtime.settings import Settings, env_names
 from tests.deploy.chart_files import (
     CHART,
@@ -26,7 +26,6 @@ from tests.deploy.chart_files import (
 )
 from tests.deploy.install_yaml import OVERLAY, install_text
 from tests.deploy.manifests import KUSTOMIZE, OVERLAYS, documents, overlay
-from tests.deploy.policies_configmap import ROOT
 
 Json = dict[str, Any]
 
@@ -58,8 +57,7 @@ def test_a_file_has_all_objects_of_its_component(name: str) -> None:
 
 def test_the_version_of_the_chart_is_that_of_the_program() -> None:
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert (chart["version"], chart["appVersion"]) == (version, version)
+    assert (chart["version"], chart["appVersion"]) == (__version__, __version__)
     for change in yaml.safe_load(chart["annotations"]["artifacthub.io/changes"]):
         assert change["kind"] in {"added", "changed", "deprecated", "removed", "fixed", "security"}
 
