@@ -31,10 +31,12 @@ def _selecting_nothing(made: Strict, at: FieldPath, snapshot: Snapshot) -> Itera
             if isinstance(element, Match):
                 if snapshot.pods and not select_pods(element, snapshot).any():
                     yield why_no_pod(field, element, snapshot)
-                elif element.exclude is not None and snapshot.pods:
-                    said = why_never(f"{field}.exclude", element.exclude, snapshot)
-                    if said:
-                        yield f"{said}; so it leaves nothing out"
+                elif snapshot.pods:
+                    for path, exclude in element.excludes:
+                        at_exclude = ".".join([field, *map(str, path)])
+                        said = why_never(at_exclude, exclude, snapshot)
+                        if said:
+                            yield f"{said}; so it leaves nothing out"
             elif isinstance(element, NodeMatch):
                 if snapshot.nodes and not select_nodes(element, snapshot).any():
                     yield why_no_node(field, element, snapshot)

@@ -1,0 +1,91 @@
+"""LowNodeUtilization and HighNodeUtilization: by requests Allocation, by load Utilization."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from rescheduler.conversion.draft import Draft
+from rescheduler.conversion.plugin_arguments import HighNodeUtilizationArgs, LowNodeUtilizationArgs
+
+_MEASURED = ("cpu", "memory")
+"""What Utilization has built-in readings of."""
+_WORDS = {"cpu": re.compile("cpu", re.IGNORECASE), "memory": re.compile("mem", re.IGNORECASE)}
+METRIC = "MetricResource"
+"""The one resource of LowNodeUtilization with a query."""
+
+
+def percent(value: float) -> str:
+    """A share as our policies have it."""
+    return f"{value:.9f}".rstrip("0").rstrip(".") + "%"
+
+
+def low_utilization(arguments: LowNodeUtilizationArgs, draft: Draft) -> Iterator[Draft]:
+    """Above their targets nodes give pods away; by the mean where thresholds are deviations."""
+    if arguments.evictionModes:
+        draft.selection.others |= _requesting(arguments.targetThresholds)
+    targets = dict(arguments.targetThresholds)
+    source = arguments.metricsUtilization
+    if source is not None and (source.metricsServer or source.source is not None):
+        query = source.prometheus.query if source.prometheus is not None else None
+        yield from _by_load(query, targets, draft, deviating=arguments.useDeviationThresholds)
+    if not targets:
+        return
+    if not arguments.useDeviationThresholds:
+        resources = [{"resource": name, "target": percent(most)} for name, most in targets.items()]
+        yield draft.variant("", "Allocation", resources=resources)
+        return
+    for tolerance in dict.fromkeys(targets.values()):
+        same = [name for name, above in targets.items() if above == tolerance]
+        suffix = "" if len(same) == len(targets) else f"-{'-'.join(same)}"
+        yield draft.variant(
+            suffix.replace("/", "-"),
+            "Allocation",
+            resources=[{"resource": name} for name in same],
+            strategy="Balance",
+            tolerance=percent(tolerance),
+        )
+
+
+def high_utilization(arguments: HighNodeUtilizationArgs, draft: Draft) -> Iterator[Draft]:
+    """Nodes below all thresholds are emptied."""
+    if arguments.evictionModes:
+        draft.selection.others |= _requesting(arguments.thresholds)
+    yield draft.variant(
+        "",
+        "Allocation",
+        resources=[{"resource": name} for name in arguments.thresholds],
+        strategy="Pack",
+        cold=percent(min(arguments.thresholds.values())),
+    )
+
+
+def _by_load(
+    query: str | None, targets: dict[str, float], draft: Draft, *, deviating: bool | None
+) -> Iterator[Draft]:
+    """Policies by what is used; takes their resources out of the targets."""
+    if query is not None or METRIC in targets:
+        most = targets.pop(METRIC, None)
+        named = [name for name, word in _WORDS.items() if word.search(query or "")]
+        measured = dict.fromkeys(named, most) if most is not None else {}
+    else:
+        measured = {name: targets.pop(name) for name in _MEASURED if name in targets}
+    if measured:
+        yield draft.variant("", "Utilization", **_load_spec(measured, deviating=deviating))
+    if targets:
+        draft.name = f"{draft.name}-requests"
+
+
+def _load_spec(measured: dict[str, Any], *, deviating: bool | None) -> dict[str, Any]:
+    if not deviating:
+        return {"targets": {name: {"high": percent(most)} for name, most in measured.items()}}
+    return {
+        "targets": {name: {"high": "100%"} for name in measured},
+        "strategy": "Balance",
+        "tolerance": percent(min(measured.values())),
+    }
+
+
+def _requesting(thresholds: dict[str, float]) -> dict[str, Any]:
+    """The match of pods that request one of the resources; all request one of `pods`."""
+    names = [name for name in thresholds if name != "pods"]
+    return {"requests": names} if names and "pods" not in thresholds else {}
