@@ -30,6 +30,7 @@ def command(program: str, file: Path, out: Path | None) -> int:
       rescheduler convert descheduler values.yaml --out policies/descheduler.yaml
       helm get values descheduler -n kube-system | rescheduler convert descheduler -
     """  # noqa: D301 - click wants the character
+    from rescheduler.conversion.example_tests import test_file_text  # noqa: PLC0415
     from rescheduler.conversion.source_forms import convert  # noqa: PLC0415 - pydantic is slow
     from rescheduler.sources.policy_files import read_file  # noqa: PLC0415
 
@@ -40,6 +41,11 @@ def command(program: str, file: Path, out: Path | None) -> int:
     lost = sum(not note.equivalent for note in notes)
     made = count_text(len(converted.conversion.drafts), "policy", "policies")
     say(f"{made} of {program}; {count_text(lost, 'comment')} on what has no equivalent", err=True)
-    if not is_stdout(out):
-        say(f"  Maybe `rescheduler check {out}` next.", err=True)
+    if out is not None and not is_stdout(out):
+        tests = out.with_name(f"{out.stem}_test.yaml")
+        text = test_file_text(out.name, converted.conversion.drafts, converted.policies)
+        if text:
+            check_writable(tests, file)
+            write_output(text.encode(), tests)
+            say(f"  `rescheduler test {tests}` shows what they do to small clusters", err=True)
     return 0

@@ -92,7 +92,8 @@ class DefaultEvictorArgs(TypedArguments):
         SelectorText | None,
         Lost(
             "Only nodeFit went by it: which nodes take pods in is kube-scheduler's choice. Keep "
-            "pods off nodes by a taint, or by `avoidNodes` of the Limits."
+            "pods off nodes by a taint, or by `avoidNodes` of the Limits.",
+            ("",),
         ),
     ] = None
     evictLocalStoragePods: Annotated[bool | None, _LOCAL] = None

@@ -22,7 +22,9 @@ from rescheduler.documents.strict_yaml import Tree
 from rescheduler.documents.validation import near, validate_part
 
 EVICTOR = "DefaultEvictor"
-_POINTS = ("deschedule", "balance", "filter", "preEvictionFilter")
+_POINTS = ("deschedule", "balance", "filter", "preEvictionFilter", "preevictionfilter")
+
+_REFUSED = "take it out, or correct it: descheduler refuses the file as it is"
 
 Model = TypeVar("Model", bound=Strict)
 
@@ -121,6 +123,7 @@ class _ProfileConversion:
         self._prefix = prefix
         self._nodes = nodes
         self._configs: dict[str, Tree] = {}
+        self._unknown: set[str] = set()
 
     def convert(self, profile: Profile) -> None:
         """Add a policy for each plugin that is enabled."""
@@ -167,6 +170,13 @@ class _ProfileConversion:
         for names in ("namespaces", "evictableNamespaces"):
             draft.selection.add_namespaces(getattr(arguments, names, None))
         draft.selection.add_labels(getattr(arguments, "labelSelector", None))
+        kinds = getattr(arguments, "ownerKinds", None)
+        draft.selection.add_owners(
+            kinds.include if kinds else None,
+            kinds.exclude if kinds else getattr(arguments, "excludeOwnerKinds", None),
+        )
+        limits = getattr(arguments, "evictionLimits", None)
+        self._conversion.limits.limit("movesPerNode", limits.node if limits else None)
         try:
             made = list(plugin.build(arguments, draft))
             for one in made:
@@ -200,7 +210,9 @@ class _ProfileConversion:
             names = [*self._plugins, EVICTOR]
             message = f"`{name[:60]}` is no plugin that is known, so it cannot be converted"
             known = f"take it out of a copy of the file; known are {', '.join(names)}"
-            self._conversion.complain(tree, message, near(name, names) or known)
+            if name not in self._unknown:
+                self._conversion.complain(tree, message, near(name, names) or known)
+            self._unknown.add(name)
         return plugin
 
     def _read(self, name: str, model: type[Model]) -> tuple[Model | None, list[Note]]:
@@ -210,7 +222,8 @@ class _ProfileConversion:
         tree = _without_nulls(tree) if tree is not None else Tree({}, config.mark, {})
         made, problems = validate_part(tree, model)
         self._conversion.problems += [
-            replace(problem, message=f"{name}: {problem.message}") for problem in problems
+            replace(problem, message=f"{name}: {problem.message}", hint=problem.hint or _REFUSED)
+            for problem in problems
         ]
         return made, [] if made is None else list(notes_on(made, tree, self._conversion.paths))
 

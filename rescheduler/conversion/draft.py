@@ -38,6 +38,11 @@ class Selection:
             self.namespaces += names.include or []
             self.excludes += [{"namespaces": names.exclude}] if names.exclude else []
 
+    def add_owners(self, include: list[str] | None, exclude: list[str] | None) -> None:
+        """Only pods that these kinds run, or no other than those."""
+        self.others |= {"ownerKinds": include} if include else {}
+        self.excludes += [{"ownerKinds": exclude}] if exclude else []
+
     def add_labels(self, selector: ForeignSelector | None) -> None:
         """Only pods with these labels."""
         self.labels += selector.requirements if selector is not None else []
@@ -83,9 +88,14 @@ class Draft:
             notes=list(self.notes),
         )
 
+    def remark(self, text: str) -> None:
+        """Say something of the plugin as a whole."""
+        self.notes.append(Note(self.origin.mark.line, self.plugin, "", text))
+
     def document(self) -> dict[str, Any]:
         """The document of the policy."""
-        spec = {"match": self.selection.spec(), **self.spec}
+        nodes = {"nodes": self.spec["nodes"]} if "nodes" in self.spec else {}
+        spec = {"match": self.selection.spec(), **nodes, **self.spec}
         if self.reports_only or any(note.restricts for note in self.notes):
             spec = {"mode": "Audit", **spec}
         metadata = {"name": self.name}
@@ -142,7 +152,8 @@ class Conversion:
             return value
         if isinstance(value, dict):
             branches = {key: self.caused(child, cause) for key, child in value.items()}
-            made = Tree(branches, cause.mark, dict.fromkeys(branches, cause.mark))
+            marks = {key: branch.mark for key, branch in branches.items()}
+            made = Tree(branches, cause.mark, marks)
         elif isinstance(value, list):
             made = Tree([self.caused(child, cause) for child in value], cause.mark, {})
         else:
@@ -164,8 +175,7 @@ class Conversion:
             self.complain(draft.origin, f"{draft.plugin}: as a policy here: {error.sentence}")
             return
         for text in made.unreachable():
-            path = self.paths.get(id(draft.origin), "")
-            draft.notes.append(Note(draft.origin.mark.line, path, "", f"In this policy {text}."))
+            draft.remark(f"In this policy {text}.")
         self.drafts.append(draft)
 
     def all_notes(self) -> list[Note]:

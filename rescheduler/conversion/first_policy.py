@@ -41,7 +41,9 @@ def convert_first_policy(tree: Tree, conversion: Conversion) -> None:
         strategies,
     )
     if not fields["profiles"].value:
-        conversion.complain(strategies, "strategies: none is enabled, so descheduler does nothing")
+        conversion.complain(
+            strategies, "strategies: none is enabled, so descheduler does nothing", "enable one"
+        )
         return
     keys = {name: tree.keys.get(name, strategies.mark) for name in fields}
     convert_policy(conversion.placed(Tree(dict(fields), tree.mark, keys), tree), conversion)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from rescheduler.conversion.outcomes import Becomes, Same
+from rescheduler.conversion.outcomes import Becomes
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelValues, NamespaceName
@@ -107,8 +107,8 @@ class ForeignNamespaces(Strict):
 class TypedArguments(Strict):
     """Arguments of a plugin, which may name their own type."""
 
-    apiVersion: Annotated[str | None, Same("names the type of the arguments")] = None
-    kind: Annotated[str | None, Same("names the type of the arguments")] = None
+    apiVersion: Annotated[str | None, Becomes("the type of the arguments")] = None
+    kind: Annotated[str | None, Becomes("the type of the arguments")] = None
 
 
 def selector_spec(requirements: list[Requirement]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Source: sigs.k8s.io/descheduler, charts/descheduler/values.yaml, chart 0.19 to 0
 
 from rescheduler.conversion.descheduler_policy import fields_of
 from rescheduler.conversion.draft import Conversion
-from rescheduler.conversion.outcomes import Lost, Outcome, Same, note_of
+from rescheduler.conversion.outcomes import Becomes, Lost, Outcome, Same, note_of
 from rescheduler.documents.strict_yaml import Tree
 
 POLICY, VERSION = "deschedulerPolicy", "deschedulerPolicyAPIVersion"
@@ -19,7 +19,7 @@ _ROLE = Lost("Standbys are replicas of the Deployment; they elect one by a Lease
 _WATCHING = Lost("Metrics are served by `run` with `--listen`; deploy/README.md says how.")
 
 CHART_VALUES: dict[str, Outcome] = {
-    VERSION: Same("names the form of the policy"),
+    VERSION: Becomes("the form of the policy"),
     **dict.fromkeys(
         (
             "schedule",
@@ -92,8 +92,8 @@ def policy_of_values(tree: Tree, conversion: Conversion) -> Tree:
     """The policy in the values, with the apiVersion that the chart gives it."""
     fields = fields_of(tree)
     for name, child in fields.items():
-        if name != POLICY and child.value is not None:
-            outcome = CHART_VALUES.get(name, _UNKNOWN)
+        outcome = CHART_VALUES.get(name, _UNKNOWN)
+        if name != POLICY and child.value is not None and not isinstance(outcome, Becomes):
             conversion.notes.append(note_of(child, conversion.paths, outcome))
     dry = fields_of(fields.get("cmdOptions")).get("dry-run")
     conversion.reports_only |= dry is not None and dry.value is not False

@@ -25,7 +25,7 @@ from rescheduler.conversion.foreign_fields import (
 )
 from rescheduler.conversion.outcomes import Becomes, Lost, Same, note_of, notes_on
 from rescheduler.conversion.plugins import PLUGINS, Plugin
-from rescheduler.conversion.utilization_plugins import percent
+from rescheduler.conversion.utilization_plugins import load_specs
 from rescheduler.documents.fields import Strict, duration_text
 from rescheduler.documents.strict_yaml import Tree
 from rescheduler.documents.validation import validate_part
@@ -38,6 +38,8 @@ _RECEIVING = Lost(
 _PROD = Lost("Every pod's load counts: there are no thresholds for one class of pods.")
 _WEIGHTS = Lost("Each resource above its target is charged in pods; none weighs more.")
 _OWN_RUN = Same("how koord-descheduler itself runs")
+_ABNORMALITIES = 5
+"""What consecutiveAbnormalities is unless given."""
 _DRY = Becomes("`mode: Audit`")
 
 
@@ -146,44 +148,34 @@ def _low_load(arguments: LowNodeLoadArgs, draft: Draft) -> Iterator[Draft]:
     """One policy for each pool of nodes, and each selector of pods."""
     draft.reports_only |= bool(arguments.paused or arguments.dryRun)
     pools: list[_Pool] = [arguments] if arguments.highThresholds else []
+    selectors = arguments.podSelectors or [_PodSelector()]
     for number, pool in enumerate([*pools, *(arguments.nodePools or ())]):
-        suffix = f"-{slug(pool.name)}" if pool.name else f"-{number}" if number else ""
-        spec = _pool_spec(pool, arguments, draft.every)
-        if spec is None:
-            continue
-        for selector in arguments.podSelectors or [_PodSelector()]:
-            several = len(arguments.podSelectors or ()) > 1
-            of_pods = f"-{slug(selector.name or '')}" if several else ""
-            made = draft.variant(f"{suffix}{of_pods}", "Utilization", **spec)
-            made.selection.add_labels(selector.selector)
-            yield made
+        of_pool = f"-{slug(pool.name)}" if pool.name else f"-{number}" if number else ""
+        for suffix, spec in _pool_specs(pool, arguments, draft.every):
+            for selector in selectors:
+                of_pods = f"-{slug(selector.name or '')}" if len(selectors) > 1 else ""
+                made = draft.variant(f"{of_pool}{suffix}{of_pods}", "Utilization", **spec)
+                made.selection.add_labels(selector.selector)
+                yield made
 
 
-def _pool_spec(
+def _pool_specs(
     pool: _Pool, arguments: LowNodeLoadArgs, every: float | None
-) -> dict[str, Any] | None:
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What policies say of a pool, each with the suffix of its name."""
     high = pool.highThresholds or arguments.highThresholds or {}
     measured = {name: high[name] for name in ("cpu", "memory") if name in high}
-    if not measured:
-        return None
-    spec: dict[str, Any] = {
-        "targets": {name: {"high": percent(most)} for name, most in measured.items()}
-    }
-    if pool.useDeviationThresholds:
-        spec = {
-            "targets": {name: {"high": "100%"} for name in measured},
-            "strategy": "Balance",
-            "tolerance": percent(min(measured.values())),
-        }
+    more: dict[str, Any] = {}
     if pool.nodeSelector is not None and pool.nodeSelector.requirements:
-        spec["nodes"] = {"labels": selector_spec(pool.nodeSelector.requirements)}
+        more["nodes"] = {"labels": selector_spec(pool.nodeSelector.requirements)}
     anomaly = pool.anomalyCondition or arguments.anomalyCondition
-    times = (anomaly.consecutiveAbnormalities if anomaly else None) or 5
-    if every is not None:
-        spec["stableFor"] = f"{int(times * every)}s"
+    times = (anomaly.consecutiveAbnormalities if anomaly else None) or _ABNORMALITIES
+    if every:
+        more["stableFor"] = f"{int(times * every)}s"
     if arguments.nodeMetricExpirationSeconds:
-        spec["maxAge"] = f"{arguments.nodeMetricExpirationSeconds}s"
-    return spec
+        more["maxAge"] = f"{arguments.nodeMetricExpirationSeconds}s"
+    for suffix, spec in load_specs(measured, deviating=pool.useDeviationThresholds):
+        yield suffix, spec | more
 
 
 LOW_NODE_LOAD = Plugin(

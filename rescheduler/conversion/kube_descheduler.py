@@ -139,8 +139,8 @@ class _Spec(Strict):
 class KubeDescheduler(Strict):
     """The whole object."""
 
-    apiVersion: Annotated[str, Same("names the form of the file")]
-    kind: Annotated[str, Same("names the form of the file")]
+    apiVersion: Annotated[str, Becomes("the form of the file")]
+    kind: Annotated[str, Becomes("the form of the file")]
     metadata: Annotated[dict[str, Any] | None, Same("of the operator's object")] = None
     status: Annotated[dict[str, Any] | None, Same("what the operator reports")] = None
     spec: _Spec

@@ -88,6 +88,12 @@ def _lifetime(arguments: given.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]
         reasons = [state for state in failed if state != "Failed"]
         spec["failed"] |= {"reasons": reasons} if "Failed" not in failed else {}
         spec["failed"] |= {"exitCodes": arguments.exitCodes} if arguments.exitCodes else {}
+    if set(states) & _ENDED:
+        ended = ", ".join(state for state in states if state in _ENDED)
+        draft.remark(
+            f"Pods in state {ended} have ended: nothing can be placed better. Kubernetes removes "
+            "them (ttlSecondsAfterFinished of Jobs, --terminated-pod-gc-threshold)."
+        )
     if spec:
         yield draft.variant("", "Conformity", **spec)
 

@@ -11,8 +11,9 @@ from rescheduler.conversion.foreign_fields import Count, SelectorText
 from rescheduler.conversion.outcomes import Becomes, Lost, Same
 from rescheduler.documents.fields import Strict
 
-_NAMED = Same("names the form of the file")
-_NO_SORTING = Lost("descheduler has this extension point and does nothing at it.")
+_NAMED = Becomes("the form of the file")
+_NO_SORTING = Lost("descheduler has this extension point and does nothing at it.", ({},))
+_FILTERS = Becomes("DefaultEvictor, which always filters")
 
 
 class PluginSet(Strict):
@@ -27,10 +28,11 @@ class Plugins(Strict):
 
     deschedule: PluginSet | None = None
     balance: PluginSet | None = None
-    filter: Annotated[PluginSet | None, Same("DefaultEvictor always filters")] = None
-    preEvictionFilter: Annotated[PluginSet | None, Same("DefaultEvictor always filters")] = None
+    filter: Annotated[PluginSet | None, _FILTERS] = None
+    preEvictionFilter: Annotated[PluginSet | None, _FILTERS] = None
+    preevictionfilter: Annotated[PluginSet | None, _FILTERS] = None
     evict: Annotated[
-        PluginSet | None, Lost("Of Koordinator: pods are evicted by the Eviction API alone.")
+        PluginSet | None, Becomes("the Eviction API, always; Koordinator alone has it")
     ] = None
     sort: Annotated[PluginSet | None, _NO_SORTING] = None
     presort: Annotated[PluginSet | None, _NO_SORTING] = None

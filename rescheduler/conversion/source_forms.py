@@ -17,7 +17,7 @@ from rescheduler.documents.kubernetes_yaml import KubernetesReader
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.text_files import TextFile
 from rescheduler.documents.validation import near
-from rescheduler.policies.files.policy_set import read_policies
+from rescheduler.policies.files.policy_set import PolicySet, read_policies
 
 Convert = Callable[[Tree, Conversion], None]
 
@@ -34,15 +34,17 @@ WRAPPERS = {
     "Application": ("spec", "source", "helm"),
 }
 """Kinds that hold one of the others in a field."""
+_OTHER_CHART = Same("a value of another chart")
 _AROUND = Same("of the document around the policy")
 _TEMPLATED = "the file is a template: render it first, as by `helm template` or `helm get values`"
 
 
 class Converted(NamedTuple):
-    """What a file became. text: the policies and Limits as YAML."""
+    """What a file became. text: the policies and Limits as YAML. policies: as they are read."""
 
     conversion: Conversion
     text: str
+    policies: PolicySet
 
 
 def convert(file: TextFile) -> Converted:
@@ -65,10 +67,8 @@ def convert(file: TextFile) -> Converted:
     if problems:
         raise policy_error([(file.name, file.text, one) for one in dict.fromkeys(problems)], 1)
     text = policies_text(conversion, file.name, form)
-    read_policies(
-        "the conversion", [TextFile("converted.yaml", "converted", text)], lambda *_: file
-    )
-    return Converted(conversion, text)
+    made = TextFile("converted.yaml", "converted", text)
+    return Converted(conversion, text, read_policies(made.name, [made], lambda *_: file))
 
 
 _ENABLE = "enable a plugin, or write policies by hand; policies/from-descheduler.md has all plugins"
@@ -133,7 +133,10 @@ def _unwrap(tree: Tree, text: str, conversion: Conversion) -> Tree:
         return _unwrap_object(tree, kind, text, conversion)
     if "apiVersion" in fields_of(tree):
         return tree
-    inner = _values_in(tree, conversion)
+    inner = _values_in(tree)
+    for child in fields_of(tree).values() if inner is not None and inner is not tree else ():
+        if child is not inner:
+            conversion.notes.append(note_of(child, conversion.paths, _OTHER_CHART))
     return tree if inner is None else policy_of_values(inner, conversion)
 
 
@@ -166,7 +169,7 @@ def _unwrap_object(tree: Tree, kind: str, text: str, conversion: Conversion) -> 
 def _document_in(tree: Tree, text: str, conversion: Conversion) -> Tree | None:
     """The mapping that a field is, or that its text holds."""
     if isinstance(tree.value, dict):
-        return tree if _is_foreign(tree, conversion) else None
+        return tree if _is_foreign(tree) else None
     if not isinstance(tree.value, str) or "\n" not in tree.value:
         return None
     documents, problems = nested_documents(tree, text)
@@ -176,17 +179,17 @@ def _document_in(tree: Tree, text: str, conversion: Conversion) -> Tree | None:
         return None
     conversion.paths |= paths_of(documents[0])
     conversion.placed(documents[0], documents[0])
-    return documents[0] if _is_foreign(documents[0], conversion) else None
+    return documents[0] if _is_foreign(documents[0]) else None
 
 
-def _is_foreign(tree: Tree, conversion: Conversion) -> bool:
+def _is_foreign(tree: Tree) -> bool:
     fields = fields_of(tree)
     kinds = [kind for _, kind in FORMS]
     kind = fields.get("kind")
-    return (kind is not None and kind.value in kinds) or _values_in(tree, conversion) is not None
+    return (kind is not None and kind.value in kinds) or _values_in(tree) is not None
 
 
-def _values_in(tree: Tree, conversion: Conversion) -> Tree | None:
+def _values_in(tree: Tree) -> Tree | None:
     """The values of the chart: the mapping itself, or one of another chart's fields."""
     if POLICY in fields_of(tree):
         return tree

@@ -34,16 +34,10 @@ def low_utilization(arguments: LowNodeUtilizationArgs, draft: Draft) -> Iterator
         resources = [{"resource": name, "target": percent(most)} for name, most in targets.items()]
         yield draft.variant("", "Allocation", resources=resources)
         return
-    for tolerance in dict.fromkeys(targets.values()):
-        same = [name for name, above in targets.items() if above == tolerance]
-        suffix = "" if len(same) == len(targets) else f"-{'-'.join(same)}"
-        yield draft.variant(
-            suffix.replace("/", "-"),
-            "Allocation",
-            resources=[{"resource": name} for name in same],
-            strategy="Balance",
-            tolerance=percent(tolerance),
-        )
+    for suffix, tolerance, names in _by_tolerance(targets):
+        resources = [{"resource": name} for name in names]
+        more = {"strategy": "Balance", "tolerance": percent(tolerance)}
+        yield draft.variant(suffix, "Allocation", resources=resources, **more)
 
 
 def high_utilization(arguments: HighNodeUtilizationArgs, draft: Draft) -> Iterator[Draft]:
@@ -69,20 +63,29 @@ def _by_load(
         measured = dict.fromkeys(named, most) if most is not None else {}
     else:
         measured = {name: targets.pop(name) for name in _MEASURED if name in targets}
-    if measured:
-        yield draft.variant("", "Utilization", **_load_spec(measured, deviating=deviating))
+    for suffix, spec in load_specs(measured, deviating=deviating):
+        yield draft.variant(suffix, "Utilization", **spec)
     if targets:
         draft.name = f"{draft.name}-requests"
 
 
-def _load_spec(measured: dict[str, Any], *, deviating: bool | None) -> dict[str, Any]:
-    if not deviating:
-        return {"targets": {name: {"high": percent(most)} for name, most in measured.items()}}
-    return {
-        "targets": {name: {"high": "100%"} for name in measured},
-        "strategy": "Balance",
-        "tolerance": percent(min(measured.values())),
-    }
+def load_specs(
+    measured: dict[str, float], *, deviating: bool | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What policies say of these targets by load, each with the suffix of its name."""
+    if measured and not deviating:
+        yield "", {"targets": {name: {"high": percent(most)} for name, most in measured.items()}}
+    for suffix, tolerance, names in _by_tolerance(measured if deviating else {}):
+        targets = {name: {"high": "100%"} for name in names}
+        yield suffix, {"targets": targets, "strategy": "Balance", "tolerance": percent(tolerance)}
+
+
+def _by_tolerance(targets: dict[str, float]) -> Iterator[tuple[str, float, list[str]]]:
+    """A suffix, a deviation from the mean, and the resources that have it."""
+    for tolerance in dict.fromkeys(targets.values()):
+        names = [name for name, above in targets.items() if above == tolerance]
+        suffix = "" if len(names) == len(targets) else f"-{'-'.join(names)}".replace("/", "-")
+        yield suffix, tolerance, names
 
 
 def _requesting(thresholds: dict[str, float]) -> dict[str, Any]:

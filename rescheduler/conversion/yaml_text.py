@@ -27,6 +27,11 @@ class _Dumper(yaml.SafeDumper):
         del indentless
         super().increase_indent(flow, indentless=False)
 
+    def ignore_aliases(self, data: Any) -> bool:
+        """What is the same twice is written twice: our reader refuses aliases."""
+        del data
+        return True
+
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
     style = None if isinstance(scalar(value), str) else "'"
@@ -36,9 +41,16 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def to_yaml(value: Any) -> str:
-    """The value as YAML."""
-    text = yaml.dump(value, Dumper=_Dumper, sort_keys=False, width=_WIDTH, allow_unicode=True)
+def to_yaml(value: Any, *, flow: bool = False) -> str:
+    """The value as YAML; flow: in as few lines as fit."""
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        width=_WIDTH - 20 if flow else _WIDTH,
+        allow_unicode=True,
+        default_flow_style=flow,
+    )
     return str(text)
 
 
@@ -63,6 +75,7 @@ def limits_document(draft: LimitsDraft) -> dict[str, Any]:
     """The Limits; what is not limited there is limited as always here."""
     default = Limits()
     moves = {name: draft.moves.get(name, getattr(default, name)) for name in _DEFAULTS}
+    moves["movesPerCycle"] = min(moves["movesPerCycle"], default.room_per_day)
     spec: dict[str, Any] = {**moves, **_longer_limits(moves["movesPerCycle"])}
     for name, least in draft.at_least.items():
         spec[name] = duration_text(least) if isinstance(least, timedelta) else least
@@ -74,11 +87,12 @@ def limits_document(draft: LimitsDraft) -> dict[str, Any]:
 
 
 def _longer_limits(cycle: int) -> dict[str, int]:
-    """An hour may do what a cycle may, as far as the state has room."""
+    """An hour may do what a cycle may, and a day what five such hours may: the state has room."""
     default = Limits()
-    hour = max(int(default.movesPerHour), min(cycle, default.room_per_day // 24))
-    day = max(int(default.movesPerDay), min(hour * 5, default.room_per_day))
-    return {"movesPerHour": hour, "movesPerDay": day} if hour != default.movesPerHour else {}
+    hour, day = int(default.movesPerHour), int(default.movesPerDay)
+    if cycle <= hour:
+        return {}
+    return {"movesPerHour": cycle, "movesPerDay": min(max(day, 5 * cycle), default.room_per_day)}
 
 
 def _limits_comments(conversion: Conversion) -> list[str]:
@@ -89,6 +103,9 @@ def _limits_comments(conversion: Conversion) -> list[str]:
     ]
     if missing:
         lines.append(f"Not limited there, so the defaults of here: {', '.join(missing)}.")
+    most = limits.moves.get("movesPerCycle", 0)
+    if most > Limits().room_per_day:
+        lines.append(f"The state has no room for {most} moves in a day, so a cycle makes fewer.")
     if any(limits.local_storage) and not all(limits.local_storage):
         lines.append(
             "Some profiles let pods with local storage be evicted, others do not: they stay."
@@ -115,7 +132,7 @@ def _note_lines(notes: Iterable[Note]) -> Iterator[str]:
     for note in lost:
         value = f": {note.value}" if note.value else ""
         yield from _comment([f"- line {note.line}, {note.path}{value}"])
-        yield from _comment([note.text], "    ")
+        yield from _comment([note.text], "  ")
     if same:
         yield "# Left out, as nothing is lost by it:"
     for note in same:
@@ -126,5 +143,13 @@ def _note_lines(notes: Iterable[Note]) -> Iterator[str]:
 
 def _comment(lines: Iterable[str], indent: str = "") -> Iterator[str]:
     for line in lines:
-        for part in textwrap.wrap(line, _WIDTH - 4, subsequent_indent="  "):
+        hanging = "  " if line.startswith("- ") else ""
+        width = _WIDTH - 2 - len(indent)
+        for part in textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=hanging,
+            break_on_hyphens=False,
+            break_long_words=False,
+        ):
             yield f"# {indent}{part}"
