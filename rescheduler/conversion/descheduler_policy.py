@@ -167,6 +167,7 @@ class _ProfileConversion:
         arguments, draft.notes = self._read(draft.plugin, plugin.arguments)
         if arguments is None:
             return
+        draft.selection.add_namespaces(self._conversion.namespaces)
         for names in ("namespaces", "evictableNamespaces"):
             draft.selection.add_namespaces(getattr(arguments, names, None))
         draft.selection.add_labels(getattr(arguments, "labelSelector", None))

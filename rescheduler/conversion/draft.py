@@ -124,7 +124,10 @@ class LimitsDraft:
 
 @dataclass
 class Conversion:
-    """What a foreign file becomes. every: how often it runs there, where that is said."""
+    """What a foreign file becomes.
+
+    every: how often it runs there, where that is said. namespaces: those of all its plugins.
+    """
 
     paths: Paths
     drafts: list[Draft] = field(default_factory=list)
@@ -132,6 +135,7 @@ class Conversion:
     notes: list[Note] = field(default_factory=list)
     problems: list[FileProblem] = field(default_factory=list)
     every: timedelta | None = None
+    namespaces: ForeignNamespaces | None = None
     reports_only: bool = False
     _kept: list[Tree] = field(default_factory=list)
     """Trees whose identity is in the paths: one that is gone could be another's."""

@@ -1,8 +1,8 @@
 """A policy test for a conversion: for each policy a small cluster in which descheduler would evict.
 
 Each cluster is the simplest of its plugin's own test cases: pods of one workload on the node `n1`
-that break the rule there, and a node `n2` with room. What comes out is computed, and is only written
-where the policy finds what its plugin does.
+that break the rule there, and a node `n2` with room. What comes out is computed, and is only
+written where the policy finds what its plugin does.
 """
 
 import textwrap
@@ -54,7 +54,8 @@ def _text(test: Json) -> str:
         for one in test["objects"]
     )
     head = textwrap.indent(to_yaml([{"name": test["name"]}]), "  ")
-    return f"{head}    objects:\n{objects}{textwrap.indent(to_yaml({'expect': test['expect']}), '    ')}"
+    expect = textwrap.indent(to_yaml({"expect": test["expect"]}), "    ")
+    return f"{head}    objects:\n{objects}{expect}"
 
 
 def _tests_of(draft: Draft, policies: PolicySet) -> Iterator[Json]:
@@ -205,12 +206,12 @@ def _conformity(spec: Json) -> _Trouble | None:
     if "podAntiAffinity" in spec:
         term = {"topologyKey": HOSTNAME}
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
-        pod = {"spec": {"affinity": {"podAntiAffinity": rule}}}
+        pod: Json = {"spec": {"affinity": {"podAntiAffinity": rule}}}
         return _Trouble("pods that must be apart share a node", ("CNF004",), pod, {}, {}, pods=2)
     if "restarts" in spec and not spec["restarts"].get("states"):
         count = {"name": "main", "restartCount": spec["restarts"]["atLeast"]}
-        status = {"phase": "Running", "containerStatuses": [count]}
-        return _Trouble("pods were restarted often", ("CNF006",), {"status": status}, {}, {})
+        pod = {"status": {"phase": "Running", "containerStatuses": [count]}}
+        return _Trouble("pods were restarted often", ("CNF006",), pod, {}, {})
     if "lifetime" in spec and not spec["lifetime"].get("states"):
         age = timedelta(seconds=float(spec["lifetime"]["above"].removesuffix("s")) + 3600)
         made = (NOW - age).isoformat()
@@ -223,7 +224,7 @@ def _affinity_trouble(rule: Json) -> _Trouble:
     wanted = {"matchExpressions": [{"key": _PLACE, "operator": "In", "values": ["right"]}]}
     labels = {"labels": {_PLACE: "right"}}
     if rule["required"]:
-        pod = {"spec": {"nodeSelector": {_PLACE: "right"}}}
+        pod: Json = {"spec": {"nodeSelector": {_PLACE: "right"}}}
         return _Trouble("a node no longer has a label", ("CNF002",), pod, {}, labels)
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [
         {"weight": 1, "preference": wanted}]}  # fmt: skip

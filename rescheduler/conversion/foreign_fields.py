@@ -47,8 +47,8 @@ def parse_selector(text: str) -> list[Requirement]:
         term = _TERM.match(text, at)
         if term is None:
             raise FieldError(
-                f"must be a label selector such as `a=b,c!=d,e in (f,g)`; `{text[at : at + 40]}` is "
-                "none"
+                "must be a label selector such as `a=b,c!=d,e in (f,g)`; "
+                f"`{text[at : at + 40]}` is none"
             )
         requirements.append(_requirement(term.groupdict()))
         at = term.end()
@@ -57,17 +57,17 @@ def parse_selector(text: str) -> list[Requirement]:
 
 def _requirement(term: dict[str, str | None]) -> Requirement:
     if term["absent"]:
-        given = {"key": term["absent_key"], "operator": "DoesNotExist"}
-        return Requirement.model_validate(given)
+        return _made(term["absent_key"], "DoesNotExist")
     if term["set"]:
         names = [value.strip() for value in (term["values"] or "").split(",")]
-        operator = "In" if term["set"] == "in" else "NotIn"
-        given = {"key": term["set_key"], "operator": operator, "values": names}
-        return Requirement.model_validate(given)
+        return _made(term["set_key"], "In" if term["set"] == "in" else "NotIn", names)
     if term["sign"] is None:
-        return Requirement.model_validate({"key": term["key"], "operator": "Exists"})
-    operator = "NotIn" if term["sign"] == "!=" else "In"
-    given = {"key": term["key"], "operator": operator, "values": [term["value"]]}
+        return _made(term["key"], "Exists")
+    return _made(term["key"], "NotIn" if term["sign"] == "!=" else "In", [term["value"] or ""])
+
+
+def _made(key: str | None, operator: str, values: list[str] | None = None) -> Requirement:
+    given = {"key": key, "operator": operator, "values": values or []}
     return Requirement.model_validate(given)
 
 

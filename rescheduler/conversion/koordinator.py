@@ -92,7 +92,7 @@ class LowNodeLoadArgs(TypedArguments, _Pool):
     nodePools: list[_Pool] | None = None
 
 
-class _Evictor(TypedArguments):
+class ControllerArgs(TypedArguments):
     """Fields of MigrationController that say which pods may be evicted, and how many."""
 
     dryRun: Annotated[bool | None, _DRY] = None
@@ -112,7 +112,7 @@ class _Evictor(TypedArguments):
     namespaces: ForeignNamespaces | None = None
 
 
-_EVICTOR_FIELDS = (
+EVICTOR_FIELDS = (
     "evictFailedBarePods",
     "evictLocalStoragePods",
     "evictSystemCriticalPods",
@@ -164,7 +164,7 @@ def _pool_specs(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What policies say of a pool, each with the suffix of its name."""
     high = pool.highThresholds or arguments.highThresholds or {}
-    measured = {name: high[name] for name in ("cpu", "memory") if name in high}
+    measured = {name: most for name, most in high.items() if name in ("cpu", "memory")}
     more: dict[str, Any] = {}
     if pool.nodeSelector is not None and pool.nodeSelector.requirements:
         more["nodes"] = {"labels": selector_spec(pool.nodeSelector.requirements)}
@@ -278,9 +278,9 @@ def _config(config: Tree, conversion: Conversion) -> Tree:
     evictor: dict[str, Tree] = {}
     own: dict[str, Tree] = {}
     for key, child in fields_of(fields.get("args")).items():
-        if key in _EVICTOR_FIELDS:
+        if key in EVICTOR_FIELDS:
             evictor[key] = child
-        elif key in _Evictor.model_fields:
+        elif key in ControllerArgs.model_fields:
             own[key] = child
         else:
             conversion.notes.append(note_of(child, conversion.paths, _JOBS))
@@ -289,12 +289,13 @@ def _config(config: Tree, conversion: Conversion) -> Tree:
 
 
 def _limit(tree: Tree, conversion: Conversion) -> None:
-    made, problems = validate_part(tree, _Evictor)
+    made, problems = validate_part(tree, ControllerArgs)
     conversion.problems += problems
     if made is None:
         return
     conversion.notes += notes_on(made, tree, conversion.paths)
     conversion.reports_only |= bool(made.dryRun)
+    conversion.namespaces = made.namespaces
     limits = conversion.limits
     limits.limit("movesPerCycle", made.maxMigratingGlobally)
     limits.limit("movesPerNode", made.maxMigratingPerNode)

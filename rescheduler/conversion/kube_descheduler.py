@@ -15,6 +15,7 @@ from rescheduler.conversion.foreign_fields import Count, GoDuration
 from rescheduler.conversion.outcomes import Becomes, Lost, Same, notes_on
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
+from rescheduler.documents.file_problems import TextSpan
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.strict_yaml import Tree
 from rescheduler.documents.validation import validate_part
@@ -117,7 +118,7 @@ class _EvictionLimits(Strict):
     node: Annotated[Count | None, Becomes("`movesPerNode` of the Limits")] = None
 
 
-class _Spec(Strict):
+class KubeDeschedulerSpec(Strict):
     managementState: Annotated[str | None, _OPERATOR] = None
     logLevel: Annotated[str | None, _OPERATOR] = None
     operatorLogLevel: Annotated[str | None, _OPERATOR] = None
@@ -143,7 +144,7 @@ class KubeDescheduler(Strict):
     kind: Annotated[str, Becomes("the form of the file")]
     metadata: Annotated[dict[str, Any] | None, Same("of the operator's object")] = None
     status: Annotated[dict[str, Any] | None, Same("what the operator reports")] = None
-    spec: _Spec
+    spec: KubeDeschedulerSpec
 
 
 def convert_kube_descheduler(tree: Tree, conversion: Conversion) -> None:
@@ -177,7 +178,7 @@ def _list(tree: Tree) -> list[Tree]:
 class _Settings:
     """What the object says beside its profiles."""
 
-    def __init__(self, spec: _Spec, branch: Tree) -> None:
+    def __init__(self, spec: KubeDeschedulerSpec, branch: Tree) -> None:
         self._spec = spec
         self._branch = branch
         self.custom = spec.profileCustomizations or _Customizations()
@@ -312,3 +313,10 @@ PROFILES: dict[str, Callable[[_Settings], dict[str, dict[str, Any]]]] = {
     "DevKubeVirtRelieveAndMigrate": _kubevirt,
 }
 """Profiles that have plugins; the two others say which pods may be evicted."""
+
+
+def profile_plugins(name: str) -> list[str]:
+    """The plugins of a profile."""
+    spec = KubeDeschedulerSpec(profiles=[name])  # type: ignore[list-item]  # a key of the table
+    points = PROFILES[name](_Settings(spec, Tree({}, TextSpan(), {})))
+    return [plugin for of_point in points.values() for plugin in of_point]

@@ -33,7 +33,12 @@ class Plugin:
 
 
 def _duplicates(_: given.RemoveDuplicatesArgs, draft: Draft) -> Iterator[Draft]:
-    alone = {"topologyKey": HOSTNAME, "maxPerDomain": 1, "nodeTaintsPolicy": "Honor"}
+    alone = {
+        "topologyKey": HOSTNAME,
+        "maxPerDomain": 1,
+        "nodeTaintsPolicy": "Honor",
+        "matchLabelKeys": ["pod-template-hash", "controller-revision-hash"],
+    }
     yield draft.variant("", "Spread", constraints=[alone])
 
 

@@ -100,6 +100,6 @@ class DeschedulerPolicy(Strict):
 LENIENT: dict[type[Strict], dict[str, type[Strict]]] = {
     DeschedulerPolicy: {"profiles": Profile},
     Profile: {"pluginConfig": PluginConfig, "plugins": Plugins},
-    Plugins: {name: PluginSet for name in Plugins.model_fields},
+    Plugins: dict.fromkeys(Plugins.model_fields, PluginSet),
 }
 """Models of which descheduler ignores unknown fields, and the models in their fields."""

@@ -1,6 +1,6 @@
 """Which form a foreign file has, and what it becomes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from rescheduler.conversion.config_map import OTHER_KEY, nested_documents
@@ -62,13 +62,21 @@ def convert(file: TextFile) -> Converted:
     elif not problems:
         problems, form = _convert_only(documents, file.text, conversion)
     if not problems and not conversion.drafts:
-        message = "nothing of it has an equivalent, so no policy is made"
-        problems = [FileProblem(documents[0].mark, message, _ENABLE)]
+        problems = list(_why_nothing(documents[0], conversion))
     if problems:
         raise policy_error([(file.name, file.text, one) for one in dict.fromkeys(problems)], 1)
     text = policies_text(conversion, file.name, form)
     made = TextFile("converted.yaml", "converted", text)
     return Converted(conversion, text, read_policies(made.name, [made], lambda *_: file))
+
+
+def _why_nothing(tree: Tree, conversion: Conversion) -> Iterator[FileProblem]:
+    """Why no policy is made."""
+    message = "nothing of it has an equivalent, so no policy is made"
+    yield FileProblem(tree.mark, message, _ENABLE)
+    for note in conversion.all_notes():
+        if not note.equivalent:
+            yield FileProblem(TextSpan(note.line), f"{note.path}: {note.text}")
 
 
 _ENABLE = "enable a plugin, or write policies by hand; policies/from-descheduler.md has all plugins"
@@ -147,7 +155,7 @@ def _unwrap_object(tree: Tree, kind: str, text: str, conversion: Conversion) -> 
             if key != name:
                 conversion.notes.append(note_of(child, conversion.paths, _AROUND))
         branch = fields_of(branch).get(name)
-    documents = {}
+    documents: dict[str, Tree] = {}
     for key, child in fields_of(branch).items():
         found = _document_in(child, text, conversion) if kind != "HelmRelease" else None
         documents |= {key: found} if found is not None else {}

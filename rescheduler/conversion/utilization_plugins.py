@@ -44,6 +44,10 @@ def high_utilization(arguments: HighNodeUtilizationArgs, draft: Draft) -> Iterat
     """Nodes below all thresholds are emptied."""
     if arguments.evictionModes:
         draft.selection.others |= _requesting(arguments.thresholds)
+    draft.remark(
+        "Nodes become empty only where kube-scheduler fills nodes up (MostAllocated), as for "
+        "descheduler. Declare that in a document of kind Scheduler: policies/scheduler.yaml."
+    )
     yield draft.variant(
         "",
         "Allocation",
@@ -63,6 +67,14 @@ def _by_load(
         measured = dict.fromkeys(named, most) if most is not None else {}
     else:
         measured = {name: targets.pop(name) for name in _MEASURED if name in targets}
+        for name in [name for name in targets if name != "pods"]:
+            del targets[name]
+            draft.reports_only = True
+            draft.remark(
+                f"There is no metric of {name}, so descheduler's plugin fails with it: the target "
+                "is left out, and the policies only report. By requests it would be an entry in "
+                "`resources` of an Allocation."
+            )
     for suffix, spec in load_specs(measured, deviating=deviating):
         yield draft.variant(suffix, "Utilization", **spec)
     if targets:

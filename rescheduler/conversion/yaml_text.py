@@ -66,8 +66,10 @@ def policies_text(conversion: Conversion, source: str, form: str) -> str:
     parts.append(
         "\n".join([*_limits_comments(conversion), to_yaml(limits_document(conversion.limits))])
     )
-    for draft in conversion.drafts:
-        parts.append("\n".join([*_draft_comments(draft), to_yaml(draft.document())]))
+    parts += [
+        "\n".join([*_draft_comments(draft), to_yaml(draft.document())])
+        for draft in conversion.drafts
+    ]
     return parts[0] + "\n" + "---\n".join(parts[1:])
 
 
@@ -110,8 +112,7 @@ def _limits_comments(conversion: Conversion) -> list[str]:
         lines.append(
             "Some profiles let pods with local storage be evicted, others do not: they stay."
         )
-    notes = [note for note in dict.fromkeys(conversion.notes)]
-    return [*_comment(lines), *_note_lines(notes)]
+    return [*_comment(lines), *_note_lines(dict.fromkeys(conversion.notes))]
 
 
 def _draft_comments(draft: Draft) -> list[str]:
@@ -128,7 +129,7 @@ def _note_lines(notes: Iterable[Note]) -> Iterator[str]:
     lost = [note for note in held if not note.equivalent]
     same = [note for note in held if note.equivalent]
     if lost:
-        yield "# No equivalent:"
+        yield "# Without equivalent, or to be done:"
     for note in lost:
         value = f": {note.value}" if note.value else ""
         yield from _comment([f"- line {note.line}, {note.path}{value}"])

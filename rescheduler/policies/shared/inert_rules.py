@@ -32,16 +32,20 @@ def _selecting_nothing(made: Strict, at: FieldPath, snapshot: Snapshot) -> Itera
                 if snapshot.pods and not select_pods(element, snapshot).any():
                     yield why_no_pod(field, element, snapshot)
                 elif snapshot.pods:
-                    for path, exclude in element.excludes:
-                        at_exclude = ".".join([field, *map(str, path)])
-                        said = why_never(at_exclude, exclude, snapshot)
-                        if said:
-                            yield f"{said}; so it leaves nothing out"
+                    yield from _leaving_nothing_out(element, field, snapshot)
             elif isinstance(element, NodeMatch):
                 if snapshot.nodes and not select_nodes(element, snapshot).any():
                     yield why_no_node(field, element, snapshot)
             elif isinstance(element, Strict):
                 yield from _selecting_nothing(element, place, snapshot)
+
+
+def _leaving_nothing_out(match: Match, field: str, snapshot: Snapshot) -> Iterator[str]:
+    """The excludes of a match that select nothing."""
+    for path, exclude in match.excludes:
+        said = why_never(".".join([field, *map(str, path)]), exclude, snapshot)
+        if said:
+            yield f"{said}; so it leaves nothing out"
 
 
 def _too_important(policy: Policy, snapshot: Snapshot) -> Iterator[str]:
