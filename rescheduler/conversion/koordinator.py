@@ -38,6 +38,7 @@ _RECEIVING = Lost(
 _PROD = Lost("Every pod's load counts: there are no thresholds for one class of pods.")
 _WEIGHTS = Lost("Each resource above its target is charged in pods; none weighs more.")
 _OWN_RUN = Same("how koord-descheduler itself runs")
+_UNKNOWN = Lost("Koordinator does not know this field and ignores it.")
 _ABNORMALITIES = 5
 """What consecutiveAbnormalities is unless given."""
 _DRY = Becomes("`mode: Audit`")
@@ -249,7 +250,7 @@ def _profile(profile: Tree, conversion: Conversion) -> Tree:
     points = fields.get("plugins")
     if points is not None:
         made = {
-            point: conversion.caused(_plugin_names(plugins), plugins)
+            point: conversion.caused(_plugin_names(plugins, conversion), plugins)
             for point, plugins in fields_of(points).items()
         }
         fields["plugins"] = conversion.caused(made, points)
@@ -260,14 +261,27 @@ def _profile(profile: Tree, conversion: Conversion) -> Tree:
     return conversion.caused(fields, profile)
 
 
-def _plugin_names(plugins: Tree) -> dict[str, Any]:
+def _plugin_names(plugins: Tree, conversion: Conversion) -> dict[str, Any]:
     """The names in `enabled` and `disabled`, without the controller, which is no rule."""
-    named = {}
-    for key, entries in fields_of(plugins).items():
-        elements = entries.value if isinstance(entries.value, list) else []
-        trees = [fields_of(element).get("name", element) for element in elements]
-        named[key] = [tree for tree in trees if tree.value != CONTROLLER]
+    named: dict[str, Any] = dict(fields_of(plugins))
+    for key in ("enabled", "disabled"):
+        if key in named:
+            elements = named[key].value if isinstance(named[key].value, list) else []
+            trees = [_name_of(element, conversion) for element in elements]
+            named[key] = [tree for tree in trees if tree.value != CONTROLLER]
     return named
+
+
+def _name_of(entry: Tree, conversion: Conversion) -> Tree:
+    """The name in an entry; what else it has is noted."""
+    _note_others(entry, ("name",), conversion)
+    return fields_of(entry).get("name", entry)
+
+
+def _note_others(tree: Tree, names: tuple[str, ...], conversion: Conversion) -> None:
+    for key, child in fields_of(tree).items():
+        if key not in names:
+            conversion.notes.append(note_of(child, conversion.paths, _UNKNOWN))
 
 
 def _config(config: Tree, conversion: Conversion) -> Tree:
@@ -275,6 +289,7 @@ def _config(config: Tree, conversion: Conversion) -> Tree:
     fields = fields_of(config)
     if "name" not in fields or fields["name"].value != CONTROLLER:
         return config
+    _note_others(config, ("name", "args"), conversion)
     evictor: dict[str, Tree] = {}
     own: dict[str, Tree] = {}
     for key, child in fields_of(fields.get("args")).items():

@@ -4,7 +4,6 @@ V1ALPHA2 = """\
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
 nodeSelector: pool=web,!spot,tier in (a, b),size!=small
-maxNoOfPodsToEvictPerNode: 3
 maxNoOfPodsToEvictPerNamespace: 4
 maxNoOfPodsToEvictTotal: 60
 gracePeriodSeconds: 30
@@ -82,7 +81,7 @@ profiles:
       targetThresholds: {cpu: 50.5, memory: 60}
       numberOfNodes: 3
       evictableNamespaces: {exclude: [monitoring]}
-      evictionLimits: {node: 2}
+      evictionLimits: {node: 3}
   - name: HighNodeUtilization
     args: {thresholds: {cpu: 20, memory: 30}, evictionModes: [OnlyThresholdingResources]}
   - name: RemoveDuplicates
