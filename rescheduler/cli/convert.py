@@ -1,5 +1,6 @@
 """`rescheduler convert`: policies of another program, as policies of ours."""
 
+from functools import partial
 from pathlib import Path
 
 import click
@@ -30,8 +31,10 @@ def command(program: str, file: Path, out: Path | None) -> int:
       rescheduler convert descheduler values.yaml --out policies/descheduler.yaml
       helm get values descheduler -n kube-system | rescheduler convert descheduler -
     """  # noqa: D301 - click wants the character
-    from rescheduler.conversion.example_tests import test_file_text  # noqa: PLC0415
-    from rescheduler.conversion.source_forms import convert  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policies.conversion.example_tests import test_file_text  # noqa: PLC0415
+    from rescheduler.policies.conversion.source_forms import convert  # noqa: PLC0415 - pydantic is slow
+    from rescheduler.policytest.expectations import actual_results  # noqa: PLC0415
+    from rescheduler.policytest.object_builders import NOW  # noqa: PLC0415
     from rescheduler.sources.policy_files import read_file  # noqa: PLC0415
 
     check_writable(out, file)
@@ -43,7 +46,8 @@ def command(program: str, file: Path, out: Path | None) -> int:
     say(f"{made} of {program}; {count_text(lost, 'comment')} on what has no equivalent", err=True)
     if out is not None and not is_stdout(out):
         tests = out.with_name(f"{out.stem}_test.yaml")
-        text = test_file_text(out.name, converted.conversion.drafts, converted.policies)
+        evaluate = partial(actual_results, policies=converted.policies)
+        text = test_file_text(out.name, converted.conversion.drafts, NOW, evaluate)
         if text:
             check_writable(tests, file)
             write_output(text.encode(), tests)

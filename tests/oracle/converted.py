@@ -3,13 +3,13 @@
 import json
 from dataclasses import dataclass, replace
 
-from rescheduler.conversion.source_forms import convert
 from rescheduler.documents.text_files import TextFile
 from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.moves.history import History
 from rescheduler.planning.plan.planner import plan
+from rescheduler.policies.conversion.source_forms import convert
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
 from tests.oracle import cases, loads

@@ -52,8 +52,8 @@ kured a taint (`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferN
 _OF_DESCHEDULER = """\
 ## Coming from descheduler
 
-`rescheduler convert descheduler FILE` writes policies and Limits that say what a file of descheduler
-says. [from-descheduler.md](from-descheduler.md) has all plugins and their arguments.
+`rescheduler convert descheduler FILE` writes policies and Limits that say what a file of
+descheduler says. [from-descheduler.md](from-descheduler.md) has all plugins and their arguments.
 """
 
 _COMMON = "Fields of every policy"

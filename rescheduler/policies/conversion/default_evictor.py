@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rescheduler.conversion.draft import LimitsDraft, Selection
-from rescheduler.conversion.foreign_fields import (
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion.draft import LimitsDraft, MatchDraft
+from rescheduler.policies.conversion.foreign_fields import (
     Count,
     ForeignSelector,
     GoDuration,
     SelectorText,
     TypedArguments,
 )
-from rescheduler.conversion.outcomes import Becomes, Lost, Same
-from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same
 
 CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 """PriorityClasses that every cluster has."""
@@ -118,9 +118,9 @@ class DefaultEvictorArgs(TypedArguments):
     ] = None
 
 
-def selection_of(made: DefaultEvictorArgs) -> Selection:
+def selection_of(made: DefaultEvictorArgs) -> MatchDraft:
     """The pods that the evictor would evict."""
-    selection = Selection()
+    selection = MatchDraft()
     extra = (made.podProtections and made.podProtections.extraEnabled) or ()
     selection.add_labels(made.labelSelector)
     if made.namespaceLabelSelector is not None:

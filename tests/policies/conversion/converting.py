@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rescheduler.conversion.source_forms import Converted, convert
 from rescheduler.documents.text_files import TextFile
 from rescheduler.model.errors import PolicyError
+from rescheduler.policies.conversion.source_forms import Converted, convert
 
 
 def converted(text: str) -> Converted:

@@ -6,19 +6,17 @@ written where the policy finds what its plugin does.
 """
 
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from rescheduler.conversion.draft import Draft
-from rescheduler.conversion.yaml_text import to_yaml
-from rescheduler.policies.files.policy_set import PolicySet
-from rescheduler.policytest.expectations import evaluate
-from rescheduler.policytest.file_format import PolicyTest
-from rescheduler.policytest.object_builders import NOW
+from rescheduler.policies.conversion.draft import Draft
+from rescheduler.policies.conversion.yaml_text import to_yaml
 
 Json = dict[str, Any]
+Evaluate = Callable[[Json], Mapping[str, Any]]
+"""Runs a policy test (as JSON): what comes out otherwise than it expects, by the expectation."""
 
 HOSTNAME = "kubernetes.io/hostname"
 _PLACE, _TAINT = "example.com/place", "example.com/out-of-order"
@@ -38,9 +36,12 @@ class _Trouble:
     pods: int = _PODS
 
 
-def test_file_text(name: str, drafts: Iterable[Draft], policies: PolicySet) -> str:
-    """The policy test file for the policies in the file of that name; "" where none can be made."""
-    tests = [test for draft in drafts for test in _tests_of(draft, policies)]
+def test_file_text(name: str, drafts: Iterable[Draft], now: datetime, evaluate: Evaluate) -> str:
+    """The policy test file for the policies in the file of that name; "" where none can be made.
+
+    now: when policy tests play.
+    """
+    tests = [test for draft in drafts for test in _tests_of(draft, now, evaluate)]
     head = f"# What {name} does to small clusters. `rescheduler test` runs it.\n"
     return (
         head + to_yaml({"policy": name}) + "tests:\n" + "".join(map(_text, tests)) if tests else ""
@@ -58,19 +59,16 @@ def _text(test: Json) -> str:
     return f"{head}    objects:\n{objects}{expect}"
 
 
-def _tests_of(draft: Draft, policies: PolicySet) -> Iterator[Json]:
+def _tests_of(draft: Draft, now: datetime, evaluate: Evaluate) -> Iterator[Json]:
     """The test of one policy, if its cluster shows what it is for."""
     make = _TROUBLES.get(draft.kind)
-    trouble = make(draft.document()["spec"]) if make is not None else None
+    trouble = make(draft.document()["spec"], now) if make is not None else None
     objects = _objects(draft, trouble) if trouble is not None else None
     if trouble is None or objects is None:
         return
     expect = {"findings": {draft.name: []}, "moves": ["none"]}
     test = {"name": f"{draft.plugin}: {trouble.title}", "objects": objects, "expect": expect}
-    actual = {
-        difference.what: difference.actual
-        for difference in evaluate(PolicyTest.model_validate(test), policies)
-    }
+    actual = evaluate(test)
     findings = actual.get(f"findings.{draft.name}") or []
     if any(str(finding).startswith(trouble.codes) for finding in findings):
         test["expect"] = {"findings": {draft.name: findings}, "moves": actual["moves"]}
@@ -80,15 +78,15 @@ def _tests_of(draft: Draft, policies: PolicySet) -> Iterator[Json]:
 def _objects(draft: Draft, trouble: _Trouble) -> list[Json] | None:
     """The cluster, in which the policy selects all pods and nodes."""
     spec = draft.document()["spec"]
-    match, excluded = spec["match"], _excluded(spec["match"])
+    match, excluded = spec["match"], _excluded_names(spec["match"])
     kind = _owner_kind(match.get("ownerKinds"), excluded["ownerKinds"])
     names = [one for one in match.get("namespaces", ["shop"]) if one not in excluded["namespaces"]]
     if kind is None or not names:
         return None
-    labels = {"app": "web", **_satisfying(match.get("labels"))}
-    of_nodes = _satisfying((spec.get("nodes") or {}).get("labels"))
+    labels = {"app": "web", **_matching_labels(match.get("labels"))}
+    of_nodes = _matching_labels((spec.get("nodes") or {}).get("labels"))
     objects = [_node("n1", of_nodes, trouble.first), _node("n2", of_nodes, trouble.second)]
-    of_namespace = _satisfying(match.get("namespaceSelector"))
+    of_namespace = _matching_labels(match.get("namespaceSelector"))
     if of_namespace:
         metadata = {"name": names[0], "labels": of_namespace}
         objects.append({"kind": "Namespace", "metadata": metadata})
@@ -103,7 +101,7 @@ def _objects(draft: Draft, trouble: _Trouble) -> list[Json] | None:
     return objects
 
 
-def _excluded(match: Json) -> dict[str, list[str]]:
+def _excluded_names(match: Json) -> dict[str, list[str]]:
     excludes = match.get("exclude", [])
     held = excludes if isinstance(excludes, list) else [excludes]
     return {
@@ -120,7 +118,7 @@ def _owner_kind(included: list[str] | None, excluded: list[str]) -> str | None:
     return None
 
 
-def _satisfying(selector: Json | None) -> dict[str, str]:
+def _matching_labels(selector: Json | None) -> dict[str, str]:
     """Labels that the selector selects."""
     labels = dict((selector or {}).get("matchLabels", {}))
     for one in (selector or {}).get("matchExpressions", ()):
@@ -164,8 +162,8 @@ def _pod(
         "ownerReferences": [owner],
         **more.get("metadata", {}),
     }
-    asked = {"cpu": "100m", **requests, **more.get("requests", {})}
-    container = {"name": "main", "image": "app:1", "resources": {"requests": asked}}
+    requests_of_pod = {"cpu": "100m", **requests, **more.get("requests", {})}
+    container = {"name": "main", "image": "app:1", "resources": {"requests": requests_of_pod}}
     spec = {"nodeName": "n1", "containers": [container], **more.get("spec", {})}
     spec = _with_selector(spec, labels)
     made = {"kind": "Pod", "metadata": metadata, "spec": spec}
@@ -196,7 +194,7 @@ def _budget(namespace: str, labels: dict[str, str], pods: int) -> Json:
     return {"kind": "PodDisruptionBudget", "metadata": metadata, "spec": spec, "status": status}
 
 
-def _conformity(spec: Json) -> _Trouble | None:
+def _conformity(spec: Json, now: datetime) -> _Trouble | None:
     if "nodeTaints" in spec:
         key, _, value = (spec["nodeTaints"].get("only") or [_TAINT])[0].partition("=")
         taint = {"key": key, "value": value, "effect": "NoSchedule"}
@@ -214,7 +212,7 @@ def _conformity(spec: Json) -> _Trouble | None:
         return _Trouble("pods were restarted often", ("CNF006",), pod, {}, {})
     if "lifetime" in spec and not spec["lifetime"].get("states"):
         age = timedelta(seconds=float(spec["lifetime"]["above"].removesuffix("s")) + 3600)
-        made = (NOW - age).isoformat()
+        made = (now - age).isoformat()
         pod = {"metadata": {"creationTimestamp": made}}
         return _Trouble("pods are old", ("CNF007",), pod, {}, {})
     return None
@@ -232,26 +230,26 @@ def _affinity_trouble(rule: Json) -> _Trouble:
     return _Trouble("another node is preferred", ("CNF003",), pod, {}, labels)
 
 
-def _spread(spec: Json) -> _Trouble:
+def _spread(spec: Json, _: datetime) -> _Trouble:
     constraint = {"maxSkew": 1, "topologyKey": HOSTNAME, "whenUnsatisfiable": "DoNotSchedule"}
     own = isinstance(spec["constraints"], str)
     pod = {"spec": {"topologySpreadConstraints": [constraint]}} if own else {}
     return _Trouble("all pods of a workload are on one node", ("SPR001",), pod, {}, {})
 
 
-def _allocation(spec: Json) -> _Trouble:
+def _allocation(spec: Json, _: datetime) -> _Trouble:
     name = spec["resources"][0]["resource"]
     least = spec.get("strategy") == "Pack"
     title = "a node is nearly empty" if least else "a node has too much requested"
     code = "ALC004" if least else "ALC001"
     room = {} if name in _ROOM else {"allocatable": {name: "10"}}
     request = {"cpu": "2500m", "memory": "2500Mi"}.get(name, "2")
-    asked = {} if least or name == "pods" else {"requests": {name: request}}
+    requests_of_pod = {} if least or name == "pods" else {"requests": {name: request}}
     pods = 1 if least else 10 if name == "pods" else _PODS
-    return _Trouble(title, (code,), asked, room, room, pods=pods)
+    return _Trouble(title, (code,), requests_of_pod, room, room, pods=pods)
 
 
-_TROUBLES: dict[str, Callable[[Json], _Trouble | None]] = {
+_TROUBLES: dict[str, Callable[[Json, datetime], _Trouble | None]] = {
     "Allocation": _allocation,
     "Conformity": _conformity,
     "Spread": _spread,

@@ -5,21 +5,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from rescheduler.conversion.default_evictor import (
+from rescheduler.documents.fields import Strict
+from rescheduler.documents.strict_yaml import Tree
+from rescheduler.documents.validation import near, validate_part
+from rescheduler.policies.conversion.default_evictor import (
     DefaultEvictorArgs,
     limit_by,
     priority_spec,
     selection_of,
     unknown_class,
 )
-from rescheduler.conversion.draft import Conversion, Draft
-from rescheduler.conversion.foreign_fields import parse_selector, selector_spec
-from rescheduler.conversion.outcomes import Lost, Note, Same, note_of, notes_on
-from rescheduler.conversion.plugins import PLUGINS, Plugin
-from rescheduler.conversion.policy_fields import LENIENT, DeschedulerPolicy, Profile
-from rescheduler.documents.fields import Strict
-from rescheduler.documents.strict_yaml import Tree
-from rescheduler.documents.validation import near, validate_part
+from rescheduler.policies.conversion.draft import Conversion, Draft
+from rescheduler.policies.conversion.foreign_fields import parse_selector, selector_spec
+from rescheduler.policies.conversion.outcomes import FieldNote, Lost, Same, note_of, notes_on
+from rescheduler.policies.conversion.plugins import PLUGINS, ForeignPlugin
+from rescheduler.policies.conversion.policy_fields import LENIENT, DeschedulerPolicy, ForeignProfile
 
 EVICTOR = "DefaultEvictor"
 _POINTS = ("deschedule", "balance", "filter", "preEvictionFilter", "preevictionfilter")
@@ -30,7 +30,7 @@ Model = TypeVar("Model", bound=Strict)
 
 
 def convert_policy(
-    tree: Tree, conversion: Conversion, plugins: Mapping[str, Plugin] = PLUGINS
+    tree: Tree, conversion: Conversion, plugins: Mapping[str, ForeignPlugin] = PLUGINS
 ) -> None:
     """Add what the policy becomes."""
     part = known_part(tree, DeschedulerPolicy, conversion)
@@ -75,7 +75,7 @@ def known_part(tree: Tree, model: type[Strict], conversion: Conversion) -> Tree:
         made = Tree(values, tree.mark, {key: tree.keys[key] for key in values})
     else:
         return tree
-    return conversion.placed(made, tree)
+    return conversion.put_at(made, tree)
 
 
 def fields_of(tree: Tree | None) -> dict[str, Tree]:
@@ -112,7 +112,7 @@ class _ProfileConversion:
     def __init__(
         self,
         conversion: Conversion,
-        plugins: Mapping[str, Plugin],
+        plugins: Mapping[str, ForeignPlugin],
         branch: Tree,
         prefix: str,
         nodes: dict[str, Any],
@@ -125,7 +125,7 @@ class _ProfileConversion:
         self._configs: dict[str, Tree] = {}
         self._unknown: set[str] = set()
 
-    def convert(self, profile: Profile) -> None:
+    def convert(self, profile: ForeignProfile) -> None:
         """Add a policy for each plugin that is enabled."""
         configs = _elements(self._branch, "pluginConfig")
         for config, tree in zip(profile.pluginConfig or (), configs, strict=True):
@@ -135,7 +135,7 @@ class _ProfileConversion:
             elif config.name == EVICTOR or self._plugin(config.name, tree) is not None:
                 self._configs[config.name] = tree
         evictor, notes = self._read(EVICTOR, DefaultEvictorArgs)
-        enabled = self._enabled()
+        enabled = self._enabled_plugins()
         for name, tree in self._configs.items():
             if name not in enabled and name != EVICTOR:
                 self._note(tree, Same("not enabled, so descheduler does not run it either"))
@@ -189,7 +189,7 @@ class _ProfileConversion:
             self._conversion.notes += draft.notes
             self._note(draft.origin, Lost("Nothing is made of it: all it says is left out."))
 
-    def _enabled(self) -> dict[str, Tree]:
+    def _enabled_plugins(self) -> dict[str, Tree]:
         """The plugins that run, each with the place where it is enabled."""
         enabled: dict[str, Tree] = {}
         points = fields_of(fields_of(self._branch).get("plugins"))
@@ -205,18 +205,18 @@ class _ProfileConversion:
                     self._note(tree, Lost(text))
         return enabled
 
-    def _plugin(self, name: str, tree: Tree) -> Plugin | None:
+    def _plugin(self, name: str, tree: Tree) -> ForeignPlugin | None:
         plugin = self._plugins.get(name)
         if plugin is None:
             names = [*self._plugins, EVICTOR]
             message = f"`{name[:60]}` is no plugin that is known, so it cannot be converted"
-            known = f"take it out of a copy of the file; known are {', '.join(names)}"
+            advice = f"take it out of a copy of the file; known are {', '.join(names)}"
             if name not in self._unknown:
-                self._conversion.complain(tree, message, near(name, names) or known)
+                self._conversion.complain(tree, message, near(name, names) or advice)
             self._unknown.add(name)
         return plugin
 
-    def _read(self, name: str, model: type[Model]) -> tuple[Model | None, list[Note]]:
+    def _read(self, name: str, model: type[Model]) -> tuple[Model | None, list[FieldNote]]:
         """The arguments of a plugin, None where they cannot be used, and what is noted of them."""
         config = self._configs.get(name, self._branch)
         tree = fields_of(config).get("args") if name in self._configs else None
@@ -231,7 +231,7 @@ class _ProfileConversion:
     def _note(self, tree: Tree, outcome: Same | Lost) -> None:
         self._conversion.notes.append(note_of(tree, self._conversion.paths, outcome))
 
-    def _priority_notes(self, evictor: DefaultEvictorArgs) -> Iterator[Note]:
+    def _priority_notes(self, evictor: DefaultEvictorArgs) -> Iterator[FieldNote]:
         name = unknown_class(evictor)
         if name:
             tree = fields_of(fields_of(self._configs[EVICTOR])["args"])["priorityThreshold"]

@@ -1,18 +1,20 @@
 """What the fields of descheduler's policies become."""
 
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
 
-from rescheduler.conversion.example_tests import test_file_text as example_text
-from rescheduler.conversion.guide import from_descheduler
 from rescheduler.documents.text_files import TextFile
+from rescheduler.policies.conversion.descheduler_guide import from_descheduler
+from rescheduler.policies.conversion.example_tests import test_file_text as example_text
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policytest.expectations import actual_results
+from rescheduler.policytest.object_builders import NOW
 from rescheduler.policytest.runner import run_all
 from tests.cases import every
-from tests.conversion.converting import converted, specs
-from tests.conversion.inputs import (
+from tests.policies.conversion.converting import converted, specs
+from tests.policies.conversion.inputs import (
     DEVIATIONS,
     HELM,
     INPUTS,
@@ -23,8 +25,7 @@ from tests.conversion.inputs import (
     V1ALPHA1,
     V1ALPHA2,
 )
-
-FOLDER = Path(__file__).parents[2] / "policies"
+from tests.policies.conversion.write_page import PAGE
 
 
 @pytest.fixture(scope="module")
@@ -54,8 +55,8 @@ def rules() -> dict[str, Any]:
         ("balance-topology-spread", "constraints", "FromPods"),
     ]
 )  # fmt: skip
-def test_a_plugin_is_a_rule(rules: dict[str, Any], name: str, field: str, value: Any) -> None:
-    assert rules[name][field] == value
+def test_a_plugin_is_a_rule(name: str, field: str, value: Any) -> None:
+    assert specs(V1ALPHA2)[name][field] == value
 
 
 def test_duplicates_are_of_one_revision(rules: dict[str, Any]) -> None:
@@ -192,7 +193,8 @@ def test_a_node_of_koordinator_must_be_hot_for_some_time() -> None:
 @pytest.mark.parametrize("form", INPUTS)
 def test_every_policy_test_that_is_written_holds(form: str) -> None:
     made = converted(INPUTS[form])
-    text = example_text("made.yaml", made.conversion.drafts, made.policies)
+    evaluate = partial(actual_results, policies=made.policies)
+    text = example_text("made.yaml", made.conversion.drafts, NOW, evaluate)
 
     def policies(_: TextFile, __: str) -> PolicySet:
         return made.policies
@@ -204,7 +206,6 @@ def test_every_policy_test_that_is_written_holds(form: str) -> None:
 
 
 def test_the_page_from_descheduler_is_fresh() -> None:
-    assert (FOLDER / "from-descheduler.md").read_text() == from_descheduler(), (
-        "write it again: python -c 'from rescheduler.conversion.guide import from_descheduler; "
-        'print(from_descheduler(), end="")\' > policies/from-descheduler.md'
+    assert PAGE.read_text() == from_descheduler(), (
+        "write it again: python -m tests.policies.conversion.write_page"
     )

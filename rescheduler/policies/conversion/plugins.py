@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from rescheduler.conversion import plugin_arguments as given
-from rescheduler.conversion.draft import Draft
-from rescheduler.conversion.utilization_plugins import high_utilization, low_utilization
 from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion import descheduler_arguments as args
+from rescheduler.policies.conversion.draft import Draft
+from rescheduler.policies.conversion.utilization_plugins import high_utilization, low_utilization
 
 HOSTNAME = "kubernetes.io/hostname"
 _ONLY_FAILED = {"Failed", "Shutdown", "NodeAffinity", "UnexpectedAdmissionError"}
@@ -19,7 +19,7 @@ Build = Callable[[Any, Draft], Iterator[Draft]]
 
 
 @dataclass(frozen=True)
-class Plugin:
+class ForeignPlugin:
     """One plugin. point: its extension point. kind, name: of its policy. becomes: for the page."""
 
     point: str
@@ -32,7 +32,7 @@ class Plugin:
     """Mappings of its params in v1alpha1 whose fields are arguments by now."""
 
 
-def _duplicates(_: given.RemoveDuplicatesArgs, draft: Draft) -> Iterator[Draft]:
+def _duplicates(_: args.RemoveDuplicatesArgs, draft: Draft) -> Iterator[Draft]:
     alone = {
         "topologyKey": HOSTNAME,
         "maxPerDomain": 1,
@@ -42,16 +42,16 @@ def _duplicates(_: given.RemoveDuplicatesArgs, draft: Draft) -> Iterator[Draft]:
     yield draft.variant("", "Spread", constraints=[alone])
 
 
-def _topology(arguments: given.TopologySpreadArgs, draft: Draft) -> Iterator[Draft]:
+def _topology(arguments: args.TopologySpreadArgs, draft: Draft) -> Iterator[Draft]:
     soft = arguments.includeSoftConstraints or "ScheduleAnyway" in (arguments.constraints or ())
     yield draft.variant("", "Spread", constraints="FromPods" if soft else "HardFromPods")
 
 
-def _anti_affinity(_: given.InterPodAntiAffinityArgs, draft: Draft) -> Iterator[Draft]:
+def _anti_affinity(_: args.InterPodAntiAffinityArgs, draft: Draft) -> Iterator[Draft]:
     yield draft.variant("", "Conformity", podAntiAffinity=True)
 
 
-def _affinity(arguments: given.NodeAffinityArgs, draft: Draft) -> Iterator[Draft]:
+def _affinity(arguments: args.ViolatingNodeAffinityArgs, draft: Draft) -> Iterator[Draft]:
     rule = {
         name: f"{name}DuringSchedulingIgnoredDuringExecution" in arguments.nodeAffinityType
         for name in ("required", "preferred")
@@ -59,7 +59,7 @@ def _affinity(arguments: given.NodeAffinityArgs, draft: Draft) -> Iterator[Draft
     yield draft.variant("", "Conformity", nodeAffinity=rule)
 
 
-def _taints(arguments: given.NodeTaintsArgs, draft: Draft) -> Iterator[Draft]:
+def _taints(arguments: args.NodeTaintsArgs, draft: Draft) -> Iterator[Draft]:
     soft = ["PreferNoSchedule"] if arguments.includePreferNoSchedule else []
     rule: dict[str, Any] = {"effects": ["NoSchedule", *soft]}
     rule |= {"only": arguments.includedTaints} if arguments.includedTaints else {}
@@ -67,7 +67,7 @@ def _taints(arguments: given.NodeTaintsArgs, draft: Draft) -> Iterator[Draft]:
     yield draft.variant("", "Conformity", nodeTaints=rule)
 
 
-def _restarts(arguments: given.TooManyRestartsArgs, draft: Draft) -> Iterator[Draft]:
+def _restarts(arguments: args.TooManyRestartsArgs, draft: Draft) -> Iterator[Draft]:
     rule: dict[str, Any] = {"atLeast": arguments.podRestartThreshold}
     rule |= {"initContainers": True} if arguments.includingInitContainers else {}
     rule |= {"states": arguments.states} if arguments.states else {}
@@ -78,7 +78,7 @@ def _failed_rule(seconds: int | None, *, init: bool | None) -> dict[str, Any]:
     return {"above": f"{seconds or 0}s"} | ({"initContainers": True} if init else {})
 
 
-def _lifetime(arguments: given.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]:
+def _lifetime(arguments: args.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]:
     states = [*(arguments.states or ()), *(arguments.podStatusPhases or ())]
     seconds, init = arguments.maxPodLifeTimeSeconds, arguments.includingInitContainers
     running = [state for state in states if state not in _ONLY_FAILED | _ENDED]
@@ -96,105 +96,105 @@ def _lifetime(arguments: given.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]
     if set(states) & _ENDED:
         ended = ", ".join(state for state in states if state in _ENDED)
         draft.remark(
-            f"Pods in state {ended} have ended: nothing can be placed better. Kubernetes removes "
+            f"Pods in state {ended} have ended: nothing can be put_at better. Kubernetes removes "
             "them (ttlSecondsAfterFinished of Jobs, --terminated-pod-gc-threshold)."
         )
     if spec:
         yield draft.variant("", "Conformity", **spec)
 
 
-def _failed(arguments: given.RemoveFailedPodsArgs, draft: Draft) -> Iterator[Draft]:
+def _report_failed(arguments: args.RemoveFailedPodsArgs, draft: Draft) -> Iterator[Draft]:
     rule = _failed_rule(arguments.minPodLifetimeSeconds, init=arguments.includingInitContainers)
     rule |= {"reasons": arguments.reasons} if arguments.reasons else {}
     rule |= {"exitCodes": arguments.exitCodes} if arguments.exitCodes else {}
     yield draft.variant("", "Conformity", failed=rule)
 
 
-PLUGINS: dict[str, Plugin] = {
-    "LowNodeUtilization": Plugin(
+PLUGINS: dict[str, ForeignPlugin] = {
+    "LowNodeUtilization": ForeignPlugin(
         "balance",
-        given.LowNodeUtilizationArgs,
+        args.LowNodeUtilizationArgs,
         "Allocation",
         "low-node-utilization",
         "Allocation; Utilization with metricsUtilization",
         low_utilization,
         ("nodeResourceUtilizationThresholds",),
     ),
-    "HighNodeUtilization": Plugin(
+    "HighNodeUtilization": ForeignPlugin(
         "balance",
-        given.HighNodeUtilizationArgs,
+        args.HighNodeUtilizationArgs,
         "Allocation",
         "high-node-utilization",
         "Allocation with `strategy: Pack`",
         high_utilization,
         ("nodeResourceUtilizationThresholds",),
     ),
-    "RemoveDuplicates": Plugin(
+    "RemoveDuplicates": ForeignPlugin(
         "balance",
-        given.RemoveDuplicatesArgs,
+        args.RemoveDuplicatesArgs,
         "Spread",
         "duplicates",
         "Spread over `kubernetes.io/hostname` with `maxPerDomain: 1`",
         _duplicates,
         ("removeDuplicates",),
     ),
-    "RemovePodsViolatingTopologySpreadConstraint": Plugin(
+    "RemovePodsViolatingTopologySpreadConstraint": ForeignPlugin(
         "balance",
-        given.TopologySpreadArgs,
+        args.TopologySpreadArgs,
         "Spread",
         "topology-spread",
         "Spread with `constraints: HardFromPods`, or `FromPods`",
         _topology,
     ),
-    "RemovePodsViolatingInterPodAntiAffinity": Plugin(
+    "RemovePodsViolatingInterPodAntiAffinity": ForeignPlugin(
         "deschedule",
-        given.InterPodAntiAffinityArgs,
+        args.InterPodAntiAffinityArgs,
         "Conformity",
         "pod-anti-affinity",
         "Conformity with `podAntiAffinity`",
         _anti_affinity,
     ),
-    "RemovePodsViolatingNodeAffinity": Plugin(
+    "RemovePodsViolatingNodeAffinity": ForeignPlugin(
         "deschedule",
-        given.NodeAffinityArgs,
+        args.ViolatingNodeAffinityArgs,
         "Conformity",
         "node-affinity",
         "Conformity with `nodeAffinity`",
         _affinity,
     ),
-    "RemovePodsViolatingNodeTaints": Plugin(
+    "RemovePodsViolatingNodeTaints": ForeignPlugin(
         "deschedule",
-        given.NodeTaintsArgs,
+        args.NodeTaintsArgs,
         "Conformity",
         "node-taints",
         "Conformity with `nodeTaints`",
         _taints,
     ),
-    "RemovePodsHavingTooManyRestarts": Plugin(
+    "RemovePodsHavingTooManyRestarts": ForeignPlugin(
         "deschedule",
-        given.TooManyRestartsArgs,
+        args.TooManyRestartsArgs,
         "Conformity",
         "too-many-restarts",
         "Conformity with `restarts`",
         _restarts,
         ("podsHavingTooManyRestarts",),
     ),
-    "PodLifeTime": Plugin(
+    "PodLifeTime": ForeignPlugin(
         "deschedule",
-        given.PodLifeTimeArgs,
+        args.PodLifeTimeArgs,
         "Conformity",
         "pod-lifetime",
         "Conformity with `lifetime`",
         _lifetime,
         ("podLifeTime",),
     ),
-    "RemoveFailedPods": Plugin(
+    "RemoveFailedPods": ForeignPlugin(
         "deschedule",
-        given.RemoveFailedPodsArgs,
+        args.RemoveFailedPodsArgs,
         "Conformity",
         "failed-pods",
         "Conformity with `failed`, which reports them",
-        _failed,
+        _report_failed,
         ("failedPods",),
     ),
 }

@@ -7,54 +7,54 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rescheduler.conversion.foreign_fields import Count, SelectorText
-from rescheduler.conversion.outcomes import Becomes, Lost, Same
 from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion.foreign_fields import Count, SelectorText
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same
 
 _NAMED = Becomes("the form of the file")
 _NO_SORTING = Lost("descheduler has this extension point and does nothing at it.", ({},))
 _FILTERS = Becomes("DefaultEvictor, which always filters")
 
 
-class PluginSet(Strict):
+class EnabledPlugins(Strict):
     """Plugins of one extension point."""
 
     enabled: Annotated[list[str] | None, Becomes("a policy for each plugin")] = None
     disabled: Annotated[list[str] | None, Same("descheduler does not read it")] = None
 
 
-class Plugins(Strict):
+class ForeignPlugins(Strict):
     """Plugins by extension point."""
 
-    deschedule: PluginSet | None = None
-    balance: PluginSet | None = None
-    filter: Annotated[PluginSet | None, _FILTERS] = None
-    preEvictionFilter: Annotated[PluginSet | None, _FILTERS] = None
-    preevictionfilter: Annotated[PluginSet | None, _FILTERS] = None
+    deschedule: EnabledPlugins | None = None
+    balance: EnabledPlugins | None = None
+    filter: Annotated[EnabledPlugins | None, _FILTERS] = None
+    preEvictionFilter: Annotated[EnabledPlugins | None, _FILTERS] = None
+    preevictionfilter: Annotated[EnabledPlugins | None, _FILTERS] = None
     evict: Annotated[
-        PluginSet | None, Becomes("the Eviction API, always; Koordinator alone has it")
+        EnabledPlugins | None, Becomes("the Eviction API, always; Koordinator alone has it")
     ] = None
-    sort: Annotated[PluginSet | None, _NO_SORTING] = None
-    presort: Annotated[PluginSet | None, _NO_SORTING] = None
-    preSort: Annotated[PluginSet | None, _NO_SORTING] = None
+    sort: Annotated[EnabledPlugins | None, _NO_SORTING] = None
+    presort: Annotated[EnabledPlugins | None, _NO_SORTING] = None
+    preSort: Annotated[EnabledPlugins | None, _NO_SORTING] = None
 
 
-class PluginConfig(Strict):
+class ForeignPluginConfig(Strict):
     """Arguments of one plugin."""
 
     name: Annotated[str, Becomes("which plugin")]
     args: Annotated[dict[str, Any] | None, Becomes("fields of the policy")] = None
 
 
-class Profile(Strict):
+class ForeignProfile(Strict):
     """Plugins with their arguments."""
 
     name: Annotated[str | None, Becomes("the names of the policies, of several profiles")] = None
     nodeSelector: Annotated[
         SelectorText | None, Becomes("`nodes` of the policies; Koordinator alone has it")
     ] = None
-    pluginConfig: list[PluginConfig] | None = None
-    plugins: Plugins | None = None
+    pluginConfig: list[ForeignPluginConfig] | None = None
+    plugins: ForeignPlugins | None = None
 
 
 class DeschedulerPolicy(Strict):
@@ -94,12 +94,12 @@ class DeschedulerPolicy(Strict):
             "`--prometheus-token-file`."
         ),
     ] = None
-    profiles: Annotated[list[Profile] | None, Field(min_length=1)] = None
+    profiles: Annotated[list[ForeignProfile] | None, Field(min_length=1)] = None
 
 
 LENIENT: dict[type[Strict], dict[str, type[Strict]]] = {
-    DeschedulerPolicy: {"profiles": Profile},
-    Profile: {"pluginConfig": PluginConfig, "plugins": Plugins},
-    Plugins: dict.fromkeys(Plugins.model_fields, PluginSet),
+    DeschedulerPolicy: {"profiles": ForeignProfile},
+    ForeignProfile: {"pluginConfig": ForeignPluginConfig, "plugins": ForeignPlugins},
+    ForeignPlugins: dict.fromkeys(ForeignPlugins.model_fields, EnabledPlugins),
 }
 """Models of which descheduler ignores unknown fields, and the models in their fields."""

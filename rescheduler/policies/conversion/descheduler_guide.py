@@ -3,20 +3,24 @@
 from collections.abc import Iterator
 from typing import get_args
 
-from rescheduler.conversion.default_evictor import DefaultEvictorArgs
-from rescheduler.conversion.helm_values import CHART_VALUES, POLICY
-from rescheduler.conversion.koordinator import (
+from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion.default_evictor import DefaultEvictorArgs
+from rescheduler.policies.conversion.helm_values import CHART_VALUES, POLICY
+from rescheduler.policies.conversion.koordinator import (
     CONTROLLER,
     EVICTOR_FIELDS,
     LOW_NODE_LOAD,
     ControllerArgs,
     LowNodeLoadArgs,
 )
-from rescheduler.conversion.kube_descheduler import PROFILES, KubeDescheduler, profile_plugins
-from rescheduler.conversion.outcomes import Becomes, Lost, Outcome, Same, outcome_of
-from rescheduler.conversion.plugins import PLUGINS
-from rescheduler.conversion.policy_fields import DeschedulerPolicy
-from rescheduler.documents.fields import Strict
+from rescheduler.policies.conversion.kube_descheduler import (
+    PROFILES,
+    KubeDescheduler,
+    profile_plugins,
+)
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Outcome, Same, outcome_of
+from rescheduler.policies.conversion.plugins import PLUGINS
+from rescheduler.policies.conversion.policy_fields import DeschedulerPolicy
 
 _INTRODUCTION = """\
 # Coming from descheduler

@@ -3,20 +3,20 @@
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from rescheduler.conversion.config_map import OTHER_KEY, nested_documents
-from rescheduler.conversion.descheduler_policy import convert_policy, fields_of
-from rescheduler.conversion.draft import Conversion
-from rescheduler.conversion.first_policy import convert_first_policy
-from rescheduler.conversion.helm_values import POLICY, policy_of_values
-from rescheduler.conversion.koordinator import convert_configuration
-from rescheduler.conversion.kube_descheduler import convert_kube_descheduler
-from rescheduler.conversion.outcomes import Same, note_of, paths_of
-from rescheduler.conversion.yaml_text import policies_text
 from rescheduler.documents.file_problems import FileProblem, TextSpan, policy_error
 from rescheduler.documents.kubernetes_yaml import KubernetesReader
 from rescheduler.documents.strict_yaml import Tree, read
 from rescheduler.documents.text_files import TextFile
 from rescheduler.documents.validation import near
+from rescheduler.policies.conversion.config_map import OTHER_KEY, nested_documents
+from rescheduler.policies.conversion.descheduler_policy import convert_policy, fields_of
+from rescheduler.policies.conversion.draft import Conversion
+from rescheduler.policies.conversion.first_policy import convert_first_policy
+from rescheduler.policies.conversion.helm_values import POLICY, policy_of_values
+from rescheduler.policies.conversion.koordinator import convert_configuration
+from rescheduler.policies.conversion.kube_descheduler import convert_kube_descheduler
+from rescheduler.policies.conversion.outcomes import Same, note_of, paths_of
+from rescheduler.policies.conversion.yaml_text import policies_text
 from rescheduler.policies.files.policy_set import PolicySet, read_policies
 
 Convert = Callable[[Tree, Conversion], None]
@@ -115,15 +115,19 @@ def _convert_document(tree: Tree, conversion: Conversion) -> None:
     version, kind = (fields.get(name) for name in ("apiVersion", "kind"))
     if version is None or kind is None:
         missing = "kind" if version is not None else "apiVersion"
-        known = ", ".join(f"{kind} of {version}" for version, kind in FORMS)
-        hint = f"one of these is meant: {known}, Helm values with `{POLICY}`"
+        forms = ", ".join(f"{kind} of {version}" for version, kind in FORMS)
+        hint = f"one of these is meant: {forms}, Helm values with `{POLICY}`"
         conversion.complain(tree, f"{missing}: is required to tell what the file is", hint)
         return
+    for name, field in (("apiVersion", version), ("kind", kind)):
+        if not isinstance(field.value, str):
+            conversion.complain(field, f"{name}: must be text")
+            return
     form = FORMS.get((str(version.value), str(kind.value)))
     if form is not None:
         form(tree, conversion)
         return
-    of_kind = [known for known, name in FORMS if name == kind.value]
+    of_kind = [of_form for of_form, name in FORMS if name == kind.value]
     if of_kind:
         message = f"apiVersion: `{str(version.value)[:60]}` of {kind.value} is not known"
         conversion.complain(version, message, f"`{of_kind[-1]}`; known are {', '.join(of_kind)}")
@@ -157,10 +161,12 @@ def _unwrap_object(tree: Tree, kind: str, text: str, conversion: Conversion) -> 
         branch = fields_of(branch).get(name)
     documents: dict[str, Tree] = {}
     for key, child in fields_of(branch).items():
-        found = _document_in(child, text, conversion) if kind != "HelmRelease" else None
-        documents |= {key: found} if found is not None else {}
+        inner = _document_in(child, text, conversion) if kind != "HelmRelease" else None
+        documents |= {key: inner} if inner is not None else {}
     if kind == "HelmRelease" and branch is not None:
         documents = {"values": branch}
+    if conversion.problems:
+        return tree
     if len(documents) != 1:
         where = ".".join(WRAPPERS[kind])
         message = f"{where}: holds {len(documents)} documents that could be converted"
@@ -186,7 +192,7 @@ def _document_in(tree: Tree, text: str, conversion: Conversion) -> Tree | None:
             conversion.problems += problems
         return None
     conversion.paths |= paths_of(documents[0])
-    conversion.placed(documents[0], documents[0])
+    conversion.put_at(documents[0], documents[0])
     return documents[0] if _is_foreign(documents[0]) else None
 
 

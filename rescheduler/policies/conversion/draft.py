@@ -5,17 +5,17 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from rescheduler.conversion.foreign_fields import (
-    ForeignNamespaces,
-    ForeignSelector,
-    selector_spec,
-)
-from rescheduler.conversion.outcomes import Note, Paths
 from rescheduler.documents.envelope import API_VERSION
 from rescheduler.documents.file_problems import FileProblem
 from rescheduler.documents.label_selector import Requirement
 from rescheduler.documents.strict_yaml import Tree
 from rescheduler.model.errors import PolicyError
+from rescheduler.policies.conversion.foreign_fields import (
+    ForeignNamespaces,
+    ForeignSelector,
+    selector_spec,
+)
+from rescheduler.policies.conversion.outcomes import FieldNote, Paths
 from rescheduler.policies.files.policy_set import policy_from_document
 
 _EVALUATING_NODES = ("Allocation", "Utilization")
@@ -23,7 +23,7 @@ _EVALUATING_NODES = ("Allocation", "Utilization")
 
 
 @dataclass
-class Selection:
+class MatchDraft:
     """Which pods a policy selects; all that is added must hold."""
 
     namespaces: list[str] = field(default_factory=list)
@@ -71,8 +71,8 @@ class Draft:
     plugin: str
     origin: Tree
     spec: dict[str, Any] = field(default_factory=dict)
-    selection: Selection = field(default_factory=Selection)
-    notes: list[Note] = field(default_factory=list)
+    selection: MatchDraft = field(default_factory=MatchDraft)
+    notes: list[FieldNote] = field(default_factory=list)
     reports_only: bool = False
     every: float | None = None
     """Seconds between two cycles there, where that is said."""
@@ -90,7 +90,7 @@ class Draft:
 
     def remark(self, text: str) -> None:
         """Say something of the plugin as a whole."""
-        self.notes.append(Note(self.origin.mark.line, self.plugin, "", text))
+        self.notes.append(FieldNote(self.origin.mark.line, self.plugin, "", text))
 
     def document(self) -> dict[str, Any]:
         """The document of the policy."""
@@ -132,7 +132,7 @@ class Conversion:
     paths: Paths
     drafts: list[Draft] = field(default_factory=list)
     limits: LimitsDraft = field(default_factory=LimitsDraft)
-    notes: list[Note] = field(default_factory=list)
+    notes: list[FieldNote] = field(default_factory=list)
     problems: list[FileProblem] = field(default_factory=list)
     every: timedelta | None = None
     namespaces: ForeignNamespaces | None = None
@@ -144,25 +144,25 @@ class Conversion:
         """Something of the file cannot be converted."""
         self.problems.append(FileProblem(tree.mark, message, hint))
 
-    def placed(self, made: Tree, cause: Tree) -> Tree:
+    def put_at(self, made: Tree, cause: Tree) -> Tree:
         """A tree that stands for another one of the file, whose place it has."""
         self.paths[id(made)] = self.paths.get(id(cause), "")
         self._kept.append(made)
         return made
 
-    def caused(self, value: Any, cause: Tree) -> Tree:
+    def tree_at(self, value: Any, cause: Tree) -> Tree:
         """A tree that the file does not have, at the place of what it follows from."""
         if isinstance(value, Tree):
             return value
         if isinstance(value, dict):
-            branches = {key: self.caused(child, cause) for key, child in value.items()}
+            branches = {key: self.tree_at(child, cause) for key, child in value.items()}
             marks = {key: branch.mark for key, branch in branches.items()}
             made = Tree(branches, cause.mark, marks)
         elif isinstance(value, list):
-            made = Tree([self.caused(child, cause) for child in value], cause.mark, {})
+            made = Tree([self.tree_at(child, cause) for child in value], cause.mark, {})
         else:
             made = Tree(value, cause.mark, {})
-        return self.placed(made, cause)
+        return self.put_at(made, cause)
 
     def add(self, draft: Draft) -> None:
         """Keep a policy; a second one of its name gets a number."""
@@ -182,7 +182,7 @@ class Conversion:
             draft.remark(f"In this policy {text}.")
         self.drafts.append(draft)
 
-    def all_notes(self) -> list[Note]:
+    def all_notes(self) -> list[FieldNote]:
         """Everything that comments say, each once."""
         held = [self.notes, *(draft.notes for draft in self.drafts)]
         return list(dict.fromkeys(note for notes in held for note in notes))

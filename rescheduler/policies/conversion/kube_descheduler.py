@@ -9,16 +9,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rescheduler.conversion.descheduler_policy import convert_policy, fields_of
-from rescheduler.conversion.draft import Conversion
-from rescheduler.conversion.foreign_fields import Count, GoDuration
-from rescheduler.conversion.outcomes import Becomes, Lost, Same, notes_on
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.file_problems import TextSpan
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.strict_yaml import Tree
 from rescheduler.documents.validation import validate_part
+from rescheduler.policies.conversion.descheduler_policy import convert_policy, fields_of
+from rescheduler.policies.conversion.draft import Conversion
+from rescheduler.policies.conversion.foreign_fields import Count, GoDuration
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same, notes_on
 
 PROTECTED = ["hypershift", "openshift", "openshift-*"]
 """Namespaces that the operator always excludes, beside kube-system."""
@@ -119,6 +119,8 @@ class _EvictionLimits(Strict):
 
 
 class KubeDeschedulerSpec(Strict):
+    """What the operator shall do."""
+
     managementState: Annotated[str | None, _OPERATOR] = None
     logLevel: Annotated[str | None, _OPERATOR] = None
     operatorLogLevel: Annotated[str | None, _OPERATOR] = None
@@ -162,13 +164,13 @@ def convert_kube_descheduler(tree: Tree, conversion: Conversion) -> None:
     settings = _Settings(spec, branch)
     policy: dict[str, Any] = settings.limits()
     policy["profiles"] = [
-        conversion.caused({"name": name, **settings.profile(name)}, place)
+        conversion.tree_at({"name": name, **settings.profile(name)}, place)
         for name, place in zip(spec.profiles, _list(profiles), strict=True)
         if name in PROFILES
     ]
     if settings.kubevirt:
         policy["nodeSelector"] = "kubevirt.io/schedulable=true"
-    convert_policy(conversion.caused(policy, profiles), conversion)
+    convert_policy(conversion.tree_at(policy, profiles), conversion)
 
 
 def _list(tree: Tree) -> list[Tree]:

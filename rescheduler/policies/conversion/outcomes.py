@@ -39,7 +39,7 @@ class Lost(NamedTuple):
 Outcome = Becomes | Same | Lost
 
 
-class Note(NamedTuple):
+class FieldNote(NamedTuple):
     """What a comment says of one field. line: in the file, from 1. path: of the field there.
 
     value: as it is written. equivalent: it is so here without a field.
@@ -69,7 +69,7 @@ def paths_of(tree: Tree, path: str = "") -> Paths:
     return paths
 
 
-def note_of(tree: Tree, paths: Paths, outcome: Outcome) -> Note:
+def note_of(tree: Tree, paths: Paths, outcome: Outcome) -> FieldNote:
     """What a comment says of the value there."""
     shown = msgspec.json.encode(tree.plain()).decode()
     shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
@@ -78,7 +78,9 @@ def note_of(tree: Tree, paths: Paths, outcome: Outcome) -> Note:
         isinstance(outcome, Lost) and tree.plain() in outcome.harmless
     )
     path = paths.get(id(tree), "")
-    return Note(tree.mark.line, path, shown, outcome.text, equivalent, restricts and not equivalent)
+    return FieldNote(
+        tree.mark.line, path, shown, outcome.text, equivalent, restricts and not equivalent
+    )
 
 
 def outcome_of(model: type[Strict], name: str) -> Outcome | None:
@@ -87,7 +89,7 @@ def outcome_of(model: type[Strict], name: str) -> Outcome | None:
     return next((mark for mark in marks if isinstance(mark, Becomes | Same | Lost)), None)
 
 
-def notes_on(made: Strict, tree: Tree, paths: Paths) -> Iterator[Note]:
+def notes_on(made: Strict, tree: Tree, paths: Paths) -> Iterator[FieldNote]:
     """What comments say of all that is given and is not translated."""
     fields = tree.value if isinstance(tree.value, dict) else {}
     for name, branch in fields.items():

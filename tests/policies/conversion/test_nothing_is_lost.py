@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
-from rescheduler.conversion.default_evictor import DefaultEvictorArgs
-from rescheduler.conversion.guide import nested_model
-from rescheduler.conversion.koordinator import ControllerArgs, LowNodeLoadArgs
-from rescheduler.conversion.kube_descheduler import KubeDescheduler
-from rescheduler.conversion.outcomes import outcome_of
-from rescheduler.conversion.plugins import PLUGINS
-from rescheduler.conversion.policy_fields import DeschedulerPolicy
 from rescheduler.documents.fields import Strict
-from tests.conversion.converting import refusal
-from tests.conversion.inputs import CONFIG_MAP, INPUTS
+from rescheduler.policies.conversion.default_evictor import DefaultEvictorArgs
+from rescheduler.policies.conversion.descheduler_guide import nested_model
+from rescheduler.policies.conversion.koordinator import ControllerArgs, LowNodeLoadArgs
+from rescheduler.policies.conversion.kube_descheduler import KubeDescheduler
+from rescheduler.policies.conversion.outcomes import outcome_of
+from rescheduler.policies.conversion.plugins import PLUGINS
+from rescheduler.policies.conversion.policy_fields import DeschedulerPolicy
+from tests.policies.conversion.converting import refusal
+from tests.policies.conversion.inputs import CONFIG_MAP, INPUTS
 
 MODELS: list[type[Strict]] = [
     *(plugin.arguments for plugin in PLUGINS.values()),

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from rescheduler.conversion.outcomes import Becomes
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict
 from rescheduler.documents.label_names import LabelValues, NamespaceName
 from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.go_durations import go_seconds
+from rescheduler.policies.conversion.outcomes import Becomes
 
 Count = Annotated[int, Field(ge=0)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -57,18 +57,22 @@ def parse_selector(text: str) -> list[Requirement]:
 
 def _requirement(term: dict[str, str | None]) -> Requirement:
     if term["absent"]:
-        return _made(term["absent_key"], "DoesNotExist")
+        return _build_requirement(term["absent_key"], "DoesNotExist")
     if term["set"]:
         names = [value.strip() for value in (term["values"] or "").split(",")]
-        return _made(term["set_key"], "In" if term["set"] == "in" else "NotIn", names)
+        return _build_requirement(term["set_key"], "In" if term["set"] == "in" else "NotIn", names)
     if term["sign"] is None:
-        return _made(term["key"], "Exists")
-    return _made(term["key"], "NotIn" if term["sign"] == "!=" else "In", [term["value"] or ""])
+        return _build_requirement(term["key"], "Exists")
+    return _build_requirement(
+        term["key"], "NotIn" if term["sign"] == "!=" else "In", [term["value"] or ""]
+    )
 
 
-def _made(key: str | None, operator: str, values: list[str] | None = None) -> Requirement:
-    given = {"key": key, "operator": operator, "values": values or []}
-    return Requirement.model_validate(given)
+def _build_requirement(
+    key: str | None, operator: str, values: list[str] | None = None
+) -> Requirement:
+    fields = {"key": key, "operator": operator, "values": values or []}
+    return Requirement.model_validate(fields)
 
 
 def _selector_text(value: Any) -> Any:
@@ -120,8 +124,8 @@ def selector_spec(requirements: list[Requirement]) -> dict[str, Any]:
         if operator == "In" and len(values) == 1 and key not in equal:
             equal[key] = values[0]
         else:
-            given = {"key": key, "operator": operator}
-            others.append(given | ({"values": list(values)} if values else {}))
+            fields = {"key": key, "operator": operator}
+            others.append(fields | ({"values": list(values)} if values else {}))
     spec: dict[str, Any] = {"matchLabels": equal} if equal else {}
     spec |= {"matchExpressions": others} if others else {}
     Selector.model_validate(spec)

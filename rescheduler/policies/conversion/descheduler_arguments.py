@@ -7,17 +7,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rescheduler.conversion.foreign_fields import (
+from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.fields import Strict
+from rescheduler.documents.label_names import TaintPattern
+from rescheduler.policies.conversion.foreign_fields import (
     Count,
     ForeignNamespaces,
     ForeignSelector,
     Thresholds,
     TypedArguments,
 )
-from rescheduler.conversion.outcomes import Becomes, Lost, Same
-from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict
-from rescheduler.documents.label_names import TaintPattern
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same
 
 _Texts = list[Annotated[str, Field(min_length=1)]]
 _RECEIVING = Lost(
@@ -51,7 +51,7 @@ class RemoveDuplicatesArgs(TypedArguments):
 
 
 class PrometheusQuery(Strict):
-    """How Prometheus is asked for the load of nodes."""
+    """How Prometheus is queried for the load of nodes."""
 
     query: Annotated[
         str | None,
@@ -127,7 +127,7 @@ class InterPodAntiAffinityArgs(SelectingArguments):
     """Of RemovePodsViolatingInterPodAntiAffinity."""
 
 
-class NodeAffinityArgs(SelectingArguments):
+class ViolatingNodeAffinityArgs(SelectingArguments):
     """Of RemovePodsViolatingNodeAffinity."""
 
     nodeAffinityType: Annotated[
@@ -194,8 +194,8 @@ class PodLifeTimeArgs(SelectingArguments):
 
     @model_validator(mode="after")
     def _says_when(self) -> "PodLifeTimeArgs":
-        given = (self.maxPodLifeTimeSeconds, self.states, self.podStatusPhases)
-        if not any(given) and not self.conditions and not self.exitCodes:
+        rules = (self.maxPodLifeTimeSeconds, self.states, self.podStatusPhases)
+        if not any(rules) and not self.conditions and not self.exitCodes:
             raise FieldError("neither an age nor a state is given, so it is about no pods")
         return self
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import yaml
 
-from rescheduler.conversion.draft import Conversion, Draft, LimitsDraft
-from rescheduler.conversion.outcomes import Note
 from rescheduler.documents.envelope import API_VERSION
 from rescheduler.documents.fields import duration_text
 from rescheduler.documents.strict_yaml import scalar
+from rescheduler.policies.conversion.draft import Conversion, Draft, LimitsDraft
+from rescheduler.policies.conversion.outcomes import FieldNote
 from rescheduler.policies.limits import Limits
 
 _WIDTH = 100
@@ -124,7 +124,7 @@ def _draft_comments(draft: Draft) -> list[str]:
     return [*_comment([head]), *_note_lines(notes)]
 
 
-def _note_lines(notes: Iterable[Note]) -> Iterator[str]:
+def _note_lines(notes: Iterable[FieldNote]) -> Iterator[str]:
     held = list(notes)
     lost = [note for note in held if not note.equivalent]
     same = [note for note in held if note.equivalent]

@@ -8,13 +8,16 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rescheduler.conversion.descheduler_policy import (
+from rescheduler.documents.fields import Strict, duration_text
+from rescheduler.documents.strict_yaml import Tree
+from rescheduler.documents.validation import validate_part
+from rescheduler.policies.conversion.descheduler_policy import (
     convert_policy,
     fields_of,
     slug,
 )
-from rescheduler.conversion.draft import Conversion, Draft
-from rescheduler.conversion.foreign_fields import (
+from rescheduler.policies.conversion.draft import Conversion, Draft
+from rescheduler.policies.conversion.foreign_fields import (
     Count,
     ForeignNamespaces,
     ForeignSelector,
@@ -23,12 +26,9 @@ from rescheduler.conversion.foreign_fields import (
     TypedArguments,
     selector_spec,
 )
-from rescheduler.conversion.outcomes import Becomes, Lost, Same, note_of, notes_on
-from rescheduler.conversion.plugins import PLUGINS, Plugin
-from rescheduler.conversion.utilization_plugins import load_specs
-from rescheduler.documents.fields import Strict, duration_text
-from rescheduler.documents.strict_yaml import Tree
-from rescheduler.documents.validation import validate_part
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same, note_of, notes_on
+from rescheduler.policies.conversion.plugins import PLUGINS, ForeignPlugin
+from rescheduler.policies.conversion.utilization_plugins import load_specs
 
 CONTROLLER = "MigrationController"
 _RECEIVING = Lost(
@@ -179,7 +179,7 @@ def _pool_specs(
         yield suffix, spec | more
 
 
-LOW_NODE_LOAD = Plugin(
+LOW_NODE_LOAD = ForeignPlugin(
     "balance",
     LowNodeLoadArgs,
     "Utilization",
@@ -218,9 +218,9 @@ def convert_configuration(tree: Tree, conversion: Conversion) -> None:
     profiles = fields.get("profiles")
     if profiles is not None and isinstance(profiles.value, list):
         made_profiles = [_profile(profile, conversion) for profile in profiles.value]
-        fields["profiles"] = conversion.caused(made_profiles, profiles)
+        fields["profiles"] = conversion.tree_at(made_profiles, profiles)
     keys = {key: tree.keys.get(key, tree.mark) for key in fields}
-    whole = conversion.placed(Tree(dict(fields), tree.mark, keys), tree)
+    whole = conversion.put_at(Tree(dict(fields), tree.mark, keys), tree)
     convert_policy(whole, conversion, KOORDINATOR_PLUGINS)
 
 
@@ -237,7 +237,7 @@ def _as_text(selector: ForeignSelector | None, tree: Tree, conversion: Conversio
                 "DoesNotExist": f"!{one.key}",
             }[one.operator]
         )
-    return conversion.caused(",".join(terms), tree)
+    return conversion.tree_at(",".join(terms), tree)
 
 
 def _profile(profile: Tree, conversion: Conversion) -> Tree:
@@ -250,15 +250,15 @@ def _profile(profile: Tree, conversion: Conversion) -> Tree:
     points = fields.get("plugins")
     if points is not None:
         made = {
-            point: conversion.caused(_plugin_names(plugins, conversion), plugins)
+            point: conversion.tree_at(_plugin_names(plugins, conversion), plugins)
             for point, plugins in fields_of(points).items()
         }
-        fields["plugins"] = conversion.caused(made, points)
+        fields["plugins"] = conversion.tree_at(made, points)
     configs = fields.get("pluginConfig")
     if configs is not None and isinstance(configs.value, list):
         kept = [_config(config, conversion) for config in configs.value]
-        fields["pluginConfig"] = conversion.caused(kept, configs)
-    return conversion.caused(fields, profile)
+        fields["pluginConfig"] = conversion.tree_at(kept, configs)
+    return conversion.tree_at(fields, profile)
 
 
 def _plugin_names(plugins: Tree, conversion: Conversion) -> dict[str, Any]:
@@ -299,8 +299,8 @@ def _config(config: Tree, conversion: Conversion) -> Tree:
             own[key] = child
         else:
             conversion.notes.append(note_of(child, conversion.paths, _JOBS))
-    _limit(conversion.caused(own, config), conversion)
-    return conversion.caused({"name": "DefaultEvictor", "args": evictor}, config)
+    _limit(conversion.tree_at(own, config), conversion)
+    return conversion.tree_at({"name": "DefaultEvictor", "args": evictor}, config)
 
 
 def _limit(tree: Tree, conversion: Conversion) -> None:

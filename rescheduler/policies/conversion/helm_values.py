@@ -3,10 +3,10 @@
 Source: sigs.k8s.io/descheduler, charts/descheduler/values.yaml, chart 0.19 to 0.36.
 """
 
-from rescheduler.conversion.descheduler_policy import fields_of
-from rescheduler.conversion.draft import Conversion
-from rescheduler.conversion.outcomes import Becomes, Lost, Outcome, Same, note_of
 from rescheduler.documents.strict_yaml import Tree
+from rescheduler.policies.conversion.descheduler_policy import fields_of
+from rescheduler.policies.conversion.draft import Conversion
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Outcome, Same, note_of
 
 POLICY, VERSION = "deschedulerPolicy", "deschedulerPolicyAPIVersion"
 
@@ -100,8 +100,8 @@ def policy_of_values(tree: Tree, conversion: Conversion) -> Tree:
     policy, version = fields[POLICY], fields.get(VERSION)
     first = "strategies" in fields_of(policy)
     assumed = f"descheduler/v1alpha{1 if first else 2}"
-    version = version if version is not None else conversion.caused(assumed, policy)
-    kind = conversion.caused("DeschedulerPolicy", policy)
+    version = version if version is not None else conversion.tree_at(assumed, policy)
+    kind = conversion.tree_at("DeschedulerPolicy", policy)
     values = {"apiVersion": version, "kind": kind} | fields_of(policy)
     keys = {name: policy.keys.get(name, policy.mark) for name in values}
-    return conversion.placed(Tree(dict(values), policy.mark, keys), policy)
+    return conversion.put_at(Tree(dict(values), policy.mark, keys), policy)

@@ -3,11 +3,11 @@
 Source: sigs.k8s.io/descheduler v0.26, pkg/api/v1alpha1/types.go and strategymigration.go.
 """
 
-from rescheduler.conversion.descheduler_policy import convert_policy, fields_of
-from rescheduler.conversion.draft import Conversion
-from rescheduler.conversion.outcomes import Lost, Same, note_of
-from rescheduler.conversion.plugins import PLUGINS
 from rescheduler.documents.strict_yaml import Tree
+from rescheduler.policies.conversion.descheduler_policy import convert_policy, fields_of
+from rescheduler.policies.conversion.draft import Conversion
+from rescheduler.policies.conversion.outcomes import Lost, Same, note_of
+from rescheduler.policies.conversion.plugins import PLUGINS
 
 EVICTOR_FIELDS = (
     "evictFailedBarePods",
@@ -32,11 +32,11 @@ def convert_first_policy(tree: Tree, conversion: Conversion) -> None:
         conversion.complain(strategies or tree, message)
         return
     evictor = {name: fields.pop(name) for name in EVICTOR_FIELDS if name in fields}
-    fields["profiles"] = conversion.caused(
+    fields["profiles"] = conversion.tree_at(
         [
             _profile(name, strategy, evictor, conversion)
             for name, strategy in strategies.value.items()
-            if _enabled(strategy, conversion)
+            if _is_enabled(strategy, conversion)
         ],
         strategies,
     )
@@ -46,10 +46,10 @@ def convert_first_policy(tree: Tree, conversion: Conversion) -> None:
         )
         return
     keys = {name: tree.keys.get(name, strategies.mark) for name in fields}
-    convert_policy(conversion.placed(Tree(dict(fields), tree.mark, keys), tree), conversion)
+    convert_policy(conversion.put_at(Tree(dict(fields), tree.mark, keys), tree), conversion)
 
 
-def _enabled(strategy: Tree, conversion: Conversion) -> bool:
+def _is_enabled(strategy: Tree, conversion: Conversion) -> bool:
     enabled = fields_of(strategy).get("enabled")
     if enabled is not None and enabled.value is True:
         return True
@@ -73,7 +73,7 @@ def _profile(name: str, strategy: Tree, evictor: dict[str, Tree], conversion: Co
     configs = [{"name": "DefaultEvictor", "args": {**evictor, **own}}]
     configs.append({"name": name, "args": arguments})
     profile = {"pluginConfig": configs, "plugins": {point: {"enabled": [name]}}}
-    return conversion.caused(profile, strategy)
+    return conversion.tree_at(profile, strategy)
 
 
 def _arguments(
@@ -89,9 +89,9 @@ def _arguments(
         if key in nested:
             arguments |= fields_of(child)
         elif key == "thresholdPriority":
-            own["priorityThreshold"] = conversion.caused({"value": child}, child)
+            own["priorityThreshold"] = conversion.tree_at({"value": child}, child)
         elif key == "thresholdPriorityClassName":
-            own["priorityThreshold"] = conversion.caused({"name": child}, child)
+            own["priorityThreshold"] = conversion.tree_at({"name": child}, child)
         elif key in EVICTOR_PARAMS:
             own[key] = child
         elif key == "namespaces" and name.endswith("NodeUtilization"):

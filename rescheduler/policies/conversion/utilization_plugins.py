@@ -4,8 +4,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rescheduler.conversion.draft import Draft
-from rescheduler.conversion.plugin_arguments import HighNodeUtilizationArgs, LowNodeUtilizationArgs
+from rescheduler.policies.conversion.descheduler_arguments import (
+    HighNodeUtilizationArgs,
+    LowNodeUtilizationArgs,
+)
+from rescheduler.policies.conversion.draft import Draft
 
 _MEASURED = ("cpu", "memory")
 """What Utilization has built-in readings of."""
@@ -22,7 +25,7 @@ def percent(value: float) -> str:
 def low_utilization(arguments: LowNodeUtilizationArgs, draft: Draft) -> Iterator[Draft]:
     """Above their targets nodes give pods away; by the mean where thresholds are deviations."""
     if arguments.evictionModes:
-        draft.selection.others |= _requesting(arguments.targetThresholds)
+        draft.selection.others |= _match_of_requests(arguments.targetThresholds)
     targets = dict(arguments.targetThresholds)
     source = arguments.metricsUtilization
     if source is not None and (source.metricsServer or source.source is not None):
@@ -43,7 +46,7 @@ def low_utilization(arguments: LowNodeUtilizationArgs, draft: Draft) -> Iterator
 def high_utilization(arguments: HighNodeUtilizationArgs, draft: Draft) -> Iterator[Draft]:
     """Nodes below all thresholds are emptied."""
     if arguments.evictionModes:
-        draft.selection.others |= _requesting(arguments.thresholds)
+        draft.selection.others |= _match_of_requests(arguments.thresholds)
     draft.remark(
         "Nodes become empty only where kube-scheduler fills nodes up (MostAllocated), as for "
         "descheduler. Declare that in a document of kind Scheduler: policies/scheduler.yaml."
@@ -100,7 +103,7 @@ def _by_tolerance(targets: dict[str, float]) -> Iterator[tuple[str, float, list[
         yield suffix, tolerance, names
 
 
-def _requesting(thresholds: dict[str, float]) -> dict[str, Any]:
+def _match_of_requests(thresholds: dict[str, float]) -> dict[str, Any]:
     """The match of pods that request one of the resources; all request one of `pods`."""
     names = [name for name in thresholds if name != "pods"]
     return {"requests": names} if names and "pods" not in thresholds else {}
