@@ -21,7 +21,7 @@ Evaluate = Callable[[Json], Mapping[str, Any]]
 HOSTNAME = "kubernetes.io/hostname"
 _PLACE, _TAINT = "example.com/place", "example.com/out-of-order"
 _ROOM = {"cpu": "10", "memory": "10Gi", "pods": "10"}
-_PODS = 4
+_PODS = 2
 
 
 @dataclass
@@ -49,14 +49,8 @@ def test_file_text(name: str, drafts: Iterable[Draft], now: datetime, evaluate: 
 
 
 def _text(test: Json) -> str:
-    """One test; each object in as few lines as fit."""
-    objects = "".join(
-        textwrap.indent(f"- {textwrap.indent(to_yaml(one, flow=True), '  ').lstrip()}", "      ")
-        for one in test["objects"]
-    )
-    head = textwrap.indent(to_yaml([{"name": test["name"]}]), "  ")
-    expect = textwrap.indent(to_yaml({"expect": test["expect"]}), "    ")
-    return f"{head}    objects:\n{objects}{expect}"
+    """One test, in the list of tests."""
+    return textwrap.indent(to_yaml([test], flow=None), "  ")
 
 
 def _tests_of(draft: Draft, now: datetime, evaluate: Evaluate) -> Iterator[Json]:
@@ -205,7 +199,7 @@ def _conformity(spec: Json, now: datetime) -> _Trouble | None:
         term = {"topologyKey": HOSTNAME}
         rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
         pod: Json = {"spec": {"affinity": {"podAntiAffinity": rule}}}
-        return _Trouble("pods that must be apart share a node", ("CNF004",), pod, {}, {}, pods=2)
+        return _Trouble("pods that must be apart share a node", ("CNF004",), pod, {}, {})
     if "restarts" in spec and not spec["restarts"].get("states"):
         count = {"name": "main", "restartCount": spec["restarts"]["atLeast"]}
         pod = {"status": {"phase": "Running", "containerStatuses": [count]}}
@@ -242,11 +236,10 @@ def _allocation(spec: Json, _: datetime) -> _Trouble:
     least = spec.get("strategy") == "Pack"
     title = "a node is nearly empty" if least else "a node has too much requested"
     code = "ALC004" if least else "ALC001"
-    room = {} if name in _ROOM else {"allocatable": {name: "10"}}
-    request = {"cpu": "2500m", "memory": "2500Mi"}.get(name, "2")
-    requests_of_pod = {} if least or name == "pods" else {"requests": {name: request}}
-    pods = 1 if least else 10 if name == "pods" else _PODS
-    return _Trouble(title, (code,), requests_of_pod, room, room, pods=pods)
+    room = {"allocatable": {name: "2" if name == "pods" else _ROOM.get(name, "10")}}
+    request = {"cpu": "5", "memory": "5Gi"}.get(name, "5")
+    pod = {} if least or name == "pods" else {"requests": {name: request}}
+    return _Trouble(title, (code,), pod, room, room, pods=1 if least else _PODS)
 
 
 _TROUBLES: dict[str, Callable[[Json, datetime], _Trouble | None]] = {

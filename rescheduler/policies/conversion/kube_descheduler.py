@@ -18,7 +18,7 @@ from rescheduler.documents.validation import validate_part
 from rescheduler.policies.conversion.descheduler_policy import convert_policy, fields_of
 from rescheduler.policies.conversion.draft import Conversion
 from rescheduler.policies.conversion.foreign_fields import Count, GoDuration
-from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same, notes_on
+from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same, note_of, notes_on
 
 PROTECTED = ["hypershift", "openshift", "openshift-*"]
 """Namespaces that the operator always excludes, beside kube-system."""
@@ -157,6 +157,11 @@ def convert_kube_descheduler(tree: Tree, conversion: Conversion) -> None:
         return
     conversion.notes += notes_on(made, tree, conversion.paths)
     spec = made.spec
+    conversion.notes += [
+        note_of(place, conversion.paths, _MIGRATION)
+        for place in _list(fields_of(fields_of(tree)["spec"])["profiles"])
+        if "KubeVirt" in str(place.value)
+    ]
     conversion.reports_only |= spec.mode != "Automatic"
     conversion.limits.others["protectedNamespaces"] = PROTECTED
     branch = fields_of(tree)["spec"]

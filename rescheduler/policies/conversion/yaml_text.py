@@ -41,13 +41,13 @@ def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def to_yaml(value: Any, *, flow: bool = False) -> str:
-    """The value as YAML; flow: in as few lines as fit."""
+def to_yaml(value: Any, *, flow: bool | None = False) -> str:
+    """The value as YAML; flow: None writes innermost lists and mappings in one line."""
     text = yaml.dump(
         value,
         Dumper=_Dumper,
         sort_keys=False,
-        width=_WIDTH - 20 if flow else _WIDTH,
+        width=_WIDTH,
         allow_unicode=True,
         default_flow_style=flow,
     )

@@ -172,6 +172,15 @@ def test_profiles_of_openshift_protect_its_own_namespaces() -> None:
     assert {spec.get("mode") for spec in made.values()} == {None}
 
 
+def test_virtual_machines_are_said_to_stay() -> None:
+    text = OPENSHIFT.replace("CompactAndScale", "KubeVirtRelieveAndMigrate")
+    made = converted(text)
+    assert 'profiles[3]: "KubeVirtRelieveAndMigrate"' in made.text
+    assert "Virtual machines are not migrated here" in made.text
+    spec = specs(text)["kube-virt-relieve-and-migrate-low-node-utilization"]
+    assert (spec["kind"], spec["mode"], spec["strategy"]) == ("Utilization", "Audit", "Balance")
+
+
 def test_openshift_s_default_mode_evicts_nothing() -> None:
     text = OPENSHIFT.replace("  mode: Automatic\n", "")
     assert {spec["mode"] for spec in specs(text).values()} == {"Audit"}
