@@ -234,16 +234,14 @@ class _Settings:
         names = {key[:-1]: fields[key] for key in ("included", "excluded") if key in fields}
         return {field: names} if names else {}
 
-    def low_utilization(self, *, deviating: bool = False) -> dict[str, Any]:
-        """Arguments of LowNodeUtilization."""
+    def low_utilization(self, profile: str = "", *, deviating: bool = False) -> dict[str, Any]:
+        """Arguments of LowNodeUtilization. profile: of the load, unless the object names one."""
         custom = self.custom
         low, high = LOW[custom.devLowNodeUtilizationThresholds or ""]
         if deviating:
             low, high = DEVIATIONS[custom.devDeviationThresholds or ""]
         names, more = ["cpu", "memory", "pods"], {}
-        profile = custom.devActualUtilizationProfile
-        if deviating and not profile:
-            profile = "PrometheusCPUMemoryCombinedProfile"
+        profile = custom.devActualUtilizationProfile or profile
         if profile:
             names = ["MetricResource"]
             query = QUERIES.get(profile, profile.removeprefix("query:"))
@@ -305,7 +303,9 @@ def _compact(settings: _Settings) -> dict[str, dict[str, Any]]:
 
 def _kubevirt(settings: _Settings) -> dict[str, dict[str, Any]]:
     fixed = settings.custom.devLowNodeUtilizationThresholds
-    return {"balance": {"LowNodeUtilization": settings.low_utilization(deviating=not fixed)}}
+    profile = "PrometheusCPUMemoryCombinedProfile"
+    arguments = settings.low_utilization(profile, deviating=not fixed)
+    return {"balance": {"LowNodeUtilization": arguments}}
 
 
 PROFILES: dict[str, Callable[[_Settings], dict[str, dict[str, Any]]]] = {

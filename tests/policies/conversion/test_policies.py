@@ -178,7 +178,11 @@ def test_virtual_machines_are_said_to_stay() -> None:
     assert 'profiles[3]: "KubeVirtRelieveAndMigrate"' in made.text
     assert "Virtual machines are not migrated here" in made.text
     spec = specs(text)["kube-virt-relieve-and-migrate-low-node-utilization"]
-    assert (spec["kind"], spec["mode"], spec["strategy"]) == ("Utilization", "Audit", "Balance")
+    assert (spec["kind"], spec["mode"]) == ("Utilization", "Audit")
+    assert spec["targets"] == {"cpu": {"high": "70%"}, "memory": {"high": "70%"}}
+    by_mean = specs(text.replace("    devLowNodeUtilizationThresholds: High\n", ""))
+    spec = by_mean["kube-virt-relieve-and-migrate-low-node-utilization"]
+    assert (spec["strategy"], spec["tolerance"]) == ("Balance", "10%")
 
 
 def test_openshift_s_default_mode_evicts_nothing() -> None:
