@@ -4,16 +4,21 @@ import json
 from dataclasses import dataclass, replace
 
 from rescheduler.documents.text_files import TextFile
+from rescheduler.kube.pods.pod_state import pod_priority
 from rescheduler.model.cluster.readings import Readings
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.errors import PolicyError
 from rescheduler.model.moves.history import History
+from rescheduler.planning.eligibility.eligibility import Eligibility
 from rescheduler.planning.plan.planner import plan
 from rescheduler.policies.conversion.source_forms import convert
 from rescheduler.policies.files.policy_set import PolicySet
 from rescheduler.policies.limits import Limits
+from rescheduler.policies.match import Match
+from rescheduler.policies.shared.matching import select_pods
 from tests.oracle import cases, loads
 from tests.oracle.cases import Case, Json
+from tests.oracle.verdicts import cluster_and_pod
 
 _LIMITS = {
     "maxPodsToEvictPerNode": "maxNoOfPodsToEvictPerNode",
@@ -34,7 +39,9 @@ class Outcome:
 
 
 def policy_file(case: Case) -> Json:
-    """The DeschedulerPolicy that runs the case's plugin."""
+    """The DeschedulerPolicy that runs the case's plugin; RemoveDuplicates where it has none."""
+    if not case.plugin:
+        case = replace(case, plugin="RemoveDuplicates")
     point = "balance" if any(word in case.plugin for word in _BALANCING) else "deschedule"
     given = case.begin.get("limits") or {}
     limits = {ours: given[name] for name, ours in _LIMITS.items() if given.get(name) is not None}
@@ -77,3 +84,18 @@ def _measured(case: Case, policies: PolicySet) -> Snapshot:
         for reading in loads.measured(made, case.told, policy).readings.entries
     }
     return replace(made, readings=Readings(tuple(entries.values())))
+
+
+def evictable(given: Json) -> bool:
+    """Whether the pod of a case of DefaultEvictor may be moved by what the case becomes."""
+    snapshot, number, case = cluster_and_pod(given)
+    policies = convert(TextFile("case.yaml", "case", json.dumps(policy_file(case)))).policies
+    [policy] = policies.policies
+    highest = policy.maxPriority
+    spec, match = snapshot.pods[number].spec, getattr(policy, "match", None)
+    return (
+        isinstance(match, Match)
+        and bool(select_pods(match, snapshot)[number])
+        and (highest is None or pod_priority(spec) <= highest)
+        and Eligibility(snapshot, policies.limits, History()).refusal(number) is None
+    )

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.oracle import cases
-from tests.oracle.converted import Outcome, outcome_of
+from tests.oracle.cases import Json
+from tests.oracle.converted import Outcome, evictable, outcome_of
 from tests.oracle.deviations import ARGUMENTS_LEFT_OUT, DEVIATIONS
 
 ORACLE = os.environ.get("RESCHEDULER_ORACLE", "")
@@ -31,9 +32,14 @@ REFUSED = {
 
 
 @pytest.fixture(scope="module")
-def outcomes() -> list[Outcome]:
+def recorded() -> list[Json]:
     with gzip.open(Path(ORACLE) / "cases.json.gz") as stream:
-        recorded = json.load(stream)
+        read: list[Json] = json.load(stream)
+    return read
+
+
+@pytest.fixture(scope="module")
+def outcomes(recorded: list[Json]) -> list[Outcome]:
     return [outcome_of(cases.read(one)) for one in recorded if one.get("args")]
 
 
@@ -86,3 +92,15 @@ def test_converted_policies_find_what_descheduler_evicts(outcomes: list[Outcome]
         if outcome.case.evictions and (outcome.moves or outcome.codes)
     ]
     assert len(found) >= 135
+
+
+def test_whatever_descheduler_s_evictor_protects_is_protected(recorded: list[Json]) -> None:
+    filtered = [
+        one
+        for one in recorded
+        if not one.get("args") and (one.get("result") or {}).get("point") == "Filter"
+    ]
+    kept = [one for one in filtered if not one["result"]["result"]]
+    assert len(filtered) > 40
+    assert len(kept) == 18
+    assert [one["test"] for one in kept if evictable(one)] == []
