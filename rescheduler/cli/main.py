@@ -30,6 +30,7 @@ _VERBS = {
     "history": "Show what was moved, whether it helped, and what was prevented.",
     "check": "Check policy files.",
     "readings": "Print what readings are defined by, and what a metric source has of them.",
+    "convert": "Write policies that say what a file of descheduler says.",
     "test": "Run policy tests: small clusters, and what policies must do to them.",
     "record": "Save the cluster and its readings to a file.",
     "schema": "Print the JSON Schema of policies, plans and other results.",

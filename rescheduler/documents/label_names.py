@@ -19,6 +19,7 @@ _DNS_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _PREFIX = rf"(?=[^/]{{1,253}}/){_DNS_LABEL}(\.{_DNS_LABEL})*/"
 _KEY = f"({_PREFIX})?{_NAME}"
 _NAMESPACE = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_NAMESPACES = rf"({_NAMESPACE}|[a-z0-9][-a-z0-9]{{0,61}}\*)"
 _OWNER_KIND = rf"[A-Z][A-Za-z0-9]*\.{_DNS_LABEL}(\.{_DNS_LABEL})*"
 _CONDITION = f"{_KEY}(=(True|False|Unknown))?"
 _LABEL = f"{_KEY}(={_VALUE})?"
@@ -94,6 +95,18 @@ NamespaceName = Annotated[
     ),
     _schema(_NAMESPACE),
 ]
+NamespacePattern = Annotated[
+    str,
+    AfterValidator(
+        _check(
+            _NAMESPACES,
+            "must be the name of a namespace, or how several begin with `*` for the rest, such as "
+            "`openshift-*`",
+        )
+    ),
+    _schema(_NAMESPACES),
+]
+"""One namespace, or all whose names begin so."""
 OwnerKind = Annotated[
     str,
     AfterValidator(

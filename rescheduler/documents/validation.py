@@ -139,7 +139,7 @@ class _Envelope:
         fields = self._tree.value if isinstance(self._tree.value, dict) else {}
         version, kind = fields.get("apiVersion"), fields.get("kind")
         if version is None or kind is None:
-            return False
+            return self._foreign_field(fields)
         texts = [tree.value for tree in (version, kind) if isinstance(tree.value, str)]
         if len(texts) < 2 or texts[1] in self._kinds or "rescheduler" in texts[0]:
             return False
@@ -149,6 +149,15 @@ class _Envelope:
         message = f"kind: `{_cut(texts[1])}` of {_cut(texts[0])} is no policy of ours"
         self._complain(kind.mark, message, hint)
         return True
+
+    def _foreign_field(self, fields: Mapping[str, Tree]) -> bool:
+        """Whether a field shows that it is another program's document, which names no kind."""
+        for key in fields:
+            if key in self._elsewhere and "apiVersion" not in fields:
+                mark = self._tree.keys[key]
+                self._complain(mark, f"{key}: is no field of ours", self._elsewhere[key])
+                return True
+        return False
 
     def _model(self) -> type[Document] | None:
         self.kind = self._text(self._tree, "kind", "")

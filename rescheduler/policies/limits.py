@@ -10,7 +10,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from rescheduler.documents.amounts import Amount
 from rescheduler.documents.field_problems import FieldWarning
 from rescheduler.documents.fields import Duration, PositiveDuration, Ratio, duration_text
-from rescheduler.documents.label_names import LabelKey, NamespaceName, OwnerKind
+from rescheduler.documents.label_names import LabelKey, NamespacePattern, OwnerKind
 from rescheduler.kube.controllers import qualified_kind
 from rescheduler.kube.nodes.node_marks import AVOIDED, LEAVING, NodeMarks
 from rescheduler.kube.objects import OwnerReference
@@ -162,10 +162,11 @@ class Limits(MoveLimitFields):
         "of its scaling its HorizontalPodAutoscaler (ELG013). Jobs that anything but a CronJob or "
         "JobSet runs are never moved.",
     )
-    protectedNamespaces: list[NamespaceName] = Field(
+    protectedNamespaces: list[NamespacePattern] = Field(
         default_factory=list,
         description="Namespaces that are never touched, beside kube-system, kube-public and "
-        "kube-node-lease, which never are.",
+        "kube-node-lease, which never are. A name that ends in `*`, such as `openshift-*`, is for "
+        "all that begin so.",
     )
     tenantLabel: LabelKey | None = Field(
         None,
@@ -288,10 +289,12 @@ class Limits(MoveLimitFields):
             isinstance(allowed, list) and qualified_kind(owner) in allowed
         )
 
-    @property
-    def protected(self) -> frozenset[str]:
-        """The namespaces that are never touched."""
-        return ALWAYS_PROTECTED.union(self.protectedNamespaces)
+    def protects(self, namespace: str) -> bool:
+        """Whether the namespace is never touched."""
+        return namespace in ALWAYS_PROTECTED or any(
+            namespace == name or (name.endswith("*") and namespace.startswith(name[:-1]))
+            for name in self.protectedNamespaces
+        )
 
     @cached_property
     def leaving_marks(self) -> NodeMarks:

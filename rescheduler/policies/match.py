@@ -1,11 +1,19 @@
 """Which pods a policy selects, as operators write it."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
 
-from rescheduler.documents.field_problems import FieldError
+from rescheduler.documents.field_problems import FieldError, FieldPath
 from rescheduler.documents.fields import Strict, Yes, all_or, at_least_one_of
 from rescheduler.documents.label_names import NamespaceName
 from rescheduler.documents.label_selector import Selector
@@ -18,6 +26,7 @@ _NARROWING = (
     "requests",
     "persistentVolumeClaims",
     "podDisruptionBudget",
+    "resourceClaims",
 )
 NO_OWNER = "Pod"
 """What runs a pod that nothing runs."""
@@ -105,6 +114,9 @@ class _PodFields(Strict):
     podDisruptionBudget: Literal["Exists", "DoesNotExist"] | None = Field(
         None, description="Whether a PodDisruptionBudget selects the pod."
     )
+    resourceClaims: Literal["Exists", "DoesNotExist"] | None = Field(
+        None, description="Whether the pod has ResourceClaims (dynamic resource allocation)."
+    )
 
     @property
     def narrowing_fields(self) -> list[str]:
@@ -129,6 +141,14 @@ class Exclude(_PodFields):
         return self
 
 
+def _form(value: Any) -> str:
+    """So that problems are reported for the form that was meant; brackets keep it out of paths."""
+    return "[list]" if isinstance(value, list) else "[mapping]"
+
+
+_Excludes = Annotated[list[Exclude], Field(min_length=1), Tag("[list]")]
+
+
 class Match(_PodFields):
     """Which objects a policy selects. All fields given must hold; "everything" must be explicit."""
 
@@ -137,7 +157,13 @@ class Match(_PodFields):
     all: Yes | None = Field(
         None, description="Every object; no other field but `exclude` is given then."
     )
-    exclude: Exclude | None = Field(None, description="Of these objects, the ones to leave out.")
+    exclude: (
+        Annotated[Annotated[Exclude, Tag("[mapping]")] | _Excludes, Discriminator(_form)] | None
+    ) = Field(
+        None,
+        description="Of these objects, the ones to leave out; of a list, all that any of its "
+        "entries selects.",
+    )
 
     @model_validator(mode="after")
     def _says_something(self) -> "Match":
@@ -149,8 +175,19 @@ class Match(_PodFields):
 
     @property
     def selects_nothing(self) -> bool:
-        """Whether the exclude leaves out all that the match selects, whatever the cluster."""
-        return self.exclude is not None and all(self._coverage(self.exclude))
+        """Whether an exclude leaves out all that the match selects, whatever the cluster."""
+        return any(self.is_covered_by(exclude) for _, exclude in self.excludes)
+
+    def is_covered_by(self, exclude: Exclude) -> bool:
+        """Whether this exclude leaves out all that the match selects, whatever the cluster."""
+        return all(self._coverage(exclude))
+
+    @property
+    def excludes(self) -> list[tuple[FieldPath, Exclude]]:
+        """What is left out, each with its place."""
+        if isinstance(self.exclude, list):
+            return [(("exclude", number), one) for number, one in enumerate(self.exclude)]
+        return [] if self.exclude is None else [(("exclude",), self.exclude)]
 
     def _coverage(self, exclude: Exclude) -> Iterator[bool]:
         """By field of the exclude, whether it holds for whatever the match selects."""

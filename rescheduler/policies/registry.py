@@ -38,17 +38,23 @@ DOCUMENTS: dict[str, type[Document]] = {
 }
 """The kinds of documents of a policy file."""
 
+_CONVERT = "`rescheduler convert descheduler FILE`, which writes"
+
 ELSEWHERE = {
     "KubeSchedulerConfiguration": "name this file as `configFile` in a document of kind Scheduler",
     "SchedulerConfiguration": "the text of its spec.rawConfig in a file of its own, which a "
     "document of kind Scheduler names as `configFile`",
-    "ConfigMap": "the text of one key of its data as a file",
-    "DeschedulerPolicy": "its plugins as policies of ours. By requests: Allocation for "
-    "LowNodeUtilization, with `strategy: Balance` for useDeviationThresholds, `Pack` for "
-    "HighNodeUtilization; with metricsUtilization: Utilization. Spread for RemoveDuplicates and "
-    "topology spread, Conformity for the others; see policies/README.md",
-    "KubeDescheduler": "its profiles written as policies of ours: AffinityAndTaints as Conformity, "
-    "TopologyAndDuplicates as Spread, LifecycleAndUtilization as Conformity and Allocation, "
-    "DevPreviewLongLifecycle as Allocation, those that begin with KubeVirt as Utilization",
+    "ConfigMap": "the text of one key of its data as a file; of descheduler's ConfigMap, "
+    f"{_CONVERT} it as policies of ours",
+    "DeschedulerPolicy": f"{_CONVERT} its plugins as policies of ours: by requests Allocation, "
+    "with metricsUtilization Utilization; see policies/from-descheduler.md",
+    "KubeDescheduler": f"{_CONVERT} its profiles as policies of ours: AffinityAndTaints as "
+    "Conformity, TopologyAndDuplicates as Spread, LifecycleAndUtilization as Conformity and "
+    "Allocation; see policies/from-descheduler.md",
+    "DeschedulerConfiguration": f"{_CONVERT} its plugins as policies of ours; see "
+    "policies/from-descheduler.md",
+    "HelmRelease": f"{_CONVERT} policies of ours, if it is descheduler's",
+    "deschedulerPolicy": f"{_CONVERT} these Helm values as policies of ours",
 }
-"""Known kinds that belong in no policy file, with where they belong."""
+"""Known kinds that belong in no policy file, and fields of files without a kind, with where they
+belong."""

@@ -81,6 +81,12 @@ def evaluate(test: PolicyTest, policies: PolicySet) -> list[Difference]:
     return answer
 
 
+def actual_results(test: dict[str, Any], policies: PolicySet) -> dict[str, Any]:
+    """What comes out of a policy test (as JSON) otherwise than it expects, by the expectation."""
+    differences = evaluate(PolicyTest.model_validate(test), policies)
+    return {difference.what: difference.actual for difference in differences}
+
+
 def _compare(field: str, expected: Mapping[str, Any] | None, ask: Any) -> list[Difference]:
     answer = []
     for name, value in (expected or {}).items():

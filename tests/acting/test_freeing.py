@@ -226,7 +226,7 @@ def test_it_is_not_freed_where_the_limits_protect_it_by_now(stage: Stage) -> Non
     run(stage, steered(web(stage)), process=Process(stage, "a", limits=full))
     stage.seconds += 601
     protects = full.model_copy(update={"protectedNamespaces": ["default"]})
-    assert "default" in protects.protected
+    assert protects.protects("default")
     run(stage, process=Process(stage, "b", limits=protects))
     assert len(stage.world.accepted) == 1
     run(stage, process=Process(stage, "c", limits=full))

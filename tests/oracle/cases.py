@@ -80,13 +80,17 @@ def read(recorded: Json) -> Case:
 
 def cluster(case: Case) -> Snapshot:
     """The cluster of the case."""
+    return loads.measured(unmeasured(case), case.told, policy(case))
+
+
+def unmeasured(case: Case) -> Snapshot:
+    """The cluster of the case without readings."""
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []
     spare = len(pods) + 1 if case.plugin in RULES and not case.fits else 0
     made = assembled(nodes, pods, spare=spare, taken=case.captured)
     living = [pod for pod in made.pods if pod.status.phase != "Failed"]
     failed = [pod for pod in made.pods if pod.status.phase == "Failed"]
-    made = replace(made, pods=living, failed=failed)
-    return loads.measured(made, case.told, policy(case))
+    return replace(made, pods=living, failed=failed)
 
 
 def assembled(

@@ -111,7 +111,7 @@ def _left_out(case: Case) -> str:
 
 def _of_filter(given: Json) -> Verdict:
     """Whether what they protect is left alone, and what they would evict may move."""
-    made, number, case = _looking(given)
+    made, number, case = cluster_and_pod(given)
     evictor = case.begin["evictorArgs"]
     limits = cases.limits(case).model_copy(
         update={
@@ -125,7 +125,7 @@ def _of_filter(given: Json) -> Verdict:
 
 def _of_place(given: Json) -> Verdict:
     """Whether the pod may go where they see a place for it, and is looked at."""
-    made, number, case = _looking(given)
+    made, number, case = cluster_and_pod(given)
     selector = case.begin["evictorArgs"].get("namespaceLabelSelector")
     looked_at = Match.model_validate({"namespaceSelector": selector} if selector else {"all": True})
     feasible = SchedulerModel(made).feasible(number)
@@ -140,7 +140,7 @@ def _of_place(given: Json) -> Verdict:
     )
 
 
-def _looking(given: Json) -> tuple[Snapshot, int, Case]:
+def cluster_and_pod(given: Json) -> tuple[Snapshot, int, Case]:
     """The cluster of the case, with the nodes that its pods name, and the pod in question."""
     case = cases.read(given)
     pods, nodes = case.begin["pods"] or [], case.begin["nodes"] or []

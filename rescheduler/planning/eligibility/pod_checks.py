@@ -62,7 +62,7 @@ def refuse_state(pod: Pod, limits: Limits, now: datetime) -> Problem | None:
 def refuse_rank(pod: Pod, limits: Limits) -> Problem | None:
     """ELG008 and ELG009: whether its namespace and priority may be touched."""
     namespace = pod.metadata.namespace
-    if namespace in limits.protected:
+    if limits.protects(namespace):
         return Problem(code="ELG008", message=f"namespace {namespace} is protected")
     priority = pod_priority(pod.spec)
     if priority >= CRITICAL_PRIORITY or pod.spec.priorityClassName in _CRITICAL_CLASSES:

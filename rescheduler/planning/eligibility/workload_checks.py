@@ -78,7 +78,7 @@ class Surroundings:
         pods = Counter(self._snapshot.pod_workload.tolist())
         counts = Counter[str]()
         for index, workload in enumerate(self._snapshot.workloads):
-            if workload.namespace not in self._limits.protected:
+            if not self._limits.protects(workload.namespace):
                 counts.update({self._owners.unread_kind(workload): pods[index]})
         del counts[""]
         return counts

@@ -271,7 +271,7 @@ class _OptedOut:
 
     def covers(self, namespace: str, owner: ObjectMeta) -> bool:
         """Whether this owner or its namespace is protected, or has opted out."""
-        if namespace in self._limits.protected:
+        if self._limits.protects(namespace):
             return True
         above = tuple(meta for meta in (owner, self._namespaces.get(namespace)) if meta is not None)
         taken, own = self._snapshot.taken, self._limits.optOuts

@@ -52,33 +52,8 @@ kured a taint (`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferN
 _OF_DESCHEDULER = """\
 ## Coming from descheduler
 
-| descheduler | here |
-|---|---|
-| LowNodeUtilization | Allocation; `targetThresholds` are the targets of `resources` |
-| its `useDeviationThresholds` | Allocation with `strategy: Balance`; `tolerance` is how far above |
-| HighNodeUtilization | Allocation with `strategy: Pack`; `thresholds` are `cold` |
-| `metricsUtilization` of either | Utilization, with the same strategies |
-| RemoveDuplicates | Spread over `kubernetes.io/hostname` with `maxPerDomain: 1` |
-| RemovePodsViolatingTopologySpreadConstraint | Spread with `constraints: FromPods` |
-| RemovePodsViolatingInterPodAntiAffinity | Conformity with `podAntiAffinity` |
-| RemovePodsViolatingNodeAffinity | Conformity with `nodeAffinity` |
-| RemovePodsViolatingNodeTaints | Conformity with `nodeTaints` |
-| RemovePodsHavingTooManyRestarts | Conformity with `restarts` |
-| PodLifeTime | Conformity with `lifetime` |
-| RemoveFailedPods | Conformity with `failed`, which reports them |
-| `nodeSelector` | `nodes` of the policy |
-| `labelSelector`, `namespaces` | `match`, and its `exclude` |
-| `excludeOwnerKinds` | `exclude: {ownerKinds: [Job]}` in the `match` |
-| protection `PodsWithPVC` | `exclude: {persistentVolumeClaims: {all: true}}` in the `match` |
-| protection `PodsWithoutPDB` | `exclude: {podDisruptionBudget: DoesNotExist}` in the `match` |
-| protection `PodsWithResourceClaims`, DaemonSets, static and mirror pods | never moved, or only \
-where the landing is predicted |
-| `evictLocalStoragePods` | `localStorage: Allow` of the Limits |
-| `priorityThreshold` | `maxPriority` of the policy, or of the Limits |
-| `minReplicas`, `minPodAge` | `minReplicas`, `minPodAge` of the Limits |
-| `maxNoOfPodsToEvictPerNode`, `PerNamespace`, `Total` | `movesPerNode`, `movesPerNamespace`, \
-`movesPerCycle` of the Limits |
-| `nodeFit` | always: a pod is moved only where its landing is predicted |
+`rescheduler convert descheduler FILE` writes policies and Limits that say what a file of
+descheduler says. [from-descheduler.md](from-descheduler.md) has all plugins and their arguments.
 """
 
 _COMMON = "Fields of every policy"

@@ -93,23 +93,26 @@ def _nested_warnings(made: Strict, at: FieldPath) -> Iterator[tuple[FieldPath, F
 def _of_match(match: Match) -> Iterator[FieldWarning]:
     """What a match excludes that it does not match, or all that it matches."""
     namespaces = tuple(match.namespaces or ())
-    out = match.exclude.namespaces if namespaces and match.exclude is not None else None
-    for number, name in enumerate(out or ()):
-        if name not in namespaces:
-            message = f"`{name}` is not matched in the first place"
-            yield FieldWarning(("exclude", "namespaces", number), message, choices=namespaces)
-    if match.exclude is not None and match.selects_nothing:
-        name = match.exclude.narrowing_fields[0]
-        what = "every namespace" if name == "namespaces" else "all"
-        message = f"{what} that is matched is excluded, so nothing is left"
-        yield FieldWarning(("exclude", name), message)
+    for at, exclude in match.excludes:
+        for number, name in enumerate((exclude.namespaces or ()) if namespaces else ()):
+            if name not in namespaces:
+                message = f"`{name}` is not matched in the first place"
+                yield FieldWarning((*at, "namespaces", number), message, choices=namespaces)
+        if match.is_covered_by(exclude):
+            name = exclude.narrowing_fields[0]
+            what = "every namespace" if name == "namespaces" else "all"
+            message = f"{what} that is matched is excluded, so nothing is left"
+            yield FieldWarning((*at, name), message)
 
 
 def _matched_namespaces(match: Match) -> list[str]:
     """The namespaces that a match names, without those that it excludes as a whole."""
-    out = match.exclude
-    whole = out is not None and out.narrowing_fields == ["namespaces"]
-    gone = out.namespaces or [] if out is not None and whole else []
+    gone = {
+        namespace
+        for _, exclude in match.excludes
+        if exclude.narrowing_fields == ["namespaces"]
+        for namespace in exclude.namespaces or ()
+    }
     return [namespace for namespace in match.namespaces or [] if namespace not in gone]
 
 
@@ -117,7 +120,7 @@ def _protection_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarnin
     """Whether only namespaces are matched from which nothing is ever moved."""
     match = getattr(policy, "match", None)
     namespaces = _matched_namespaces(match) if isinstance(match, Match) else []
-    if namespaces and set(namespaces) <= limits.protected:
+    if namespaces and all(map(limits.protects, namespaces)):
         which = f"{', '.join(namespaces)} {verb_for(len(namespaces), 'is', 'are')}"
         message = f"{which} protected by the Limits, so what is found there is shown and stays"
         yield FieldWarning(("match", "namespaces"), message)

@@ -282,6 +282,6 @@ def _words(match: Match | Exclude) -> str:
         words += [
             f"{expression.key} {expression.operator}" for expression in labels.matchExpressions
         ]
-    if isinstance(match, Match) and match.exclude is not None:
-        words = [*(words or ["all pods"]), "but not", _words(match.exclude)]
+    for _, exclude in match.excludes if isinstance(match, Match) else ():
+        words = [*(words or ["all pods"]), "but not", _words(exclude)]
     return " ".join(words) or "all pods"

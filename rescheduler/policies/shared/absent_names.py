@@ -85,6 +85,8 @@ def why_never(at: str, match: Match | Exclude, snapshot: Snapshot) -> str:
             return _with_hint(text, near(missing[0], options))
     if match.podDisruptionBudget == "Exists" and not snapshot.budgets:
         return f"{at}.podDisruptionBudget: there is no PodDisruptionBudget"
+    if match.resourceClaims == "Exists" and not pod_facts.has_resource_claims(snapshot).any():
+        return f"{at}.resourceClaims: no pod has ResourceClaims"
     return ""
 
 

@@ -31,15 +31,21 @@ def _selecting_nothing(made: Strict, at: FieldPath, snapshot: Snapshot) -> Itera
             if isinstance(element, Match):
                 if snapshot.pods and not select_pods(element, snapshot).any():
                     yield why_no_pod(field, element, snapshot)
-                elif element.exclude is not None and snapshot.pods:
-                    said = why_never(f"{field}.exclude", element.exclude, snapshot)
-                    if said:
-                        yield f"{said}; so it leaves nothing out"
+                elif snapshot.pods:
+                    yield from _leaving_nothing_out(element, field, snapshot)
             elif isinstance(element, NodeMatch):
                 if snapshot.nodes and not select_nodes(element, snapshot).any():
                     yield why_no_node(field, element, snapshot)
             elif isinstance(element, Strict):
                 yield from _selecting_nothing(element, place, snapshot)
+
+
+def _leaving_nothing_out(match: Match, field: str, snapshot: Snapshot) -> Iterator[str]:
+    """The excludes of a match that select nothing."""
+    for path, exclude in match.excludes:
+        said = why_never(".".join([field, *map(str, path)]), exclude, snapshot)
+        if said:
+            yield f"{said}; so it leaves nothing out"
 
 
 def _too_important(policy: Policy, snapshot: Snapshot) -> Iterator[str]:

@@ -23,8 +23,8 @@ def select_pods(match: Match, snapshot: Snapshot) -> BoolArray:
         chosen = np.ones(len(snapshot.pods), dtype=np.bool_)
     else:
         chosen = _holds(match, snapshot, unknown=False)
-    if match.exclude is not None:
-        chosen &= ~_holds(match.exclude, snapshot, unknown=True)
+    for _, exclude in match.excludes:
+        chosen &= ~_holds(exclude, snapshot, unknown=True)
     return chosen
 
 
@@ -83,6 +83,9 @@ def _holds(match: Match | Exclude, snapshot: Snapshot, *, unknown: bool) -> Bool
     if match.podDisruptionBudget is not None:
         exists = match.podDisruptionBudget == "Exists"
         answer &= pod_facts.has_budget(snapshot, exists=exists, unknown=unknown)
+    if match.resourceClaims is not None:
+        has = pod_facts.has_resource_claims(snapshot)
+        answer &= has if match.resourceClaims == "Exists" else ~has
     return answer
 
 

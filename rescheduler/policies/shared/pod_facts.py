@@ -92,6 +92,13 @@ def _storage_class(
     return class_name if isinstance(class_name, str) else None
 
 
+def has_resource_claims(snapshot: Snapshot) -> BoolArray:
+    """(pods,) whether each has ResourceClaims."""
+    kin, of_pod = snapshot.pod_kin
+    chosen = [bool(snapshot.pods[index].spec.resourceClaims) for index in kin.tolist()]
+    return np.array(chosen, dtype=np.bool_)[of_pod]
+
+
 def storage_classes(snapshot: Snapshot) -> set[str]:
     """The names of StorageClasses, and of those that claims name."""
     named = {claim.spec.storageClassName for claim in snapshot.claims} - {None, ""}

@@ -134,6 +134,7 @@ REFUSED: list[tuple[str, Change]] = [
     ("ELG007", change("pod.metadata.creationTimestamp", NOW - timedelta(minutes=9))),
     ("ELG007", change("pod.metadata.creationTimestamp", None)),
     ("ELG008", lambda c: c.limit(protectedNamespaces=["default"])),
+    ("ELG008", lambda c: c.limit(protectedNamespaces=["def*"])),
     ("ELG008", lambda c: c.rename("kube-system")),
     ("ELG008", lambda c: c.rename("kube-node-lease")),
     ("ELG008", both(lambda c: c.rename("kube-system"), lambda c: c.limit(protectedNamespaces=[]))),
@@ -285,7 +286,7 @@ ALLOWED: list[Change] = [
     tolerating({"key": "maintenance", "operator": "Exists"}),
     tolerating({"operator": "Exists"}, {"operator": "Exists", "tolerationSeconds": 60}),
     annotate(names.OPT_OUT, " False "),
-    lambda c: c.limit(protectedNamespaces=["payments"]),
+    lambda c: c.limit(protectedNamespaces=["payments", "defaults*"]),
 ]
 
 

@@ -121,7 +121,7 @@ def test_what_was_probably_meant_is_text(
 @pytest.mark.parametrize(
     ("kind", "advice"),
     [
-        ("DeschedulerPolicy", "its plugins as policies of ours. By requests: Allocation"),
+        ("DeschedulerPolicy", "`rescheduler convert descheduler FILE`, which writes its plugins"),
         ("KubeSchedulerConfiguration", "name this file as `configFile`"),
         ("scheduler", "`Scheduler`"),
         ("Deployment", "one of Allocation, Conformity, Fragmentation"),
@@ -151,13 +151,13 @@ def test_a_level_that_is_not_there_is_reported_where_it_is_named(tmp_path: Path)
 
 FOREIGN = {
     "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nnodeSelector: a=b\n\n": (
-        "its plugins as policies of ours. By requests: Allocation for LowNodeUtilization, with "
+        "`rescheduler convert descheduler FILE`, which writes its plugins as policies of ours: "
     ),
     "apiVersion: aks.azure.com/v1alpha1\nkind: SchedulerConfiguration\nspec: {rawConfig: ''}\n": (
         "the text of its spec.rawConfig in a file of its own"
     ),
     "apiVersion: operator.openshift.io/v1\nkind: KubeDescheduler\nmetadata: {name: cluster}\n": (
-        "its profiles written as policies of ours: AffinityAndTaints as Conformity"
+        "`rescheduler convert descheduler FILE`, which writes its profiles as policies of ours"
     ),
     "apiVersion: v1\nkind: ConfigMap\ndata: {a: b}\n": "the text of one key of its data",
     "apiVersion: apps/v1\nkind: Deployment\nstatus: {}\n": "leave it out",
@@ -170,6 +170,13 @@ def test_another_program_s_document_is_one_problem(tmp_path: Path, text: str, ad
     assert answer.count("a.yaml:") == 1, answer
     assert ":2:7: kind: `" in answer
     assert f"  Maybe {advice}" in answer
+
+
+def test_values_of_descheduler_s_chart_are_one_problem_with_the_verb(tmp_path: Path) -> None:
+    answer = refusal(tmp_path, "kind: CronJob\nreplicas: 1\ndeschedulerPolicy: {profiles: []}\n")
+    assert answer.count("a.yaml:") == 1
+    assert "a.yaml:3:1: deschedulerPolicy: is no field of ours" in answer
+    assert "  Maybe `rescheduler convert descheduler FILE`" in answer
 
 
 def test_a_misspelled_group_of_ours_is_no_other_program(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from pydantic import ValidationError
 
-from rescheduler.kube.objects import LabelSelector
+from rescheduler.kube.objects import LabelSelector, Named
 from rescheduler.kube.storage import ClaimSpec, PersistentVolumeClaim
 from rescheduler.model.cluster.snapshot import Snapshot, Undecodable
 from rescheduler.policies.match import Match
@@ -55,7 +55,9 @@ def cluster() -> Snapshot:
         controllers=[top, web, db, gpu],
         budgets=[budget("web", "web", allowed=1)],
     )
-    return replace(made, claims=[claim("slow-db", "slow")])
+    made = replace(made, claims=[claim("slow-db", "slow")])
+    made.pods[3].spec.resourceClaims = [Named("device")]
+    return made
 
 
 def selected(**match: Any) -> list[str]:
@@ -78,6 +80,10 @@ def classes(*names: str) -> dict[str, Any]:
         ({"persistentVolumeClaims": classes("fast", "slow")}, ["db", "gpu"]),
         ({"podDisruptionBudget": "Exists"}, ["web"]),
         ({"podDisruptionBudget": "DoesNotExist"}, ["db", "gpu", "bare", "tmp"]),
+        ({"resourceClaims": "Exists"}, ["bare"]),
+        ({"resourceClaims": "DoesNotExist"}, ["web", "db", "gpu", "tmp"]),
+        ({"all": True, "exclude": [{CLAIMS: {"all": True}}, {"ownerKinds": ["Deployment"]}]},
+         ["bare"]),
         ({"requests": ["nvidia.com/gpu"], "ownerKinds": ["StatefulSet"]}, ["gpu"]),
         ({"all": True, "exclude": {"podDisruptionBudget": "DoesNotExist"}}, ["web"]),
         ({"all": True, "exclude": {"persistentVolumeClaims": {"all": True}}}, ["web", "bare"]),
@@ -124,6 +130,8 @@ def test_budgets_that_cannot_be_read_leave_pods_alone(lost: str) -> None:
         ({"persistentVolumeClaims": {}}, "write either `all: true` or `storageClasses`"),
         ({"podDisruptionBudget": "Missing"}, "Input should be 'Exists' or 'DoesNotExist'"),
         ({"all": True, "requests": ["cpu"]}, "`all: true` excludes the other fields"),
+        ({"all": True, "exclude": []}, "at least 1 item"),
+        ({"all": True, "exclude": [{"requests": ["cpu"]}, {}]}, "an empty exclude is refused"),
     ]
 )
 def test_what_cannot_be_is_refused(match: dict[str, Any], said: str) -> None:

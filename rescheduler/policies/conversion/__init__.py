@@ -1,0 +1,1 @@
+"""Policies of other programs, written as policies of ours."""
