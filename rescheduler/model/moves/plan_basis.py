@@ -34,7 +34,7 @@ class CountedPods(msgspec.Struct, frozen=True, kw_only=True):
     group: Annotated[
         str, doc("What is counted together, such as a namespace or a UID; empty: all moves.")
     ]
-    pods: Annotated[int, doc("Pods that run in it, of which the percentage is taken.")]
+    pods: Annotated[int, doc("Pods that run in it: the percentage is of these.")]
 
 
 class LandingRates(msgspec.Struct, frozen=True, kw_only=True):

@@ -39,11 +39,11 @@ def _rows(
         if not (limit.per.of_node and not move.source):
             groups[limit.per.of_past(move) or ""].append(move)
     for group, moves in sorted(groups.items(), key=lambda item: (-len(item[1]), item[0])):
-        most = _most(limits, limit, pods.get((limit.field, group)))
+        most = _most_moves(limits, limit, pods.get((limit.field, group)))
         yield _budget_row(limits, limit, _group_name(limit, group, moves), moves, now, span, most)
 
 
-def _most(limits: Limits, limit: MoveLimit, pods: int | None) -> int | None:
+def _most_moves(limits: Limits, limit: MoveLimit, pods: int | None) -> int | None:
     """How many moves the limit allows; None for a percentage of nobody knows how many pods."""
     amount = limits.amount(limit)
     if isinstance(amount, int):

@@ -186,7 +186,7 @@ def _budgets(screen: Screen, seen: RunStatus) -> None:
             row.group or "all moves",
             _WINDOWS.get(row.window, row.window),
             str(row.used),
-            _allowed(row),
+            _allowed_moves(row),
             Text("?" if row.remaining is None else str(row.remaining), style=style),
             _next_move(seen, row),
         )
@@ -200,7 +200,7 @@ def _budgets(screen: Screen, seen: RunStatus) -> None:
         screen.line()
 
 
-def _allowed(row: SpentBudget) -> str:
+def _allowed_moves(row: SpentBudget) -> str:
     """How many moves; a percentage with the number that it is."""
     plain = row.most is None or row.amount == str(row.most)
     return row.amount if plain else f"{row.most} ({row.amount})"
