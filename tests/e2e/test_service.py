@@ -39,6 +39,11 @@ def test_three_cycles_a_clean_end_and_a_successor(
         holder = lease(cluster)["spec"]["holderIdentity"]
         assert second.process.poll() is None
         assert second.cycles() == 0, "two replicas act at once"
+        page, ready = second.get("/"), second.get("/readyz")
+        assert page is not None
+        assert f"This instance stands by: {holder} holds the lock" in page.text
+        assert ready is not None
+        assert ready.status_code == 200
 
         first.process.send_signal(signal.SIGTERM)
         started = time.monotonic()

@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 
-from rescheduler.model.moves.plan import Report
-from rescheduler.reporting.formats.page import render_page
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.front_page import FrontPage
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.listening import Listening
 from rescheduler.runtime.servers.past_cycles import PATH, PastCycles
@@ -108,21 +107,14 @@ def text(problem: str) -> Page:
 
 
 def pages(
-    health: CycleHealth, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
+    health: CycleHealth, telemetry: Telemetry, front: FrontPage, past: PastCycles
 ) -> Mapping[str, Callable[[], Page]]:
-    """The pages by path. last: the newest plan or outcome. past: the cycles before it."""
-
-    def report() -> Page:
-        newest = last()
-        if newest is None:
-            return 503, "text/plain", b"no cycle has finished yet\n"
-        return 200, "text/html", render_page(newest, earlier=PATH).encode()
-
+    """The pages by path. past: the cycles before the last one."""
     fixed: dict[str, Callable[[], Page]] = {
         "/livez": lambda: text(health.live()),
         _READY: lambda: text(health.ready()),
         "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
-        "/": report,
+        "/": lambda: (200, "text/html", front.render()),
     }
     return _Pages(fixed, past)
 

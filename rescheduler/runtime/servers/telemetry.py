@@ -82,9 +82,11 @@ class Telemetry:
         )
         self.last_success = Gauge(
             "rescheduler_cycle_last_success_timestamp_seconds",
-            "When the last good cycle ended, in Unix time; 0 before the first.",
-            registry=registry,
+            "When the last good cycle ended, in Unix time; 0 before the first; not shown by an "
+            "instance that stands by.",
+            registry=None,
         )
+        self._leads = False
         self.leading = Gauge(
             "rescheduler_leading",
             "1 while this process runs cycles, 0 while it stands by.",
@@ -351,6 +353,20 @@ class Telemetry:
         self.cycles.labels(verdict).inc()
         if verdict == "good":
             self.last_success.set(datetime.now(UTC).timestamp())
+
+    def lead(self) -> None:
+        """This process runs cycles from now on."""
+        if not self._leads:
+            self.registry.register(self.last_success)
+        self._leads = True
+        self.leading.set(1)
+
+    def stand_by(self) -> None:
+        """Another process runs them: that this one has had no good cycle alarms nobody."""
+        if self._leads:
+            self.registry.unregister(self.last_success)
+        self._leads = False
+        self.leading.set(0)
 
     def observe_cause(self, code: str) -> None:
         """Show why the last cycle did no more; "": nothing is to be said."""

@@ -28,7 +28,8 @@ from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.notifications.notifier import Notifier
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
-from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of
+from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of, report_store
+from rescheduler.runtime.servers.front_page import FrontPage, KeptReports, Standing
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.server import Endpoints, pages
 from rescheduler.runtime.servers.telemetry import Telemetry
@@ -99,14 +100,16 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
         state=state,
         keeper=keeper,
     )
+    kept = None if connection is None else KeptReports(report_store(connection).read)
+    front = FrontPage(service.describe_standing, lambda: service.cycles.last, kept)
     endpoints = Endpoints(
         settings.listen,
-        pages(service.health, telemetry, lambda: service.cycles.last, service.cycles.past),
+        pages(service.health, telemetry, front, service.cycles.past),
         Token(settings.listen_token_file) if settings.listen_token_file else None,
     )
-    service.cycles.past.remember(earlier_cycles(settings))
     stop.on_signals()
     endpoints.start()
+    service.cycles.past.remember(earlier_cycles(settings))
     logger().info("started", mode=settings.mode, port=endpoints.port)
     try:
         return service.run()
@@ -164,7 +167,28 @@ class Service:
         self._stop = stop
         self._telemetry = telemetry
         self._state = state
+        self._mode = settings.mode
         self._code = 0
+        if state is not None:
+            self.health.lock_fault = lambda: state.lease.fault
+
+    def describe_standing(self) -> Standing:
+        """What this instance does now, in sentences."""
+        leads = self.health.leads
+        if self._state is None:
+            first = f"This instance runs cycles in mode {self._mode}."
+        elif leads:
+            identity = self._state.lease.identity
+            first = f"This instance, {identity}, holds the lock and runs cycles in mode Enforce."
+        elif self._state.lease.fault:
+            fault = self._state.lease.fault
+            first = f"This instance waits for the lock, which cannot be used: {fault}."
+        else:
+            holder = self._state.lease.holder()
+            first = "This instance waits for the lock."
+            if holder:
+                first = f"This instance stands by: {holder} holds the lock and runs the cycles."
+        return Standing(leads, (first, *(self.health.progress() if leads else ())))
 
     def run(self) -> int:
         """Stand by and lead alternately, until stopped; the exit code."""
@@ -175,7 +199,6 @@ class Service:
                 continue  # stopped while waiting for it
             except ActionError as error:
                 logger().error("the lock or the ledger cannot be used", error=str(error))
-                self.health.finish(error.message)
                 self._stop.wait(_PAUSE)
                 continue
             self._lead()
@@ -186,7 +209,7 @@ class Service:
         if self._state is None:
             return
         self.health.stand_by()
-        self._telemetry.leading.set(0)
+        self._telemetry.stand_by()
         logger().info("waiting for the lock")
         self._state.lease.acquire(forever=True)
         self._state.lease.start()
@@ -195,7 +218,9 @@ class Service:
         except (LedgerUnreadable, ClocksDiffer) as error:
             # Its cycles try again, and report without acting as long as that is so.
             logger().error("nothing can be evicted", error=str(error))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ActionError):
+                self._state.lease.fault = error.message
             self._state.lease.release()
             raise
 
@@ -203,7 +228,7 @@ class Service:
         """Run cycles until stopped or until the lock is lost; then wait for the last one."""
         logger().info("running cycles")
         self.health.lead()
-        self._telemetry.leading.set(1)
+        self._telemetry.lead()
         scheduler = BackgroundScheduler(
             timezone=UTC,
             executors={"default": ThreadPoolExecutor(1)},
@@ -222,7 +247,7 @@ class Service:
                     break
         finally:
             scheduler.shutdown(wait=True)
-            self._telemetry.leading.set(0)
+            self._telemetry.stand_by()
             if self._state is not None:
                 self._state.lease.release()
 

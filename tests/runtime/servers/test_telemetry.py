@@ -22,7 +22,20 @@ def test_counters_exist_before_anything_was_counted() -> None:
     assert found['rescheduler_regrets_total{reason="ACT012"}'] == 0
     assert found['rescheduler_guard_holding{guard="GRD001"}'] == 0
     assert found['rescheduler_cycle_duration_seconds_count{phase="act"}'] == 0
-    assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
+
+
+def test_an_instance_that_stands_by_has_no_time_of_its_last_success() -> None:
+    name, telemetry = "rescheduler_cycle_last_success_timestamp_seconds", Telemetry()
+    assert name not in lines(telemetry)
+    telemetry.lead()
+    telemetry.lead()
+    assert lines(telemetry)[name] == 0
+    telemetry.count_cycle("good")
+    assert lines(telemetry)[name] > 0
+    telemetry.stand_by()
+    telemetry.stand_by()
+    assert name not in lines(telemetry)
+    assert lines(telemetry)["rescheduler_leading"] == 0
 
 
 @pytest.mark.parametrize("mode", ["Audit", "Enforce"])
