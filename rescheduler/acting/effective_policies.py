@@ -81,7 +81,7 @@ def _drop_steering(policy: Policy, limits: Limits, missing: Iterable[str]) -> Po
     if said.by not in missing:
         return policy
     only = policy.onlyIfSteered or said.strength == "Require"
-    return policy.model_copy(update={"steering": Wanted(), "onlyIfSteered": only})
+    return policy.model_copy(update={"steering": Wanted(by="None"), "onlyIfSteered": only})
 
 
 def drop_denied_restarts(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:

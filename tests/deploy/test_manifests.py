@@ -314,7 +314,21 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
     assert {policy.kind for policy in loaded.policies} == {"Conformity", "Spread", "Utilization"}
 
 
-@pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1"])
+ADDONS = {
+    "addons/steering-v1": "../../steering-policy",
+    "addons/steering-v1beta1": "../../steering-policy-v1beta1",
+}
+
+
+@pytest.mark.parametrize("name", ADDONS)
+def test_steering_of_each_served_version_is_applied_by_one_command(name: str) -> None:
+    kustomization = yaml.safe_load((KUSTOMIZE / name / "kustomization.yaml").read_text())
+    assert kustomization["kind"] == "Kustomization", "kubectl applies no component by itself"
+    assert kustomization["components"] == [ADDONS[name]]
+    assert f"kubectl apply -k deploy/kustomize/{name} " in (ROOT / "deploy/README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1", *ADDONS])
 def test_steering_adds_the_right_to_write_its_table_and_no_other(name: str) -> None:
     found = list(documents(KUSTOMIZE / name))
     ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"].endswith("Role"))

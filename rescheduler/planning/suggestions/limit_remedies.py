@@ -102,7 +102,7 @@ def with_limits(policies: PolicySet, **fields: Any) -> PolicySet | None:
 
 def steering_remedy(situation: Situation, policies: PolicySet) -> Remedy | None:
     """Steering of the first means that this cluster serves, where none is on."""
-    if policies.limits.steering.by != "None":
+    if policies.limits.steering.means != "None":
         return None
     for name, means in MEANS.items():
         if means.taints or means.extends:
