@@ -18,6 +18,7 @@ from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.moves.steering_entry import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.runtime.report_keeping import LAST_REPORT
+from rescheduler.runtime.servers.kubernetes_access import REPORTS
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.manifests import (
     ACTING,
@@ -312,6 +313,28 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
     loaded, wanted = load_policies(tmp_path), load_policies(ROOT / "policies")
     assert loaded.digests.items() <= wanted.digests.items()
     assert {policy.kind for policy in loaded.policies} == {"Conformity", "Spread", "Utilization"}
+
+
+def test_page_access_adds_the_right_to_review_and_no_other() -> None:
+    found = list(documents(KUSTOMIZE / "page-access"))
+    rules = {
+        manifest["metadata"]["name"]: manifest["rules"]
+        for manifest in found
+        if manifest["kind"] == "ClusterRole"
+    }
+    asks = {
+        (*r["apiGroups"], *r["resources"], *r["verbs"]) for r in rules["rescheduler-page-reviews"]
+    }
+    assert asks == {
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("authorization.k8s.io", "subjectaccessreviews", "create"),
+    }
+    assert rules["rescheduler-reports"] == [{"nonResourceURLs": [REPORTS], "verbs": ["get"]}]
+    (binding,) = (manifest for manifest in found if manifest["kind"] == "ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == "rescheduler-page-reviews", "nobody reads reports by it"
+    (patch,) = yaml.safe_load((KUSTOMIZE / "page-access/deployment-patch.yaml").read_text())
+    option = {"name": "RESCHEDULER_PAGE_ACCESS", "value": "Kubernetes"}
+    assert (patch["path"][-6:], patch["value"]) == ("/env/-", option)
 
 
 ADDONS = {

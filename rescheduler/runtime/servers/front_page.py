@@ -12,6 +12,7 @@ from rescheduler.model.errors import ActionError
 from rescheduler.model.kept_cycles import KeptCycles
 from rescheduler.model.moves.plan import Report, plan_in
 from rescheduler.reporting.formats.page import render_page
+from rescheduler.reporting.formats.section_page import render_section
 from rescheduler.reporting.history.history_page import CycleRow, render_waiting_page
 from rescheduler.reporting.phrasing import stamp
 from rescheduler.runtime.servers.past_cycles import PATH
@@ -72,7 +73,7 @@ class FrontPage:
         standing, own = self._standing(), self._last()
         if own is not None and standing.leads:
             return render_page(own, earlier=PATH).encode()
-        kept, problem = (None, "") if self._kept is None else self._kept.read()
+        kept, problem = self._read_kept()
         sentences = [*standing.sentences]
         if problem:
             sentences.append(f"The report that is kept in the cluster cannot be read: {problem}.")
@@ -85,3 +86,13 @@ class FrontPage:
         taken = stamp(plan_in(report).taken)
         sentences.append(f"Below is the last report {where}, of {taken}.")
         return render_page(report, earlier=PATH, standing=sentences).encode()
+
+    def render_section(self, namespace: str) -> bytes:
+        """What the same report says of the pods of one namespace, and nothing of any other."""
+        own = self._last()
+        kept = None if own is not None and self._standing().leads else self._read_kept()[0]
+        report = own if kept is None or kept.report is None else kept.report
+        return render_section(report, namespace).encode()
+
+    def _read_kept(self) -> tuple[KeptCycles | None, str]:
+        return (None, "") if self._kept is None else self._kept.read()

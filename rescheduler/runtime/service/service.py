@@ -27,13 +27,13 @@ from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.notifications.notifier import Notifier
+from rescheduler.runtime.page_access import page_access
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
 from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of, report_store
 from rescheduler.runtime.servers.front_page import FrontPage, KeptReports, Standing
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.server import Endpoints, pages
 from rescheduler.runtime.servers.telemetry import Telemetry
-from rescheduler.runtime.servers.token import Token
 from rescheduler.runtime.service.cron import Cron, parse_cron
 from rescheduler.runtime.service.cycles import ServiceCycles
 from rescheduler.runtime.settings import Settings
@@ -105,7 +105,7 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
     endpoints = Endpoints(
         settings.listen,
         pages(service.health, telemetry, front, service.cycles.past),
-        Token(settings.listen_token_file) if settings.listen_token_file else None,
+        page_access(settings, connection),
     )
     stop.on_signals()
     endpoints.start()
