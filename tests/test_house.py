@@ -152,6 +152,7 @@ def test_acting_knows_the_cluster_by_what_it_is_given_alone(imports: grimp.Impor
         "rescheduler.runtime.inspecting.expected_rights",
         "rescheduler.runtime.inspecting.reviewed_rights",
         "rescheduler.runtime.live_actor",
+        "rescheduler.runtime.page_access",
         "rescheduler.runtime.pausing",
         "rescheduler.runtime.stored_history",
         "rescheduler.runtime.report_keeping",

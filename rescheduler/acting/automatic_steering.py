@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from rescheduler.model.errors import ReschedulerError
+from rescheduler.model.errors import ReschedulerError, RightMissing
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
 from rescheduler.policies.files.policy_set import PolicySet
@@ -20,51 +20,72 @@ def choose_automatic_steering(
 
     version: asks for that of kube-apiserver.
     """
-    automatic = [
-        policy.name
-        for policy in policies.policies
-        if policies.limits.steering_of(policy).by == "Auto"
-    ]
-    if not automatic:
-        return policies, []
+    if "Auto" not in policies.wanted_steering():
+        return leave_unsteered(policies), []
     chosen, reasons = _first_ready(policies, steering, version)
+    notes = [_unsteered_note(reasons)] if chosen == "None" else []
+    return _replace_automatic(policies, chosen), notes
+
+
+def leave_unsteered(policies: PolicySet) -> PolicySet:
+    """The policies with None instead of Auto, where nobody can be asked what steers."""
+    return _replace_automatic(policies, "None")
+
+
+def _replace_automatic(policies: PolicySet, chosen: str) -> PolicySet:
+    steered = {"steering": SteeringFields(by=chosen)}
     changed = tuple(
-        policy.model_copy(update={"steering": SteeringFields(by=chosen)})
-        if policy.name in automatic
+        policy.model_copy(update=steered)
+        if policy.steering is not None and policy.steering.by == "Auto"
         else policy
         for policy in policies.policies
     )
+    limits = policies.limits
+    if limits.steering.by == "Auto":
+        limits = limits.model_copy(update=steered)
+    return replace(policies, policies=changed, limits=limits)
+
+
+def _unsteered_note(reasons: dict[str, str]) -> Problem:
+    """That nothing steers, with each reason once. reasons: by the name of the means."""
     reason = CATALOG["STR010"]
-    said = f"{reason.sentence} ({'; '.join(reasons)}). {reason.advice}"
-    notes = [Problem(code="STR010", message=said)] if chosen == "None" else []
-    return replace(policies, policies=changed), notes
+    by_reason: dict[str, list[str]] = {}
+    for name, why in reasons.items():
+        by_reason.setdefault(why, []).append(name)
+    said = "; ".join(f"{' and '.join(names)}: {why}" for why, names in by_reason.items())
+    sentence = reason.sentence.removesuffix(".")
+    return Problem(code="STR010", message=f"{sentence} ({said}). {reason.advice}")
 
 
 def _first_ready(
     policies: PolicySet, steering: Steering, version: Callable[[], str]
-) -> tuple[str, list[str]]:
-    """The name of the first means that steers, or None, and why the others do not."""
-    reasons: list[str] = []
+) -> tuple[str, dict[str, str]]:
+    """The name of the first means that steers, or None, and why each of the others does not."""
+    reasons: dict[str, str] = {}
     try:
         served = version()
-        minor = minor_of(served)
     except ReschedulerError as error:
-        return "None", [error.message]
+        return "None", dict.fromkeys(AUTOMATIC, error.message)
+    minor = minor_of(served)
     for name in AUTOMATIC:
         since = MEANS[name].since
         if since and (minor is None or minor < since):
-            reasons.append(f"{name}: kube-apiserver {served} {MEANS[name].before}")
+            reasons[name] = (
+                f"kube-apiserver {served or 'of an unknown version'} {MEANS[name].before}"
+            )
             continue
         why = _explain_missing(name, policies, steering)
         if not why:
-            return name, []
-        reasons.append(f"{name}: {why}")
+            return name, {}
+        reasons[name] = why
     return "None", reasons
 
 
 def _explain_missing(name: str, policies: PolicySet, steering: Steering) -> str:
     try:
         why = steering.ready(name, policies.schedulers) or steering.confirm(name)
+    except RightMissing:
+        return "this account may not read and update the table of replacements, if there is one"
     except ReschedulerError as error:
         return error.message
     return "" if why is None else why.message

@@ -37,7 +37,7 @@ def drop_missing_steering(
     that require steering, or count on it, move none.
     """
     missing: dict[str, Problem] = {}
-    for means in _wanted_means(policies):
+    for means in policies.wanted_steering():
         try:
             why = steering.ready(means, policies.schedulers) or steering.confirm(means)
         except ActionError as error:
@@ -59,7 +59,7 @@ def not_set_up(policies: PolicySet, steering: Steering) -> list[Problem]:
     missing.
     """
     notes = []
-    for means in _wanted_means(policies):
+    for means in policies.wanted_steering():
         try:
             why = steering.ready(means, policies.schedulers)
         except ActionError:
@@ -67,13 +67,6 @@ def not_set_up(policies: PolicySet, steering: Steering) -> list[Problem]:
         if why is not None:
             notes.append(_missing_note(means, why))
     return notes
-
-
-def _wanted_means(policies: PolicySet) -> list[str]:
-    """The names of the means that the policies want."""
-    return sorted(
-        {policies.limits.steering_of(policy).means for policy in policies.policies} - {"None"}
-    )
 
 
 def _missing_note(means: str, why: Problem) -> Problem:
@@ -88,7 +81,7 @@ def _drop_steering(policy: Policy, limits: Limits, missing: Iterable[str]) -> Po
     if said.by not in missing:
         return policy
     only = policy.onlyIfSteered or said.strength == "Require"
-    return policy.model_copy(update={"steering": Wanted(), "onlyIfSteered": only})
+    return policy.model_copy(update={"steering": Wanted(by="None"), "onlyIfSteered": only})
 
 
 def drop_denied_restarts(policies: PolicySet, actor: Actor) -> tuple[PolicySet, list[Problem]]:

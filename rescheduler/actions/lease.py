@@ -93,6 +93,8 @@ class Lease:
         self.durations = durations
         self.problem = ""
         """Why the last attempt failed, in words."""
+        self.fault = ""
+        """Why the Lease could not be read or written when we asked for the lock last; or ""."""
         self._store = store
         self._where = where
         self._now = now
@@ -132,13 +134,13 @@ class Lease:
             Lease cannot be read or written.
         """
         self._conflicts = 0
-        if self._attempt():
+        if self._ask():
             return
         first = self._seen
         began = self._steady()
         while not self._wait(self.durations.retry):
             try:
-                if self._attempt():
+                if self._ask():
                     return
             except ActionError as error:
                 self.problem = error.message
@@ -155,6 +157,16 @@ class Lease:
             f"the lock {self._where} is held by {self.holder() or 'nobody we could make out'}",
             "let it finish: one instance acts at a time.",
         )
+
+    def _ask(self) -> bool:
+        """Whether the lock is ours now. Raises: ActionError, which is noted."""
+        try:
+            taken = self._attempt()
+        except ActionError as error:
+            self.fault = error.message
+            raise
+        self.fault = ""
+        return taken
 
     def start(self) -> None:
         """Renew in a thread until `release`."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rescheduler.actions.api_call import Api, ApiResponse, ServerClock, call
-from rescheduler.model.errors import ActionError
+from rescheduler.model.errors import ActionError, RightMissing
 from rescheduler.wire.object_paths import object_path
 
 MANIFESTS = "deploy/kustomize"
@@ -144,4 +144,6 @@ class StoredObject:
         hint = "check whether the API server is reachable and healthy."
         if answer.status in (401, 403):
             hint = f"give the service account the right to {verb} {self.path}; see {MANIFESTS}."
+        if answer.status == 403:
+            raise RightMissing(answer.message, hint)
         raise ActionError(answer.message, hint)

@@ -22,6 +22,7 @@ from rescheduler.runtime.settings import Settings
     "out",
     "listen",
     "listen_token_file",
+    "page_access",
     "notification_files",
     "audit_trail",
     "audit_trail_max_size",

@@ -85,6 +85,12 @@ LabelValues = Annotated[
 ]
 """Pydantic's own schema would accept keys that do not match, with any value."""
 
+
+def is_namespace_name(text: str) -> bool:
+    """Whether a namespace can have this name."""
+    return re.fullmatch(_NAMESPACE, text) is not None
+
+
 NamespaceName = Annotated[
     str,
     AfterValidator(

@@ -19,6 +19,7 @@
     │   └── PlanDrifted            the cluster is no longer the one that was planned for
     └── ActionError            acting had to stop
         ├── TrailUnwritable        the audit trail cannot be written
+        ├── RightMissing           the API server refuses what we have no right to
         ├── LockHeld               somebody else holds the lock
         ├── LockLost               the lock went away while acting
         ├── ImpossibleEvent        the record of a move cannot be what it is: a defect
@@ -166,6 +167,10 @@ class ActionError(ReschedulerError):
 
 class TrailUnwritable(ActionError):
     """The requested audit trail cannot be written, so nothing may be evicted."""
+
+
+class RightMissing(ActionError):
+    """The API server refuses a request that we have no right to."""
 
 
 class LockHeld(ActionError):

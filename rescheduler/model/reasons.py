@@ -235,7 +235,7 @@ _ALL = (
     ReasonCode("STR005", "The replacement came without the node affinity that it was to get.", "Look for an API server that does not read the table, or for a webhook that replaces the affinity."),
     ReasonCode("STR006", "The replacement stayed Pending where it had to go, so it was evicted, and its controller creates another one.", "Nothing to do; the next one goes where the scheduler puts it."),
     ReasonCode("STR007", "A replacement that stays Pending where it has to go was not released yet.", "A later cycle tries again; or delete the pod."),
-    ReasonCode("STR010", "`steering: {by: Auto}` found nothing that steers, so replacements go where the scheduler puts them.", "Apply deploy/kustomize/steering-policy, or steering-webhook before Kubernetes 1.34."),
+    ReasonCode("STR010", "Nothing steers replacements here, so they go where kube-scheduler puts them.", "Apply deploy/kustomize/steering-policy, or steering-webhook before Kubernetes 1.34; write `steering: {by: None}` where nothing is to steer."),
     ReasonCode("STR014", "A node could not be tainted while the replacement comes, so the pod was left where it is; or a taint of the rescheduler could not be removed.", "Repair what the message names; a later cycle tries again."),
     # Notifications: messages to people outside of the cluster
     ReasonCode("NTF001", "A receiver's address, token or CA file cannot be read or used, so it gets no message.", "Mount the Secret into the folder of `--notification-files`, with the key that the message names; write one line into it."),

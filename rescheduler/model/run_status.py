@@ -7,6 +7,7 @@ import msgspec
 
 from rescheduler.model.field_doc import SchemaVersion, doc
 from rescheduler.model.kept_cycles import CycleRecord
+from rescheduler.model.moves.suggestion import Suggestion
 from rescheduler.model.problem import Problem
 
 SCHEMA_VERSION = "1"
@@ -31,9 +32,11 @@ class SpentBudget(msgspec.Struct, frozen=True, kw_only=True):
     used: Annotated[int, doc("Moves that count now.")]
     most: Annotated[
         int | None,
-        doc("Moves that may be made in it; null for a percentage, which a cycle resolves."),
+        doc("Moves that may be made in it; null for a percentage of pods that nobody counted."),
     ]
-    remaining: Annotated[int | None, doc("How many of them are left; null for a percentage.")]
+    remaining: Annotated[
+        int | None, doc("How many of them are left; null where `most` is; `notes` says why.")
+    ]
     since: Annotated[datetime, doc("Moves that were made since then count.")]
     free: Annotated[
         datetime | None, doc("When the oldest of them counts no more; null where none counts.")
@@ -127,4 +130,11 @@ class RunStatus(msgspec.Struct, frozen=True, kw_only=True, tag="Status", tag_fie
     steering: Annotated[SteeringView, doc("What steers replacements.")]
     resets: Annotated[list[ResetOffer], doc("What `rescheduler reset` can end here.")]
     plan: Annotated[str, doc("Id of the plan whose report is kept; empty without one.")]
+    planTaken: Annotated[
+        datetime | None, doc("When the cluster was read for that plan; null without one.")
+    ]
+    suggestions: Annotated[
+        list[Suggestion],
+        doc("The changes that would help most, as that plan has them; empty once it was acted on."),
+    ]
     notes: Annotated[list[str], doc("What could not be read, and what follows from that.")]

@@ -26,10 +26,11 @@ class SteeringFields(Strict):
     """Whether replacements are steered, by what, and how strictly."""
 
     by: MeansName = Field(
-        "None",
+        "Auto",
         description=f"None: replacements go where the scheduler puts them. {_ABOUT} "
         f"Each needs its component of deploy/. Auto: the first of {' and '.join(AUTOMATIC)} that "
-        "is set up and shows that it steers; otherwise None, and the report says so (STR010).",
+        "is set up and shows that it steers; otherwise None, and the report says so (STR010). "
+        "It steers nothing in a plan from a recorded snapshot.",
     )
     strength: Strength = Field(
         "Prefer",

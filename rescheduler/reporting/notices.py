@@ -7,7 +7,7 @@ from rescheduler.model.moves.plan import MoveResult, Outcome, Plan, PlannedMove,
 from rescheduler.model.notice import Notice, Occasion
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
-from rescheduler.model.wording import count_text, gpu_hours
+from rescheduler.model.wording import count_text, gpu_hours, verb_for
 from rescheduler.reporting.headline import headline
 from rescheduler.reporting.phrasing import amount, percent, pod_name
 
@@ -127,7 +127,12 @@ def _hold(report: Report) -> Notice | None:
         f"{hold.code} {hold.message} {CATALOG[hold.code].advice}".strip()
         for hold in by_code.values()
     ]
-    title = "Nothing is evicted: something holds all moves."
+    more = len(codes) - 1
+    others = (
+        f" {count_text(more, 'other guard')} {verb_for(more, 'holds', 'hold')} them too."
+        * bool(more)
+    )
+    title = f"No pod is evicted. All moves are held: {CATALOG[codes[0]].sentence}{others}"
     return _notice(plan, "Hold", title, lines, subject=",".join(codes), warning=True, code=codes[0])
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rescheduler.model.moves.plan import Report, plan_in
 from rescheduler.model.moves.suggestion import Suggestion, TrialResult
 from rescheduler.model.wording import count_text, verb_for
 from rescheduler.reporting.phrasing import ARROW, amount, percent, resource
@@ -29,6 +30,13 @@ class SuggestionRow:
     def whole(self) -> str:
         """In one paragraph."""
         return " ".join(part for part in (self.promise, self.how, self.caution) if part)
+
+
+def standing_suggestions(report: Report) -> list[Suggestion]:
+    """Those of the report; none where its moves were tried, which may have changed everything."""
+    plan = plan_in(report)
+    tried = report is not plan and any(move.mode == "Enforce" for move in plan.moves)
+    return [] if tried else plan.suggestions
 
 
 def suggestion_rows(suggestions: list[Suggestion]) -> list[SuggestionRow]:

@@ -34,7 +34,11 @@ from rescheduler.reporting.rows import (
     move_rows,
     policy_rows,
 )
-from rescheduler.reporting.suggestion_words import SuggestionRow, suggestion_rows
+from rescheduler.reporting.suggestion_words import (
+    SuggestionRow,
+    standing_suggestions,
+    suggestion_rows,
+)
 
 UNKNOWN = "\N{EM DASH}"
 """Stands for a number that nobody knows."""
@@ -383,8 +387,7 @@ class View:
     @cached_property
     def suggestions(self) -> list[SuggestionRow]:
         """The changes that would help most; nothing of moves that were made meanwhile."""
-        past = self.is_outcome and self.moves
-        return [] if past else suggestion_rows(self.plan.suggestions)
+        return suggestion_rows(standing_suggestions(self.report))
 
     @cached_property
     def steps(self) -> list[NextStep]:

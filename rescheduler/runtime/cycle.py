@@ -11,6 +11,7 @@ from msgspec import structs
 from rescheduler import __version__
 from rescheduler.acting import run as acting
 from rescheduler.acting.actor import Actor, Checks, Recorder, discard_record
+from rescheduler.acting.automatic_steering import leave_unsteered
 from rescheduler.acting.effective_policies import in_effect
 from rescheduler.acting.reconcile import hold_lock
 from rescheduler.acting.trail_records import (
@@ -96,7 +97,7 @@ class Parts:
     last: Plan | None = None
     fit_schedule: Callable[[PolicySet, History], PolicySet] = lambda policies, _history: policies
     choose_steering: Callable[[PolicySet], tuple[PolicySet, list[Problem]]] = lambda policies: (
-        policies,
+        leave_unsteered(policies),
         [],
     )
     version: Callable[[], str] = lambda: ""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rescheduler.acting.actor import Actor, Recorder, discard_record
+from rescheduler.acting.automatic_steering import leave_unsteered
 from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
@@ -86,7 +87,9 @@ def parts_of(  # noqa: PLR0913 - who asks for a cycle, and what for
         return [] if connection is None else not_set_up(connection, policies)
 
     def choose_steering(policies: PolicySet) -> tuple[PolicySet, list[Problem]]:
-        return (policies, []) if connection is None else choose_seen_steering(connection, policies)
+        if connection is None:
+            return leave_unsteered(policies), []
+        return choose_seen_steering(connection, policies)
 
     parts = Parts(
         policies=policies or (lambda: policies_of(settings)),

@@ -18,6 +18,7 @@ from rescheduler.model.moves.plan import Mode
 from rescheduler.planning.evaluation.effort import MOST_STEPS
 
 OutputFormat = Literal["table", "json", "html", "markdown"]
+PageAccess = Literal["Open", "Kubernetes"]
 LogLevel = Literal["debug", "info", "warning", "error"]
 LogFormat = Literal["auto", "json", "console"]
 Cloud = Literal["aws", "google", "azure"]
@@ -140,6 +141,13 @@ class Settings:
         "File with a token that readers of metrics and reports have to show, as bearer token or "
         "password; probes need none. Read again for every request; while it rotates, one line for "
         "the old one and one for the new one.",
+    )
+    page_access: PageAccess = _option(
+        "Open",
+        "Who may see metrics and reports at --listen. Open: everybody who reaches it, or shows the "
+        "token of --listen-token-file. Kubernetes: who shows a bearer token of the cluster and may "
+        "get the nonresource URL /rescheduler-reports, for metrics /metrics, and for the page "
+        "/namespaces/NAME the pods of that namespace.",
     )
     notification_files: Path = _option(
         Path("/etc/rescheduler/notifications"),

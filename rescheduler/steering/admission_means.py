@@ -33,9 +33,12 @@ class AdmissionMeans(Means):
         return seen_in_time(self._port, self._table_problem)
 
     def _table_problem(self) -> Problem | None:
-        if self._port.table.is_read():
+        if self._port.table.is_read(self.name):
             return None
-        said = f"kube-apiserver did not show within {PATIENCE:.0f} s that it reads the table"
+        said = (
+            f"kube-apiserver did not show within {PATIENCE:.0f} s that it reads the table by "
+            f"{self.name}"
+        )
         return Problem(code="STR002", message=said)
 
     def lingering_problem(self) -> Problem | None:

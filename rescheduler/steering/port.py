@@ -32,8 +32,11 @@ class Table(Protocol):
         """The resourceVersion of the table as it is stored now; "" without one."""
         ...
 
-    def is_read(self) -> bool | None:
-        """Whether the API server shows that it reads the table as it is stored now; None: none."""
+    def is_read(self, means: str = "") -> bool | None:
+        """Whether the API server shows that it reads the table as it is stored now; None: none.
+
+        means: which one must read it; "": all that do.
+        """
         ...
 
 

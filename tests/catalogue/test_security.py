@@ -174,6 +174,13 @@ WRITES: dict[str, set[Right]] = {
     "steering-table/objects": TABLED,
     "steering-policy": TABLED,
     "steering-policy-v1beta1": TABLED,
+    "addons/steering-v1": TABLED,
+    "addons/steering-v1beta1": TABLED,
+    # Reviews are answered and never stored.
+    "page-access": {
+        ("ClusterRole", "authentication.k8s.io", "tokenreviews", "create", ""),
+        ("ClusterRole", "authorization.k8s.io", "subjectaccessreviews", "create", ""),
+    },
     "steering-extender": {
         *TABLED,
         FOLLOWED,

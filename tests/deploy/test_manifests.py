@@ -18,6 +18,7 @@ from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.moves.steering_entry import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.runtime.report_keeping import LAST_REPORT
+from rescheduler.runtime.servers.kubernetes_access import REPORTS
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.manifests import (
     ACTING,
@@ -314,7 +315,43 @@ def test_the_policies_are_those_of_the_policies_folder(tmp_path: Path) -> None:
     assert {policy.kind for policy in loaded.policies} == {"Conformity", "Spread", "Utilization"}
 
 
-@pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1"])
+def test_page_access_adds_the_right_to_review_and_no_other() -> None:
+    found = list(documents(KUSTOMIZE / "page-access"))
+    rules = {
+        manifest["metadata"]["name"]: manifest["rules"]
+        for manifest in found
+        if manifest["kind"] == "ClusterRole"
+    }
+    asks = {
+        (*r["apiGroups"], *r["resources"], *r["verbs"]) for r in rules["rescheduler-page-reviews"]
+    }
+    assert asks == {
+        ("authentication.k8s.io", "tokenreviews", "create"),
+        ("authorization.k8s.io", "subjectaccessreviews", "create"),
+    }
+    assert rules["rescheduler-reports"] == [{"nonResourceURLs": [REPORTS], "verbs": ["get"]}]
+    (binding,) = (manifest for manifest in found if manifest["kind"] == "ClusterRoleBinding")
+    assert binding["roleRef"]["name"] == "rescheduler-page-reviews", "nobody reads reports by it"
+    (patch,) = yaml.safe_load((KUSTOMIZE / "page-access/deployment-patch.yaml").read_text())
+    option = {"name": "RESCHEDULER_PAGE_ACCESS", "value": "Kubernetes"}
+    assert (patch["path"][-6:], patch["value"]) == ("/env/-", option)
+
+
+ADDONS = {
+    "addons/steering-v1": "../../steering-policy",
+    "addons/steering-v1beta1": "../../steering-policy-v1beta1",
+}
+
+
+@pytest.mark.parametrize("name", ADDONS)
+def test_steering_of_each_served_version_is_applied_by_one_command(name: str) -> None:
+    kustomization = yaml.safe_load((KUSTOMIZE / name / "kustomization.yaml").read_text())
+    assert kustomization["kind"] == "Kustomization", "kubectl applies no component by itself"
+    assert kustomization["components"] == [ADDONS[name]]
+    assert f"kubectl apply -k deploy/kustomize/{name} " in (ROOT / "deploy/README.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1", *ADDONS])
 def test_steering_adds_the_right_to_write_its_table_and_no_other(name: str) -> None:
     found = list(documents(KUSTOMIZE / name))
     ((rule,),) = (manifest["rules"] for manifest in found if manifest["kind"].endswith("Role"))

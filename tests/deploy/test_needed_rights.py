@@ -28,8 +28,10 @@ IN_VAIN = {
     Right("", "configmaps", "get", "rescheduler", TABLE),
     Right("", "configmaps", "create", "rescheduler"),
     Right("", "configmaps", "update", "rescheduler", FINDING_HISTORY),
+    Right("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
 }
-"""What components grant, or what is needless where the manifests bring the ConfigMaps."""
+"""What components grant, what is needless where the manifests bring the ConfigMaps, and what
+everybody may who is authenticated (system:basic-user)."""
 
 
 @pytest.mark.parametrize("name", OVERLAYS)

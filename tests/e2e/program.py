@@ -33,11 +33,10 @@ def install_program(folder: Path) -> Path:
     The locked dependencies are kept in the cache by the digest of the lock. The wheel is installed
     again into an environment of its own on top of them, so that suites may run side by side.
     """
-    dependencies = _dependencies()
+    dependencies, below = _dependencies(), dependencies_folder()
     own = folder / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(own)], check=True)
     (packages,) = own.glob("lib/python*/site-packages")
-    (below,) = dependencies.glob("lib/python*/site-packages")
     (packages / "dependencies.pth").write_text(f"{below}\n", encoding="utf-8")
     build = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
     built = subprocess.run(
@@ -51,6 +50,12 @@ def install_program(folder: Path) -> Path:
     pip = [str(dependencies / "bin" / "python"), "-m", "pip", "--python", str(own / "bin/python")]
     subprocess.run([*pip, *_QUIET, "--no-deps", "--ignore-installed", str(wheel)], check=True)
     return own / "bin" / "rescheduler"
+
+
+def dependencies_folder() -> Path:
+    """The folder with the packages of the lock."""
+    (packages,) = _dependencies().glob("lib/python*/site-packages")
+    return packages
 
 
 def _dependencies() -> Path:

@@ -12,22 +12,24 @@ from tests.e2e.program import Program
 class Replica:
     """One replica of the Deployment."""
 
-    def __init__(self, actor: Program, policies: Path, folder: Path, name: str) -> None:
+    def __init__(self, actor: Program, policies: Path, folder: Path, name: str, *more: str) -> None:
         (port,) = free_ports(1)
         self.url = f"http://127.0.0.1:{port}"
         self.log = folder / f"{name}.log"
         self.process: subprocess.Popen[bytes] = actor.start(
             "run",
             *("--every", "3s", "--policies", policies, "--mode", "Enforce"),
-            *("--listen", f"127.0.0.1:{port}"),
+            *("--listen", f"127.0.0.1:{port}", *more),
             log=self.log,
         )
 
-    def get(self, path: str) -> requests.Response | None:
+    def get(self, path: str, **headers: str) -> requests.Response | None:
+        """The answer; headers: with `_` for `-`."""
+        shown = {name.replace("_", "-"): value for name, value in headers.items()}
         try:
             with requests.Session() as session:
                 session.trust_env = False
-                return session.get(self.url + path, timeout=3)
+                return session.get(self.url + path, timeout=3, headers=shown)
         except requests.RequestException:
             return None
 

@@ -39,6 +39,13 @@ def test_three_cycles_a_clean_end_and_a_successor(
         holder = lease(cluster)["spec"]["holderIdentity"]
         assert second.process.poll() is None
         assert second.cycles() == 0, "two replicas act at once"
+        cluster.until(lambda: second.get("/livez") is not None, "the second one", 60)
+        cluster.until(lambda: "stands by" in getattr(second.get("/"), "text", ""), "its page", 30)
+        page, ready = second.get("/"), second.get("/readyz")
+        assert page is not None
+        assert f"This instance stands by: {holder} holds the lock" in page.text
+        assert ready is not None
+        assert ready.status_code == 200
 
         first.process.send_signal(signal.SIGTERM)
         started = time.monotonic()

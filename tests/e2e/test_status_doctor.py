@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.builders.cluster import Cluster
+from tests.e2e.container import Container
 from tests.e2e.controlplane.manifests import load_manifests
 from tests.e2e.exporter.metrics import Metrics
 from tests.e2e.load_scenarios import hot_gpus, zone_outage
@@ -176,6 +177,37 @@ def test_doctor_finds_what_is_missing(
     assert f"{user} lacks for mode Enforce: create pods/eviction" in said(rows, "error", "Rights")
     assert "dcgm-exporter is there but does not export" in said(rows, "error", "Exporters")
     assert "1 webhook (inject.mesh.io) may change pods" in said(rows, "note", "Webhooks")
+
+
+def test_the_job_of_doctor_runs_as_its_manifest_says(
+    cluster: Cluster, reporter: Program, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    zone_outage(cluster)
+    cluster.create(BUDGET)
+    cluster.settled()
+    name = {"name": "rescheduler-policies", "namespace": NAMESPACE}
+    documents = {"spread.yaml": SPREAD, "limits.yaml": swift()}
+    cluster.api.apply(
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": name, "data": documents}
+    )
+    (job,) = [
+        manifest for manifest in load_manifests([KUSTOMIZE / "doctor"]) if manifest["kind"] == "Job"
+    ]
+    cluster.create(job)  # the API server takes it as it is
+    served = cluster.api.read("batch/v1", "Job", job["metadata"]["name"], NAMESPACE)
+    folder = tmp_path_factory.mktemp("pod")
+    pod = Container(cluster.api, reporter, NAMESPACE, served["spec"]["template"], folder)
+    audit = cluster.control_plane.audit
+    mark = audit.mark()
+    done = pod.run()
+    assert done.code == 0, f"{done.stdout}\n{done.stderr}"
+    user = f"system:serviceaccount:{NAMESPACE}:{AUDITING}"
+    text = " ".join(done.stdout.split())
+    assert f"{user} has the " in text
+    assert "default/never can never allow an eviction" in text
+    assert {record.resource for record in audit.since(mark).writes(by=user)} <= {
+        "selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"
+    }  # fmt: skip
 
 
 def test_the_account_of_the_job_needs_no_more_rights_than_reporting(

@@ -15,6 +15,7 @@ from tests.e2e.loop import (
     Loop,
     budgets_watched,
     only_evictions_and_own_state,
+    swift,
     utilization,
     write_policies,
 )
@@ -57,6 +58,22 @@ def test_five_hot_gpu_nodes_of_sixty(
     metrics.warm(2 * WINDOW)
     policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), steered())
     assert len(repair(cluster, Loop(actor, policies, pause=WINDOW), scenario)) == 20
+
+
+def test_by_default_replacements_are_steered_by_what_is_installed(
+    cluster: Cluster, metrics: Metrics, actor: Program, tmp_path: Path
+) -> None:
+    """Unsteered, every pod would come back to a node that the scheduler likes best."""
+    scenario = unwanted_calm(cluster)
+    metrics.warm(2 * WINDOW)
+    policies = write_policies(tmp_path / "policies", utilization(gpu="50%"), swift())
+    before = actor.run("plan", "--policies", policies, "-o", "json").json()
+    (note,) = [note["message"] for note in before["notes"] if note["code"] == "STR010"]
+    assert "may not read and update the table of replacements, if there is one" in note
+    install_policy(cluster)
+    moves = repair(cluster, Loop(actor, policies, pause=WINDOW), scenario)
+    assert {move["steered"]["by"] for move in moves if move["steered"]} == {"AdmissionPolicy"}
+    assert {move["steered"]["strength"] for move in moves if move["steered"]} == {"Prefer"}
 
 
 def test_nodes_that_the_scheduler_likes_best(

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rescheduler.actions.steering.steering_format import SEEN
+from rescheduler.actions.steering.steering_format import SEEN, SEEN_BY
 from rescheduler.kube.pods.steered_affinity import steered_affinity
 from rescheduler.runtime.servers.webhook.certificates import (
     KeyPair,
@@ -129,7 +129,8 @@ def test_as_many_replacements_are_steered_as_the_table_says(
     write_table(cluster, entry_of(first, names[4], names[5]))
     table = cluster.api.read("v1", "ConfigMap", "rescheduler-steering", NAMESPACE)
     updated = cluster.api.request("PUT", cluster.api.path(table), table, params={"dryRun": "All"})
-    assert updated["metadata"]["annotations"][SEEN] == table["metadata"]["resourceVersion"]
+    for stamp in (SEEN, f"{SEEN_BY}Webhook"):
+        assert updated["metadata"]["annotations"][stamp] == table["metadata"]["resourceVersion"]
     steered = replaced(cluster, first)
     assert steered["spec"]["nodeName"] in names[4:]
     merged = steered_affinity(affinity, names[4:], require=True)

@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from rescheduler.actions.steering.steering_format import SEEN, read
+from rescheduler.actions.steering.steering_format import SEEN, SEEN_BY, read
 from rescheduler.kube.pods.steered_affinity import steered_affinity, template_hash
 from rescheduler.model.moves.steering_entry import SteeringEntry, Strength
 from tests.fakes.manners import Reply, status
@@ -56,7 +56,9 @@ def dry_run(world: "World", key: tuple[str, str, str], body: dict[str, Any]) -> 
     table = _table(world)
     if table is not None:
         notes = answer["metadata"].get("annotations") or {}
-        answer["metadata"]["annotations"] = {**notes, SEEN: table["metadata"]["resourceVersion"]}
+        version = table["metadata"]["resourceVersion"]
+        named = {f"{SEEN_BY}{means}": version for means in world.steers_by}
+        answer["metadata"]["annotations"] = {**notes, SEEN: version, **named}
     return 200, answer, {}
 
 

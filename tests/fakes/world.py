@@ -47,6 +47,7 @@ class World:
     offset: by which the clock of the API server that answers now is wrong.
     steers: whether admission steers replacements by the table, and shows which one it reads; with
     `frozen` it goes on with the table that it had then, and `blind` it shows one and steers nobody.
+    steers_by: the means that show it; none: as they did before they told their names.
     may_taint: whether nodes may be patched. tainters: other users who may. unseen: resources that
     a review of our access answers No for.
     kueue: what stops and starts Workloads.
@@ -64,6 +65,7 @@ class World:
         self.stuck: Callable[[dict[str, Any]], bool] = lambda _: False
         self.offset = timedelta(0)
         self.steers = False
+        self.steers_by: tuple[str, ...] = ()
         self.blind = False
         self.may_taint = True
         self.tainters: set[str] = set()

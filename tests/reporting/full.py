@@ -8,6 +8,7 @@ from rescheduler.model.moves.assessment import Assessment
 from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move_reason import LoadChange, MoveReason, RequestChange
 from rescheduler.model.moves.plan import Outcome, Plan
+from rescheduler.model.moves.plan_basis import CountedPods
 from rescheduler.model.moves.restart_cost import StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.moves.steering_entry import Steered
@@ -63,6 +64,7 @@ def rich() -> Plan:
         ownReadings=[{"kind": "Readings", "spec": {"presets": ["amd"]}}],
         assessment=ASSESSMENT,
         suggestions=[SUGGESTION],
+        countedPods=[CountedPods(limit="movesPerDay", group="", pods=340)],
         search=SearchSummary(
             stopped="steps",
             steps=9,

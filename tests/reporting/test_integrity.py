@@ -114,6 +114,7 @@ NOT_COVERED = {
         f"suggestions[].{name}"
         for name in ("change", "code", "decides", "how", "pods", "risk", "untried")
     ),
+    *(f"countedPods[].{name}" for name in ("limit", "group", "pods")),
     *(f"suggestions[].trial.{name}" for name in ("gain", "gainNow", "moves", "movesNow")),
     *(f"suggestions[].trial.counts[].{name}" for name in ("after", "before", "many", "one")),
     *(f"suggestions[].trial.worst.{name}" for name in ("changed", "now", "reading")),

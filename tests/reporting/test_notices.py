@@ -92,6 +92,10 @@ def test_a_hold_names_its_code_and_what_to_do() -> None:
     notice = told(held())["Hold"]
     assert notice.warning
     assert notice.code == "GRD001"
+    assert notice.title == (
+        "No pod is evicted. All moves are held: Too many nodes are above their targets at once: a "
+        "query is wrong, or the cluster is overloaded."
+    )
     assert notice.lines[0].startswith("GRD001 31 of 60 nodes")
     assert "maxHotShare" in notice.lines[0]
 
@@ -101,6 +105,13 @@ def test_a_guard_is_a_hold_but_not_that_another_instance_leads() -> None:
         outcome_of(held_by_none(), verdict=Problem(code, "...")) for code in ("GRD006", "GRD005")
     )
     assert told(paused)["Hold"].subject == "GRD006"
+    assert (
+        told(paused)["Hold"].title == "No pod is evicted. All moves are held: Evictions are paused."
+    )
+    assert (
+        "1 other guard holds them too."
+        in told(outcome_of(held(), verdict=Problem("GRD006", "...")))["Hold"].title
+    )
     assert "Hold" not in told(other)
 
 

@@ -81,7 +81,7 @@ def test_a_taint_that_nothing_takes_off_is_noted_once_for_somebody() -> None:
     stage.world.may_taint = False
     outcome = run_cycle(enforcing(stage, Process(stage, "one"), observe=tainted))
     assert isinstance(outcome, Outcome)
-    assert [note.code for note in outcome.plan.notes] == ["STR014"]
+    assert [note.code for note in outcome.plan.notes] == ["STR010", "STR014"]
     assert [move.result for move in outcome.moves] == ["evicted"]
     assert exit_code(outcome) == 1
 
@@ -92,7 +92,7 @@ def test_a_taint_of_ours_that_was_left_is_taken_off_before_the_plan() -> None:
     process = Process(stage, "one")
     outcome = run_cycle(enforcing(stage, process, observe=tainted))
     assert isinstance(outcome, Outcome)
-    assert (outcome.plan.notes, exit_code(outcome)) == ([], 0)
+    assert ([note.code for note in outcome.plan.notes], exit_code(outcome)) == (["STR010"], 0)
     assert "taints" not in stage.world.objects["nodes", "", "n1"]["spec"]
 
 

@@ -172,6 +172,7 @@ def test_drift_of_all_moves_is_drift_of_the_plan() -> None:
 )
 def test_only_a_good_cycle_refreshes_the_last_success(outcome: Outcome, verdict: str) -> None:
     telemetry = Telemetry()
+    telemetry.lead()
     assert _verdict(outcome) == verdict
     telemetry.count_cycle(_verdict(outcome))
     assert (lines(telemetry)[SUCCESS] > 0) == (verdict == "good")

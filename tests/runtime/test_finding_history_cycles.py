@@ -122,7 +122,7 @@ def test_a_run_that_never_acts_as_it_remembers_nothing_is_no_success() -> None:
     for name in ("first", "later"):
         made = of(Process(stage, name, before=forbid_memory), acts=True)
         report = run_cycle(made)
-        assert [note.code for note in plan_in(report).notes] == ["STB003"]
+        assert [note.code for note in plan_in(report).notes] == ["STR010", "STB003"]
         assert exit_code(report) == 1
         later(stage, STABLE)
     assert stage.world.accepted == []

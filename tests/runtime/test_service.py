@@ -37,7 +37,7 @@ from rescheduler.runtime.service import cycles as service_cycles
 from rescheduler.runtime.service.service import Service, trigger_of
 from rescheduler.runtime.settings import Settings
 from rescheduler.runtime.stopping import Stop
-from tests.fakes.apiserver import FakeServer, serving
+from tests.fakes.apiserver import FakeServer, Fault, serving
 from tests.runtime.servers.metric_lines import lines as metric_lines
 from tests.runtime.skewed import hot, parts, skewed, spread
 
@@ -154,7 +154,7 @@ def test_a_failed_cycle_is_reported_and_the_next_one_is_better(stop: Stop) -> No
     running = service(stop, parts(observe=observe), lambda _: stop.request("enough"))
     assert running.run() == 0
     assert problems[:3] == [
-        "no cycle has finished yet",
+        "",
         "the API server is down",
         "ZeroDivisionError: our mistake",
     ]
@@ -340,6 +340,12 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         assert second.health.ready() == ""
         leading = "rescheduler_leading"
         assert [metric_lines(made._telemetry)[leading] for made in (first, second)] == [1, 0]
+        assert second.describe_standing().sentences == (
+            "This instance stands by: first holds the lock and runs the cycles.",
+        )
+        leader = first.describe_standing()
+        assert leader.leads
+        assert leader.sentences[0].startswith("This instance, first, holds the lock")
         first_stop.request("SIGTERM was received")
         one.join(10)
         two.join(10)
@@ -347,6 +353,26 @@ def test_a_second_replica_takes_over_when_the_first_one_stops(stop: Stop) -> Non
         assert not two.is_alive()
     assert ran[-1] == "second"
     assert ran.index("second") == ran.count("first")
+
+
+def test_a_standby_that_cannot_ask_for_the_lock_is_not_ready(
+    stop: Stop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    def look(seconds: float) -> bool:
+        seen.extend([running.health.ready(), *running.describe_standing().sentences])
+        return Stop.wait(stop, min(seconds, 0.05))
+
+    monkeypatch.setattr(stop, "wait", look)
+    with serving() as server:
+        server.faults.append(Fault("GET", "leases", 403))
+        running = service(
+            stop, parts(), lambda _: stop.request("enough"), state_on(server, "first", stop)
+        )
+        running.run()
+    assert "403" in seen[0]
+    assert seen[1] == f"This instance waits for the lock, which cannot be used: {seen[0]}."
 
 
 def test_with_a_damaged_ledger_it_leads_and_reports(stop: Stop) -> None:

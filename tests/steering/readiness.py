@@ -7,7 +7,7 @@ from tests.fakes.stage import Process, Stage
 from tests.fakes.steering import TABLE_KEY
 from tests.runtime.skewed import spread
 
-UNSTEERED = SteeringFields()
+UNSTEERED = SteeringFields(by="None")
 
 
 def policies(steering: SteeringFields | None, limits: SteeringFields = UNSTEERED) -> PolicySet:

@@ -20,6 +20,8 @@ FENCE = "rescheduler.io/fence"
 WRITES = "rescheduler.io/writes"
 """Annotation: their number, so that each makes a new version; what changes nothing makes none."""
 SEEN = "rescheduler.io/seen"
+SEEN_BY = "rescheduler.io/seen-by-"
+"""Before the name of the means that shows it; those of earlier versions show `SEEN` alone."""
 """Annotation in a dry run: the version of the table that the admission policy reads."""
 MOST_BYTES = 900 * 2**10
 """Of all keys and values; a ConfigMap holds 1 MiB."""

@@ -13,6 +13,7 @@ from rescheduler.actions.steering.steering_format import (
     FENCE,
     MOST_BYTES,
     SEEN,
+    SEEN_BY,
     WRITES,
     encode_entries,
     read,
@@ -57,11 +58,11 @@ class SteeringTable:
         """
         return str(((self._store.read() or {}).get("metadata") or {}).get("resourceVersion", ""))
 
-    def is_read(self) -> bool | None:
+    def is_read(self, means: str = "") -> bool | None:
         """Whether the API server shows that it reads the table as it is stored now.
 
         A policy that reads it answers in a dry run of an update; see deploy/kustomize. None: it
-        shows none at all, so that nothing reads it.
+        shows none at all, so that nothing reads it. means: which one must read it; "": all that do.
 
         Raises:
             ActionError: the API server does not answer, or refuses.
@@ -72,8 +73,8 @@ class SteeringTable:
             return None
         version = (current.get("metadata") or {}).get("resourceVersion")
         # One that has changed meanwhile shows nothing yet.
-        shown = "" if updated is None else _notes(updated).get(SEEN)
-        return None if shown is None else bool(version) and shown == version
+        shown = [""] if updated is None else _versions_shown(_notes(updated), means)
+        return None if shown is None else bool(version) and bool(shown) and {*shown} == {version}
 
     def add(self, entries: Collection[SteeringEntry], fence: int) -> Problem | None:
         """Put these in, all or none: None once they are stored, or why they do not fit (STR003).
@@ -177,6 +178,14 @@ def _fill_config_map(current: dict[str, Any], data: dict[str, str], fence: int) 
 
 def _notes(current: dict[str, Any]) -> dict[str, Any]:
     return (current.get("metadata") or {}).get("annotations") or {}
+
+
+def _versions_shown(notes: dict[str, Any], means: str) -> list[Any] | None:
+    """The versions of the table that this means shows, or that all do; None: nothing shows any."""
+    by_means = {key: value for key, value in notes.items() if key.startswith(SEEN_BY)}
+    if not by_means:
+        return [notes[SEEN]] if SEEN in notes else None
+    return [value for key, value in by_means.items() if not means or key == SEEN_BY + means]
 
 
 def _number(current: dict[str, Any], note: str) -> int:

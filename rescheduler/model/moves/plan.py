@@ -19,7 +19,12 @@ from rescheduler.model.idle_holder import IdleHolder
 from rescheduler.model.moves.assessment import Assessment
 from rescheduler.model.moves.gang_room import GangRoom
 from rescheduler.model.moves.move_reason import MoveReason
-from rescheduler.model.moves.plan_basis import Calibration, ReadingResult, SchedulerResult
+from rescheduler.model.moves.plan_basis import (
+    Calibration,
+    CountedPods,
+    ReadingResult,
+    SchedulerResult,
+)
 from rescheduler.model.moves.restart_cost import RestartCost, StopRef
 from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.moves.selection import SelectionResult
@@ -405,6 +410,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, tag="Plan", tag_field="kin
     search: Annotated[
         SearchSummary | None, doc("How the moves were searched for; null where a guard holds.")
     ] = None
+    countedPods: Annotated[
+        list[CountedPods],
+        doc("Pods that percentages in the Limits are of: of all, and where anything was moved."),
+    ] = []
     suggestions: Annotated[
         list[Suggestion],
         doc("The changes that would help most, at most three, what brings most first."),

@@ -27,6 +27,16 @@ class ReadingResult(msgspec.Struct, frozen=True, kw_only=True):
     problem: Annotated[Problem | None, doc("Why the reading is unfit, or null.")] = None
 
 
+class CountedPods(msgspec.Struct, frozen=True, kw_only=True):
+    """What a limit on moves that is a percentage is of."""
+
+    limit: Annotated[str, doc("Field of the Limits.")]
+    group: Annotated[
+        str, doc("What is counted together, such as a namespace or a UID; empty: all moves.")
+    ]
+    pods: Annotated[int, doc("Pods that run in it: the percentage is of these.")]
+
+
 class LandingRates(msgspec.Struct, frozen=True, kw_only=True):
     """How landings compared with their predictions; later ones weigh more."""
 

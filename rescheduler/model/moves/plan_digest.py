@@ -37,6 +37,7 @@ UNCOVERED: dict[str, frozenset[str]] = {
             "calibration",
             "measuredMoves",
             "search",
+            "countedPods",
             "suggestions",
         }
     ),

@@ -39,7 +39,7 @@ class Suggestion(msgspec.Struct, frozen=True, kw_only=True):
     """One change that would help."""
 
     code: Annotated[str, doc("Reason code of what is in the way now; empty where a mode is.")]
-    change: Annotated[str, doc("What to do, as the beginning of a sentence.")]
+    change: Annotated[str, doc("What to do, as a sentence without its end.")]
     how: Annotated[str, doc("What to write and where, as a sentence.")] = ""
     pods: Annotated[int, doc("Candidates that are left alone for it; 0: not known.")] = 0
     trial: Annotated[

@@ -35,6 +35,17 @@ class Allowance(NamedTuple):
         return f"{self.name} {self.text}"
 
 
+def share_allowance(limits: Limits, row: MoveLimit, amount: str, pods: int) -> Allowance:
+    """A percentage of so many pods; that of a day's moves is bounded by the room in the state.
+
+    A number was checked against that when it was read.
+    """
+    most, room = pods_of_amount(amount, pods), limits.room_per_day
+    if row.overall and row.within == DAY and most > room:
+        return Allowance(row.field, amount, pods, room, room)
+    return Allowance(row.field, amount, pods, most)
+
+
 class Groups:
     """The groups of one scope on a snapshot, by number.
 
@@ -87,7 +98,8 @@ class Allowances:
             return self._fixed.setdefault(row.field, Allowance(row.field, amount, 0, amount))
         key = (row.field, group)
         if key not in self._shares:
-            self._shares[key] = self._share(row, amount, self.pods(row.per, group))
+            pods = self.pods(row.per, group)
+            self._shares[key] = share_allowance(self._limits, row, amount, pods)
         return self._shares[key]
 
     def pods(self, scope: Scope, group: int) -> int:
@@ -97,16 +109,6 @@ class Allowances:
             self._pods[scope] = np.bincount(of_pods).astype(np.int32)
         pods = self._pods[scope]
         return int(pods[group]) if group < len(pods) else 0
-
-    def _share(self, row: MoveLimit, amount: str, pods: int) -> Allowance:
-        """A percentage; that of a day's moves is bounded by the room in the state.
-
-        A number was checked against that when it was read.
-        """
-        most, room = pods_of_amount(amount, pods), self._limits.room_per_day
-        if row.overall and row.within == DAY and most > room:
-            return Allowance(row.field, amount, pods, room, room)
-        return Allowance(row.field, amount, pods, most)
 
     @cached_property
     def _running(self) -> BoolArray:

@@ -13,6 +13,7 @@ from rescheduler.model.moves.search_summary import SearchSummary
 from rescheduler.model.problem import Problem
 from rescheduler.planning.evaluation.evaluation import Evaluation
 from rescheduler.planning.evaluation.working_copy import WorkingCopy
+from rescheduler.planning.limits.counted_pods import count_pods
 from rescheduler.planning.limits.landing_trust import calibration
 from rescheduler.planning.plan.assessing import assess_plan, assess_policies
 from rescheduler.planning.plan.probes import missing_probes
@@ -116,6 +117,7 @@ def assemble(  # noqa: PLR0913 - all that a plan says
         ),
         measuredMoves=measured_moves(copy.history),
         search=search,
+        countedPods=count_pods(snapshot, policies.limits, copy.history, moves),
     )
     return seal_plan(plan)
 

@@ -1,5 +1,6 @@
 """Remedies that change a field of the Limits: steering, a limit on moves, a setting, a guard."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import ceil
@@ -7,8 +8,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from rescheduler.model.wording import count_text
+from rescheduler.planning.limits.allowances import Allowances
 from rescheduler.planning.suggestions.remedies import Remedy, Situation
 from rescheduler.policies.files.policy_set import PolicySet
+from rescheduler.policies.move_limit_fields import MoveLimit
 from rescheduler.steering.means_registry import MEANS
 
 STEERABLE = ("FEA002", "FEA003", "FEA011", "FEA016", "FEA017")
@@ -98,7 +102,7 @@ def with_limits(policies: PolicySet, **fields: Any) -> PolicySet | None:
 
 def steering_remedy(situation: Situation, policies: PolicySet) -> Remedy | None:
     """Steering of the first means that this cluster serves, where none is on."""
-    if policies.limits.steering.by != "None":
+    if policies.limits.steering.means != "None":
         return None
     for name, means in MEANS.items():
         if means.taints or means.extends:
@@ -153,7 +157,7 @@ def _move_limits(situation: Situation) -> Iterator[Remedy]:
         if changed is not None and amount != limits.amount(row):
             yield Remedy(
                 code=row.code,
-                change=f"Raise {row.field} from {limits.amount(row)} to {amount}",
+                change=f"{_limit_sentence(situation, row)}; raise it to {amount}",
                 how=f"Write `{row.field}: {amount}` in the Limits",
                 policies=changed,
                 pods=pods,
@@ -161,6 +165,35 @@ def _move_limits(situation: Situation) -> Iterator[Remedy]:
                 "make these moves",
                 decides=_LIMITS_OWNER,
             )
+
+
+def _limit_sentence(situation: Situation, row: MoveLimit) -> str:
+    """What the limit does to the moves that it holds back: later cycles make them."""
+    amount = situation.policies.limits.amount(row)
+    moves = count_text(amount, "move") if isinstance(amount, int) else f"{amount} of the pods"
+    per = f"{row.per.noun} and {row.within.name}" if row.per.noun else row.within.name
+    windows = _windows_needed(situation, row)
+    does = "lets none of these move"
+    if windows is not None:
+        does = f"spreads these moves over up to {count_text(windows, row.within.name)}"
+    return f"Your limit of {moves} per {per} {does}"
+
+
+def _windows_needed(situation: Situation, row: MoveLimit) -> int | None:
+    """In how many cycles, hours or days all candidates could move; None where none ever could.
+
+    Some of those that the limit refuses now may turn out to gain nothing, so it is the most.
+    """
+    snapshot = situation.snapshot
+    allowances = Allowances(snapshot, situation.policies.limits)
+    groups = allowances.groups(row.per)
+    moves = Counter(groups.number(row.per.of_move(move, snapshot)) for move in situation.plan.moves)
+    moves.update(int(groups.of_pods[pod]) for pod in situation.refused_by(row.code))
+    needed = [(count, allowances.allowance_of(row, group).most) for group, count in moves.items()]
+    if not all(most for _, most in needed):
+        return None
+    # What earlier moves have used of the limit takes part of the first one.
+    return max(2, *(ceil(count / most) for count, most in needed))
 
 
 def _double(amount: int | str) -> int | str:

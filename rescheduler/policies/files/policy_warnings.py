@@ -150,7 +150,7 @@ def _gang_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
 def _steering_warnings(policy: Policy, limits: Limits) -> Iterator[FieldWarning]:
     """Whether a policy moves only what is steered, and neither it nor the Limits steer."""
     if policy.onlyIfSteered and (policy.steering or limits.steering).by == "None":
-        message = "nothing is moved for this policy: neither it nor the Limits have `steering`"
+        message = "nothing is moved for this policy: `steering` of the Limits is by None"
         if policy.steering is not None:
             message = "nothing is moved for this policy: its own `steering` is by None"
         first = next(iter(MEANS))

@@ -2,7 +2,7 @@
 
 import base64
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from rescheduler.kube.annotations import OPT_OUT
 from rescheduler.model.moves.plan import Plan, PolicyResult, Report
-from rescheduler.model.wording import count_text, duration_text, gpu_hours
+from rescheduler.model.wording import clean, count_text, duration_text, gpu_hours
 from rescheduler.reporting import phrasing
 from rescheduler.reporting.alerts import advice, sentence
 from rescheduler.reporting.heat_map import heat_map, zones
@@ -110,11 +110,18 @@ def _ticks(text: str) -> Markup:
     )
 
 
-def render_page(report: Report, invocation: Invocation = NOT_GIVEN, *, earlier: str = "") -> str:
+def render_page(
+    report: Report,
+    invocation: Invocation = NOT_GIVEN,
+    *,
+    earlier: str = "",
+    standing: Sequence[str] = (),
+) -> str:
     """The report as HTML: no address in it is ever loaded, and all text from outside is inert.
 
     Its one script only sorts and filters; the page's own policy admits that script by its hash.
-    earlier: the address of the page of earlier cycles, where there is one.
+    earlier: the address of the page of earlier cycles, where there is one. standing: what the
+    instance that shows it does, where that is to be said.
     """
     templates = environment()
     script = templates.get_template("report.js").render()
@@ -126,6 +133,7 @@ def render_page(report: Report, invocation: Invocation = NOT_GIVEN, *, earlier: 
         script=script,
         script_hash=script_hash(script),
         earlier=earlier,
+        standing=[*map(clean, standing)],
         most=most or 1.0,
         heat_map=heat_map(seen.plan),
         zones=zones(seen.plan),

@@ -1,7 +1,6 @@
 """What table and page say of a history, so that both say it alike."""
 
 import re
-from dataclasses import dataclass
 from datetime import timedelta
 
 from rescheduler.model.reasons import UNREPLACED
@@ -9,6 +8,7 @@ from rescheduler.model.trails.trail_history import PastStep, Prevented, TrailHis
 from rescheduler.model.wording import count_text, verb_for
 from rescheduler.reporting.move_reasons import coded_text
 from rescheduler.reporting.phrasing import UNKNOWN, age, amount, percent, signed_gain, stamp
+from rescheduler.reporting.view import Fact
 
 Mark = str
 """good, bad or open: what a result means for who reads it."""
@@ -30,15 +30,6 @@ _MISSED = {
 """What is said of moves that are not just late."""
 
 _NO_MOVE = "No eviction was tried."
-
-
-@dataclass(frozen=True)
-class HistoryFact:
-    """A number with its name and what explains it."""
-
-    label: str
-    value: str
-    detail: str
 
 
 def mark(step: PastStep) -> Mark:
@@ -92,7 +83,7 @@ def goal(step: PastStep) -> str:
     return ", ".join(wanted)
 
 
-def facts(history: TrailHistory) -> list[HistoryFact]:
+def facts(history: TrailHistory) -> list[Fact]:
     """The figures that stand first."""
     totals = history.totals
     broke = f"{count_text(totals.failed, 'failure')}, {totals.unfinished} without an end"
@@ -105,12 +96,12 @@ def facts(history: TrailHistory) -> list[HistoryFact]:
     refused = f"{totals.refused:,} refused, {totals.unknown:,} without an answer"
     landed = percent(totals.asPredicted / totals.landed) if totals.landed else UNKNOWN
     return [
-        HistoryFact("Evictions", f"{totals.evicted:,}", refused),
-        HistoryFact("Landed as predicted", landed, likeliest),
-        HistoryFact("Came back", f"{totals.returned:,}", f"{totals.lost:,} not Ready in time"),
-        HistoryFact("Until Ready", mean, f"mean of {count_text(totals.ready, 'replacement')}"),
-        HistoryFact("Evictions per 1.0 of cost", per, how),
-        HistoryFact("Cycles", f"{totals.cycles:,}", broke),
+        Fact("Evictions", f"{totals.evicted:,}", refused),
+        Fact("Landed as predicted", landed, likeliest),
+        Fact("Came back", f"{totals.returned:,}", f"{totals.lost:,} not Ready in time"),
+        Fact("Until Ready", mean, f"mean of {count_text(totals.ready, 'replacement')}"),
+        Fact("Evictions per 1.0 of cost", per, how),
+        Fact("Cycles", f"{totals.cycles:,}", broke),
     ]
 
 

@@ -59,6 +59,14 @@ def slow_start_cycles(facts: StatusFacts) -> int:
     return facts.history.ramp_left(facts.now - facts.limits.cyclePeriod)
 
 
+def used_budgets(facts: StatusFacts) -> list[SpentBudget]:
+    """What is used of each limit on moves; the last plan has counted what percentages are of."""
+    if facts.limits is None:
+        return []
+    counted = [] if facts.kept_plan is None else facts.kept_plan.countedPods
+    return spent_budgets(facts.history, facts.limits, facts.now, counted)
+
+
 def _reasons(facts: StatusFacts) -> Iterator[Problem]:
     if facts.paused:
         yield Problem(_PAUSED, "Evictions are paused. `rescheduler resume` lets them go on.")
@@ -105,14 +113,13 @@ def _last_cycle(facts: StatusFacts) -> Iterator[Problem]:
 def _limits(facts: StatusFacts) -> Iterator[Problem]:
     if facts.limits is None:
         return
-    budgets = spent_budgets(facts.history, facts.limits, facts.now)
     cycles = slow_start_cycles(facts)
     if cycles and facts.history.charged_since(facts.now - facts.limits.cyclePeriod):
         more = count_text(cycles, "cycle")
         text = f"Slow start: one pod per cycle for {more}. The last cycle has moved its pod."
         yield Problem(_SLOW_START, text)
     codes = {row.field: row.code for row in facts.limits.move_limits}
-    for budget in budgets:
+    for budget in used_budgets(facts):
         if not budget.group and budget.remaining == 0:
             yield Problem(codes[budget.limit], _limit_sentence(budget, facts))
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from rescheduler import __version__
 from rescheduler.model.moves.past_move import PastMove
-from rescheduler.model.moves.plan import Plan, PolicyResult, plan_in
+from rescheduler.model.moves.plan import Plan, PolicyResult
 from rescheduler.model.run_status import (
     NextCycle,
     OpenMove,
@@ -13,15 +13,17 @@ from rescheduler.model.run_status import (
     RunStatus,
     SteeringView,
 )
-from rescheduler.planning.limits.spent_budgets import spent_budgets
+from rescheduler.reporting.phrasing import clock
 from rescheduler.reporting.status.reset_offers import reset_offers
 from rescheduler.reporting.status.standing_reasons import (
     last_record,
     overdue_seconds,
     reasons_of,
     slow_start_cycles,
+    used_budgets,
 )
 from rescheduler.reporting.status.status_facts import StatusFacts
+from rescheduler.reporting.suggestion_words import standing_suggestions
 
 _STEERING = "STR"
 """How the codes of notes on steering begin."""
@@ -29,8 +31,8 @@ _STEERING = "STR"
 
 def status_of(facts: StatusFacts) -> RunStatus:
     """The status of the cluster that this was read of."""
-    record, limits = last_record(facts), facts.limits
-    plan = _kept_plan(facts)
+    record, plan = last_record(facts), facts.kept_plan
+    report = None if facts.kept is None else facts.kept.report
     return RunStatus(
         tool=f"rescheduler {__version__}",
         taken=facts.now,
@@ -41,20 +43,17 @@ def status_of(facts: StatusFacts) -> RunStatus:
         lock=facts.lock,
         next=_next_cycle(facts),
         cycles=[] if facts.kept is None else facts.kept.log.records,
-        budgets=[] if limits is None else spent_budgets(facts.history, limits, facts.now),
+        budgets=used_budgets(facts),
         slowStartCycles=slow_start_cycles(facts),
         moves=[_open_move(move) for move in facts.history.moves if move.in_flight or move.settling],
         policies=list(_reporting_policies(facts, plan)),
         steering=_steering(facts, plan),
         resets=list(reset_offers(facts, plan)),
         plan="" if plan is None else plan.id,
+        planTaken=None if plan is None else plan.taken,
+        suggestions=[] if report is None else standing_suggestions(report),
         notes=list(_notes(facts)),
     )
-
-
-def _kept_plan(facts: StatusFacts) -> Plan | None:
-    report = None if facts.kept is None else facts.kept.report
-    return None if report is None else plan_in(report)
 
 
 def _next_cycle(facts: StatusFacts) -> NextCycle:
@@ -152,3 +151,9 @@ def _notes(facts: StatusFacts) -> Iterator[str]:
     if facts.limits is None:
         text = "Budgets are not known: no report of the last cycle is kept. "
         yield f"{text}Give your policies by `--policies PATH`."
+    unknown = dict.fromkeys(row.limit for row in used_budgets(facts) if row.most is None)
+    if unknown:
+        why = "no report of the last cycle is kept, which counts the pods"
+        if facts.kept_plan is not None:
+            why = f"the plan of {clock(facts.kept_plan.taken, facts.now)} has not counted its pods"
+        yield f"What is left of {', '.join(unknown)} is not known: it is a percentage, and {why}."

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rescheduler.model.kept_cycles import KeptCycles
 from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan import Plan, plan_in
 from rescheduler.model.problem import Problem
 from rescheduler.model.run_status import LockView
 from rescheduler.policies.limits import Limits
@@ -45,3 +46,9 @@ class StatusFacts:
     wanted: tuple[str, ...] | None = None
     unsteered: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def kept_plan(self) -> Plan | None:
+        """The plan of the kept report."""
+        report = None if self.kept is None else self.kept.report
+        return None if report is None else plan_in(report)

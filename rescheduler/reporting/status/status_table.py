@@ -10,7 +10,9 @@ from rescheduler.model.run_status import RunStatus, SpentBudget
 from rescheduler.model.wording import count_text, verb_for
 from rescheduler.reporting.formats.columns import Column, Grid
 from rescheduler.reporting.formats.screen import Screen, code_prefix
+from rescheduler.reporting.formats.suggestion_list import draw_suggestions
 from rescheduler.reporting.phrasing import age, clock, stamp
+from rescheduler.reporting.suggestion_words import HEADING, suggestion_rows
 from rescheduler.reporting.view import clean_value
 
 CYCLES, MOVES = 10, 20
@@ -31,6 +33,9 @@ def render_status(status: RunStatus, *, width: int, color: bool) -> str:
         screen.paragraph(text, first=Text(label), indent=_INDENT)
     screen.line()
     _reasons(screen, seen)
+    if seen.planTaken is not None:
+        heading = f"{HEADING}, by the plan of {clock(seen.planTaken, seen.taken)}"
+        draw_suggestions(screen, suggestion_rows(seen.suggestions), heading)
     _moves(screen, seen)
     _budgets(screen, seen)
     _policies(screen, seen)
@@ -76,12 +81,7 @@ def _lock(seen: RunStatus) -> Text:
 
 def _ago(seen: RunStatus, at: datetime) -> str:
     seconds = (seen.taken - at).total_seconds()
-    return f"{_length(max(0.0, seconds))} ago"
-
-
-def _length(seconds: float) -> str:
-    """A length of time; minutes from a minute and a half on."""
-    return f"{seconds / 60:.0f} min" if 90 <= seconds < 7200 else age(seconds)
+    return f"{age(max(0.0, seconds))} ago"
 
 
 def _last_cycle(seen: RunStatus) -> Text:
@@ -99,11 +99,11 @@ def _last_cycle(seen: RunStatus) -> Text:
 def _next_cycle(seen: RunStatus) -> Text:
     late = seen.next.overdueSeconds
     if late is not None:
-        return Text(f"{_length(late)} late ({seen.next.message})", style="red")
+        return Text(f"{age(late)} late ({seen.next.message})", style="red")
     if seen.next.at is None:
         return Text(seen.next.message)
     seconds = (seen.next.at - seen.taken).total_seconds()
-    when = f"in {_length(seconds)}" if seconds > 0 else "begins now"
+    when = f"in {age(seconds)}" if seconds > 0 else "begins now"
     return Text(f"{clock(seen.next.at, seen.taken)}, {when} ({seen.next.message})")
 
 
@@ -186,7 +186,7 @@ def _budgets(screen: Screen, seen: RunStatus) -> None:
             row.group or "all moves",
             _WINDOWS.get(row.window, row.window),
             str(row.used),
-            row.amount,
+            _allowed_moves(row),
             Text("?" if row.remaining is None else str(row.remaining), style=style),
             _next_move(seen, row),
         )
@@ -198,6 +198,12 @@ def _budgets(screen: Screen, seen: RunStatus) -> None:
         text = f"{limits} on a node, namespace or workload {has} moves left; -o json has all"
         screen.paragraph(Text(text), indent=2)
         screen.line()
+
+
+def _allowed_moves(row: SpentBudget) -> str:
+    """How many moves; a percentage with the number that it is."""
+    plain = row.most is None or row.amount == str(row.most)
+    return row.amount if plain else f"{row.most} ({row.amount})"
 
 
 def _next_move(seen: RunStatus, row: SpentBudget) -> str:

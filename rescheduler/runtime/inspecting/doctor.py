@@ -55,6 +55,7 @@ from rescheduler.sources.kubernetes.client import Connection
 from rescheduler.sources.kubernetes.cluster import read_cluster
 
 PROMETHEUS, STEERING, POLICIES = "Prometheus", "Steering", "Policies"
+_UNSTEERED = "STR010"
 AREAS = (
     SERVER,
     CLOCK,
@@ -204,7 +205,7 @@ class Doctor:
         for problem in problems:
             yield Diagnosis(
                 area=STEERING,
-                severity="error",
+                severity="note" if problem.code == _UNSTEERED else "error",
                 code=problem.code,
                 message=problem.message,
                 advice=advice(problem.code),

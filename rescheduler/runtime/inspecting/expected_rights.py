@@ -31,6 +31,7 @@ _AGAIN = (
 """What is read again right before an eviction."""
 _LEASES = "coordination.k8s.io"
 _NO_REPORT = "without it `rescheduler status` shows no last report."
+_NO_STEERING = "without it nothing steers replacements."
 _NO_HISTORY = "without it policies with `stableFor` take all findings for new."
 
 
@@ -82,13 +83,14 @@ _VERSIONS = {kind.path.split("/")[2]: kind.path.split("/")[3] for kind in OWNERS
 
 def _steering(policies: PolicySet) -> Iterator[Right]:
     """What the means of steering that policies want need of us."""
-    wanted = set(policies.wanted_steering())
-    if "Auto" in wanted:
-        wanted |= set(AUTOMATIC)
+    named = set(policies.wanted_steering())
+    wanted = named | set(AUTOMATIC) if "Auto" in named else named
     means = [MEANS[name] for name in sorted(wanted & set(MEANS))]
     if any(not one.taints for one in means):
-        yield Right("get", "configmaps", "", NAMESPACE, TABLE)
-        yield Right("update", "configmaps", "", NAMESPACE, TABLE)
+        written = any(not MEANS[name].taints for name in named & set(MEANS))
+        optional = "" if written else _NO_STEERING
+        yield Right("get", "configmaps", "", NAMESPACE, TABLE, optional=optional)
+        yield Right("update", "configmaps", "", NAMESPACE, TABLE, optional=optional)
     if any(one.extends for one in means):
         yield Right("get", "leases", _LEASES, NAMESPACE, EXTENDER)
     if any(one.taints for one in means):

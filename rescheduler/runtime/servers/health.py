@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from rescheduler.reporting.phrasing import age
+
 _GRACE = 60.0
 """Seconds that a cycle may start late or end late before the process counts as stuck."""
 
@@ -22,9 +24,10 @@ class CycleHealth:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _began: float | None = None
     _due: float | None = None
-    _finished: bool = False
     _problem: str = ""
-    _standby: bool = False
+    _leads: bool = False
+    lock_fault: Callable[[], str] = str
+    """Why the lock cannot be used, by who waits for it; "" while somebody holds it."""
 
     def expect(self, seconds: float | None) -> None:
         """The next cycle is due in so many seconds, or nobody knows when (None)."""
@@ -34,12 +37,12 @@ class CycleHealth:
     def stand_by(self) -> None:
         """We wait for the lock; no cycle is due."""
         with self._lock:
-            self._standby, self._due, self._began = True, None, None
+            self._leads, self._due, self._began = False, None, None
 
     def lead(self) -> None:
         """The lock is ours, or none is needed."""
         with self._lock:
-            self._standby = False
+            self._leads = True
 
     def begin(self) -> None:
         """A cycle has begun."""
@@ -49,7 +52,7 @@ class CycleHealth:
     def finish(self, problem: str = "") -> None:
         """A cycle has ended; problem: why it failed, "" if it did not."""
         with self._lock:
-            self._began, self._finished, self._problem = None, True, problem
+            self._began, self._problem = None, problem
 
     def live(self) -> str:
         """Why the process should be restarted, or "" while the clockwork runs."""
@@ -62,11 +65,25 @@ class CycleHealth:
             return ""
 
     def ready(self) -> str:
-        """What was wrong with the last cycle, or "" if it was good or we stand by."""
+        """Why we cannot work: what was wrong with the last cycle, or on a standby with the lock.
+
+        Before its first cycle has ended nothing speaks against an instance.
+        """
         with self._lock:
-            if self._standby:
-                return ""
-            if not self._finished:
-                waiting = self._began is None and self._due is not None and self.now() < self._due
-                return "" if waiting else "no cycle has finished yet"
-            return self._problem
+            return self._problem if self._leads else self.lock_fault()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this instance runs the cycles."""
+        with self._lock:
+            return self._leads
+
+    def progress(self) -> list[str]:
+        """How far the cycles of an instance that leads have come, in sentences."""
+        with self._lock:
+            answer = [f"The last cycle failed: {self._problem}."] if self._problem else []
+            if self._began is not None:
+                answer.append(f"A cycle has run for {age(self.now() - self._began)}.")
+            elif self._due is not None:
+                answer.append(f"The next cycle begins in {age(max(0.0, self._due - self.now()))}.")
+            return answer

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 
-from rescheduler.model.moves.plan import Report
-from rescheduler.reporting.formats.page import render_page
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.front_page import FrontPage
 from rescheduler.runtime.servers.health import CycleHealth
+from rescheduler.runtime.servers.kubernetes_access import right_for
 from rescheduler.runtime.servers.listening import Listening
 from rescheduler.runtime.servers.past_cycles import PATH, PastCycles
+from rescheduler.runtime.servers.reader_check import ReaderCheck
 from rescheduler.runtime.servers.telemetry import Telemetry
-from rescheduler.runtime.servers.token import Token
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -28,6 +28,11 @@ _READY = "/readyz"
 PROBES = frozenset({"/livez", _READY})
 """Open to everybody, as the kubelet has no token. Why we are not ready may name pods and addresses,
 so only who shows a token reads it."""
+_REFUSALS = {
+    401: b"a token is needed\n",
+    403: b"this token has no right to see it\n",
+    503: b"rights cannot be reviewed now; see the log\n",
+}
 _SEE_THE_LOG = b"not ready; see the log\n"
 
 MOST_CONNECTIONS = 16
@@ -40,16 +45,19 @@ class Endpoints(Listening):
     """A read-only HTTP server in a thread of its own."""
 
     def __init__(
-        self, listen: str, pages: Mapping[str, Callable[[], Page]], token: Token | None = None
+        self,
+        listen: str,
+        pages: Mapping[str, Callable[[], Page]],
+        access: ReaderCheck | None = None,
     ) -> None:
-        """listen: `host:port`. pages: what answers each path. token: needed for all but probes.
+        """listen: `host:port`. pages: what answers each path. access: who may see all but probes.
 
         Raises:
             SettingsError: the address cannot be used.
         """
         super().__init__(
             listen,
-            _handler(pages, token),
+            _handler(pages, access),
             most=MOST_CONNECTIONS,
             patience=PATIENCE,
             example="127.0.0.1:8080",
@@ -57,22 +65,26 @@ class Endpoints(Listening):
 
 
 def _handler(
-    pages: Mapping[str, Callable[[], Page]], token: Token | None
+    pages: Mapping[str, Callable[[], Page]], access: ReaderCheck | None
 ) -> type[BaseHTTPRequestHandler]:
     class PageHandler(BaseHTTPRequestHandler):
         server_version = "rescheduler"
         sys_version = ""
         timeout = PATIENCE  # a silent client must not hold a thread for ever
 
+        def refuse(self, path: str) -> int:
+            shown = self.headers.get_all("Authorization") or []
+            return 0 if access is None else access.refuse(path, shown)
+
         def do_GET(self) -> None:
             path = self.path.partition("?")[0]
-            trusted = token is None or token.shown_by(self.headers.get("Authorization"))
-            if not trusted and path not in PROBES:
-                status, kind, body = 401, "text/plain", b"a token is needed\n"
+            refusal = 0 if path in PROBES else self.refuse(path)
+            if refusal:
+                status, kind, body = refusal, "text/plain", _REFUSALS[refusal]
             else:
                 page = pages.get(path)
                 status, kind, body = _answer(page) if page else (404, "text/plain", b"not found\n")
-                if not trusted and path == _READY and status != 200:
+                if path == _READY and status != 200 and self.refuse(path):
                     body = _SEE_THE_LOG
             self.send_response(status)
             for name, value in _HEADERS.items():
@@ -108,35 +120,32 @@ def text(problem: str) -> Page:
 
 
 def pages(
-    health: CycleHealth, telemetry: Telemetry, last: Callable[[], Report | None], past: PastCycles
+    health: CycleHealth, telemetry: Telemetry, front: FrontPage, past: PastCycles
 ) -> Mapping[str, Callable[[], Page]]:
-    """The pages by path. last: the newest plan or outcome. past: the cycles before it."""
-
-    def report() -> Page:
-        newest = last()
-        if newest is None:
-            return 503, "text/plain", b"no cycle has finished yet\n"
-        return 200, "text/html", render_page(newest, earlier=PATH).encode()
-
+    """The pages by path. past: the cycles before the last one."""
     fixed: dict[str, Callable[[], Page]] = {
         "/livez": lambda: text(health.live()),
         _READY: lambda: text(health.ready()),
         "/metrics": lambda: (200, "text/plain; version=0.0.4", telemetry.text()),
-        "/": report,
+        "/": lambda: (200, "text/html", front.render()),
     }
-    return _Pages(fixed, past)
+    return _Pages(fixed, past, front)
 
 
 class _Pages(Mapping[str, Callable[[], Page]]):
-    """The pages that are always there, and those of past cycles."""
+    """The pages that are always there, those of past cycles, and the sections of namespaces."""
 
-    def __init__(self, fixed: Mapping[str, Callable[[], Page]], past: PastCycles) -> None:
-        self._fixed = fixed
-        self._past = past
+    def __init__(
+        self, fixed: Mapping[str, Callable[[], Page]], past: PastCycles, front: FrontPage
+    ) -> None:
+        self._fixed, self._past, self._front = fixed, past, front
 
     def __getitem__(self, path: str) -> Callable[[], Page]:
         if path in self._fixed:
             return self._fixed[path]
+        namespace = right_for(path).namespace
+        if namespace:
+            return lambda: (200, "text/html", self._front.render_section(namespace))
         page = self._past.page(path)
         if page is None:
             raise KeyError(path)

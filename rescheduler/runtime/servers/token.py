@@ -1,12 +1,11 @@
 """The token that anybody who reads metrics and reports has to show."""
 
-import base64
-import binascii
 import hmac
 from pathlib import Path
 
 from rescheduler.model.errors import SettingsError
 from rescheduler.runtime.logs import logger
+from rescheduler.runtime.servers.reader_check import shown_secret
 
 _HINT = "write one line into it, of 16 characters or more and without spaces; two while it rotates."
 _LEAST = 16
@@ -28,26 +27,16 @@ class Token:
         if problem:
             raise SettingsError(f"--listen-token-file {file}: {problem}", _HINT)
 
-    def shown_by(self, authorization: str | None) -> bool:
-        """Whether this header shows it: as bearer token, or as the password of any user.
-
-        Scrapers have the one, and browsers ask people for the other. Nobody shows a token that
-        cannot be read.
-        """
+    def refuse(self, _path: str, authorizations: list[str]) -> int:
+        """401 unless these headers show it, and 0 then; nobody shows what cannot be read."""
         tokens, problem = self._read()
         if problem:
             logger().error("nobody may read metrics and reports", reason=problem)
-            return False
-        scheme, _, credentials = (authorization or "").partition(" ")
-        shown = credentials.strip().encode()
-        if scheme.lower() == "basic":
-            try:
-                shown = base64.b64decode(shown, validate=True).partition(b":")[2]
-            except binascii.Error:
-                return False
-        elif scheme.lower() != "bearer":
-            return False
-        return any(hmac.compare_digest(shown, token) for token in tokens)
+            return 401
+        shown = shown_secret(authorizations)
+        if shown is None:
+            return 401
+        return 0 if any(hmac.compare_digest(shown, token) for token in tokens) else 401
 
     def _read(self) -> tuple[list[bytes], str]:
         """The tokens, and what is wrong with them."""

@@ -27,12 +27,13 @@ from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.live_actor import LockAndLedger
 from rescheduler.runtime.logs import logger
 from rescheduler.runtime.notifications.notifier import Notifier
+from rescheduler.runtime.page_access import page_access
 from rescheduler.runtime.parts import connection_of, parts_of, policies_of, state_of
-from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of
+from rescheduler.runtime.report_keeping import ReportKeeper, keeper_of, report_store
+from rescheduler.runtime.servers.front_page import FrontPage, KeptReports, Standing
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.server import Endpoints, pages
 from rescheduler.runtime.servers.telemetry import Telemetry
-from rescheduler.runtime.servers.token import Token
 from rescheduler.runtime.service.cron import Cron, parse_cron
 from rescheduler.runtime.service.cycles import ServiceCycles
 from rescheduler.runtime.settings import Settings
@@ -99,14 +100,16 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
         state=state,
         keeper=keeper,
     )
+    kept = None if connection is None else KeptReports(report_store(connection).read)
+    front = FrontPage(service.describe_standing, lambda: service.cycles.last, kept)
     endpoints = Endpoints(
         settings.listen,
-        pages(service.health, telemetry, lambda: service.cycles.last, service.cycles.past),
-        Token(settings.listen_token_file) if settings.listen_token_file else None,
+        pages(service.health, telemetry, front, service.cycles.past),
+        page_access(settings, connection),
     )
-    service.cycles.past.remember(earlier_cycles(settings))
     stop.on_signals()
     endpoints.start()
+    service.cycles.past.remember(earlier_cycles(settings))
     logger().info("started", mode=settings.mode, port=endpoints.port)
     try:
         return service.run()
@@ -164,7 +167,28 @@ class Service:
         self._stop = stop
         self._telemetry = telemetry
         self._state = state
+        self._mode = settings.mode
         self._code = 0
+        if state is not None:
+            self.health.lock_fault = lambda: state.lease.fault
+
+    def describe_standing(self) -> Standing:
+        """What this instance does now, in sentences."""
+        leads = self.health.leads
+        if self._state is None:
+            first = f"This instance runs cycles in mode {self._mode}."
+        elif leads:
+            identity = self._state.lease.identity
+            first = f"This instance, {identity}, holds the lock and runs cycles in mode Enforce."
+        elif self._state.lease.fault:
+            fault = self._state.lease.fault
+            first = f"This instance waits for the lock, which cannot be used: {fault}."
+        else:
+            holder = self._state.lease.holder()
+            first = "This instance waits for the lock."
+            if holder:
+                first = f"This instance stands by: {holder} holds the lock and runs the cycles."
+        return Standing(leads, (first, *(self.health.progress() if leads else ())))
 
     def run(self) -> int:
         """Stand by and lead alternately, until stopped; the exit code."""
@@ -175,7 +199,6 @@ class Service:
                 continue  # stopped while waiting for it
             except ActionError as error:
                 logger().error("the lock or the ledger cannot be used", error=str(error))
-                self.health.finish(error.message)
                 self._stop.wait(_PAUSE)
                 continue
             self._lead()
@@ -195,7 +218,9 @@ class Service:
         except (LedgerUnreadable, ClocksDiffer) as error:
             # Its cycles try again, and report without acting as long as that is so.
             logger().error("nothing can be evicted", error=str(error))
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, ActionError):
+                self._state.lease.fault = error.message
             self._state.lease.release()
             raise
 
@@ -222,7 +247,7 @@ class Service:
                     break
         finally:
             scheduler.shutdown(wait=True)
-            self._telemetry.gauge("leading").set(0)
+            self._telemetry.stand_by()
             if self._state is not None:
                 self._state.lease.release()
 

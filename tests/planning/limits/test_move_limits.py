@@ -15,7 +15,9 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import OwnerRef, PlannedMove, PodRef
 from rescheduler.model.reasons import CATALOG, ReasonCode, register
 from rescheduler.planning.limits.budgets import Budgets
+from rescheduler.planning.limits.counted_pods import count_pods
 from rescheduler.planning.limits.move_limits import MoveLimits
+from rescheduler.planning.limits.spent_budgets import spent_budgets
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.move_limit_fields import DAY, HOUR, WINDOWS, MoveLimit
 from rescheduler.policies.move_scopes import (
@@ -304,3 +306,29 @@ def test_windows_grow_and_rows_with_one_scope_are_compared() -> None:
         "Limit reached: moves in the last 24 hours (`movesPerRackAndDay`)."
     )
     assert HOUR != DAY
+
+
+def test_pods_that_a_plan_counted_give_the_budgets_that_planning_spends() -> None:
+    limits = Limits.model_validate(
+        {"movesPerCycle": "30%", "movesPerNode": "50%", "movesPerNamespace": "40%"}
+    )
+    history = History(moves=[moved(7, limits, MINUTE), moved(0, limits, 120 * MINUTE)])
+    counted = count_pods(WORLD, limits, history, [planned(2)])
+    assert {(count.limit, count.group): count.pods for count in counted} == {
+        ("movesPerCycle", ""): 12,
+        ("movesPerNode", "n1"): 4,
+        ("movesPerNode", "n2"): 2,
+        ("movesPerNamespace", "default"): 6,
+        ("movesPerNamespace", "shop"): 6,
+    }
+    rows = {row.limit: row for row in spent_budgets(history, limits, NOW, counted)}
+    allowed = MoveLimits(WORLD, limits, history, NOW)
+    assert rows["movesPerCycle"].remaining == allowed.remaining_moves(0) == 2
+    remaining = dict(zip((row.field for row in allowed.rows), allowed.groups(), strict=True))
+    for field in ("movesPerNode", "movesPerNamespace"):
+        of_pods, most = remaining[field]
+        assert rows[field].remaining == most[of_pods[7]] == 1
+
+
+def test_limits_that_are_numbers_need_no_count_of_pods() -> None:
+    assert count_pods(WORLD, Limits(), History(), [planned(2)]) == []

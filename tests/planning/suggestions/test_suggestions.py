@@ -67,7 +67,10 @@ def test_a_limit_that_is_reached_is_raised_and_says_what_it_risks() -> None:
     policy = relief()
     narrow = limits(**STEERED, movesPerNamespace=2)
     best = first(suggested(gpu_cluster(5, 25, policy), [policy], narrow))
-    assert best.change == "Raise movesPerNamespace from 2 to 4"
+    assert best.change == (
+        "Your limit of 2 moves per namespace and cycle spreads these moves over up to 13 cycles; "
+        "raise it to 4"
+    )
     assert (promise(best).movesNow, promise(best).moves) == (2, 4)
     assert best.risk == (
         "more pods are moved in one namespace in one cycle; "
@@ -79,8 +82,32 @@ def test_a_limit_that_is_reached_is_raised_and_says_what_it_risks() -> None:
 def test_a_limit_and_steering_that_help_only_together_are_one_suggestion() -> None:
     policy = relief()
     best = first(suggested(gpu_cluster(5, 25, policy), [policy], Limits.model_validate({})))
-    assert best.change == "Raise movesPerNamespace from 2 to 4 and turn on steering"
+    assert best.change.startswith("Your limit of 2 moves per namespace and cycle ")
+    assert best.change.endswith("; raise it to 4 and turn on steering")
     assert best.how.count("Write `") == 2
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        ({"movesPerCycle": 0}, "Your limit of 0 moves per cycle lets none of these move"),
+        (
+            {"movesPerCycle": 3, "movesPerHour": 2},
+            "Your limit of 2 moves per hour spreads these moves over up to 13 hours",
+        ),
+        (
+            {"movesPerCycle": "3%"},
+            "Your limit of 3% of the pods per cycle spreads these moves over up to 7 cycles",
+        ),
+    ],
+)
+def test_a_limit_is_described_by_how_long_it_spreads_moves(
+    limit: dict[str, Any], text: str
+) -> None:
+    policy = relief()
+    made = suggested(gpu_cluster(5, 25, policy), [policy], limits(**STEERED, **limit))
+    changes = [suggestion.change for suggestion in made.suggestions]
+    assert any(change.startswith(f"{text}; raise it to ") for change in changes), changes
 
 
 def test_a_policy_in_audit_is_told_to_be_enforced() -> None:

@@ -167,8 +167,9 @@ def test_groups_that_are_gangs_and_never_moved_are_told(
 def test_a_policy_that_moves_only_what_nothing_steers_is_told(tmp_path: Path) -> None:
     spec = "{match: {all: true}, onlyIfSteered: true%s}"
     own, none = ", steering: {by: Webhook}", ", steering: {by: None}"
-    (answer,) = reported(tmp_path, "Spread", spec % "")
-    text = "nothing is moved for this policy: neither it nor the Limits have `steering`"
+    assert reported(tmp_path, "Spread", spec % "") == [], "Auto may find what steers"
+    (answer,) = reported(tmp_path, "Spread", spec % "", "{steering: {by: None}}")
+    text = "nothing is moved for this policy: `steering` of the Limits is by None"
     assert f"warning: spec.onlyIfSteered: {text}" in answer
     assert "Maybe set `steering: {by: AdmissionPolicy}`" in answer
     assert reported(tmp_path, "Spread", spec % own) == []

@@ -10,6 +10,7 @@ from rescheduler.model.kept_cycles import CycleLog, CycleRecord, KeptCycles
 from rescheduler.model.moves.gains import GainRecord
 from rescheduler.model.moves.history import History
 from rescheduler.model.moves.past_move import PastMove
+from rescheduler.model.moves.plan_basis import CountedPods
 from rescheduler.model.problem import Problem
 from rescheduler.model.run_status import LockView, RunStatus
 from rescheduler.policies.limits import Limits
@@ -17,6 +18,7 @@ from rescheduler.reporting.status.status_building import status_of
 from rescheduler.reporting.status.status_facts import CronFacts, StatusFacts
 from rescheduler.runtime.ended_cycle import ended_cycle, failed_cycle
 from tests.reporting import samples
+from tests.reporting.full import SUGGESTION
 
 NOW = samples.TAKEN + timedelta(minutes=3)
 LIMITS = Limits.model_validate({"movesPerHour": 4, "movesPerDay": "10%", "cyclePeriod": "5m"})
@@ -104,9 +106,11 @@ def at_its_limits() -> StatusFacts:
 
 
 def only_reporting() -> StatusFacts:
-    row = CycleRecord(cycle=ended_cycle(samples.plan(), ago(3), 4.0), instance="audit-x_1")
+    counted = [CountedPods(limit="movesPerDay", group="", pods=345)]
+    plan = samples.plan(suggestions=[SUGGESTION], countedPods=counted)
+    row = CycleRecord(cycle=ended_cycle(plan, ago(3), 4.0), instance="audit-x_1")
     cron = CronFacts("*/15 * * * *", suspended=False, due=ago(-12), next=ago(-12))
-    kept = KeptCycles(log=CycleLog(records=[row]), report=samples.plan())
+    kept = KeptCycles(log=CycleLog(records=[row]), report=plan)
     return facts(kept=kept, cron=cron, lock=NOBODY, history=History(), wanted=())
 
 

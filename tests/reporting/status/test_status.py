@@ -13,6 +13,7 @@ from msgspec import structs
 import rescheduler.reporting
 from rescheduler.model.kept_cycles import CycleLog, KeptCycles
 from rescheduler.model.moves.history import History
+from rescheduler.model.moves.plan_basis import CountedPods
 from rescheduler.model.problem import Problem
 from rescheduler.model.run_status import SpentBudget
 from rescheduler.planning.limits.spent_budgets import spent_budgets
@@ -23,6 +24,7 @@ from rescheduler.reporting.status.status_facts import CronFacts
 from rescheduler.reporting.status.status_json import status_json, status_schema
 from rescheduler.reporting.status.status_table import render_status
 from tests.reporting import samples
+from tests.reporting.full import SUGGESTION
 from tests.reporting.schema_fields import undescribed_fields
 from tests.reporting.status.status_samples import (
     LIMITS,
@@ -143,6 +145,54 @@ def test_budgets_are_those_that_planning_would_spend() -> None:
     assert (day.used, day.most, day.remaining, day.amount) == (3, None, None, "10%")
     assert row(budgets, "movesPerNamespace", "namespace shop").used == 1
     assert row(budgets, "movesPerWorkload", "workload of pod shop/web-3").used == 1
+
+
+def test_a_percentage_is_shown_as_moves_where_the_last_plan_counted_pods() -> None:
+    counted = [
+        CountedPods(limit="movesPerDay", group="", pods=39),
+        CountedPods(limit="movesPerNamespace", group="shop", pods=9),
+    ]
+    limits = Limits.model_validate({"movesPerDay": "10%", "movesPerNamespace": "30%"})
+    kept = KeptCycles(log=CycleLog(records=[record(3)]), report=samples.plan(countedPods=counted))
+    moves = [past_move(number, 40 - number) for number in range(3)] + [past_move(5, 1)]
+    seen = status_of(facts(history=History(moves=moves[:3]), limits=limits, kept=kept))
+    day = row(seen.budgets, "movesPerDay")
+    assert (day.amount, day.most, day.used, day.remaining) == ("10%", 3, 3, 0)
+    assert [reason.code for reason in seen.reasons] == ["PAC006"]
+    assert "3 (10%)" in render_status(seen, width=100, color=False)
+    later = status_of(facts(history=History(moves=moves[3:]), limits=limits, kept=kept))
+    shop = row(later.budgets, "movesPerNamespace", "namespace shop")
+    assert (shop.most, shop.remaining) == (2, 1)
+    assert not any("percentage" in note for note in later.notes)
+
+
+def test_a_percentage_that_nobody_counted_says_why_it_is_not_known() -> None:
+    (note,) = [note for note in status("status-at-work").notes if "percentage" in note]
+    assert note == (
+        "What is left of movesPerDay is not known: it is a percentage, and the plan of 14:02 UTC "
+        "has not counted its pods."
+    )
+    alone = status_of(facts(kept=KeptCycles(log=CycleLog(records=[record(3)]))))
+    (note,) = [note for note in alone.notes if "percentage" in note]
+    assert "no report of the last cycle is kept" in note
+
+
+def test_suggestions_of_the_last_report_are_in_table_and_json() -> None:
+    seen = status("status-only-reporting")
+    assert seen.suggestions == [SUGGESTION]
+    text = render_status(seen, width=200, color=False)
+    assert "What would help most, by the plan of 14:02 UTC" in text
+    assert "Turn on steering: 35 more moves, worst GPU of a node 95 % \u2192 46 %" in text
+    assert json.loads(status_json(seen))["suggestions"][0]["trial"]["moves"] == 41
+
+
+@pytest.mark.parametrize(("mode", "shown"), [("Enforce", False), ("Audit", True)])
+def test_a_report_whose_moves_were_tried_suggests_nothing(mode: str, shown: bool) -> None:
+    moves = [structs.replace(move, mode=mode) for move in samples.plan().moves]
+    plan = samples.plan(suggestions=[SUGGESTION], moves=moves)
+    report = structs.replace(samples.outcome(), plan=plan)
+    kept = KeptCycles(log=CycleLog(records=[record(3)]), report=report)
+    assert bool(status_of(facts(kept=kept)).suggestions) == shown
 
 
 def test_a_limit_that_is_reached_says_when_the_next_move_is_possible() -> None:

@@ -57,7 +57,7 @@ def test_each_type_gets_its_form_by_post(tmp_path: Path, served: Served) -> None
     assert {request.headers["content-type"] for request in served.requests} == {"application/json"}
     assert webhook["occasion"] == "Hold"
     assert webhook["code"] == "GRD001"
-    assert "something holds all moves" in slack["text"]
+    assert "All moves are held: Too many nodes are above their targets at once" in slack["text"]
     assert teams["attachments"][0]["content"]["type"] == "AdaptiveCard"
     assert alerts[0]["labels"]["alertname"] == "ReschedulerHold"
     assert told.counts == {

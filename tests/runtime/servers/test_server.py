@@ -16,6 +16,7 @@ from rescheduler.model.errors import SettingsError
 from rescheduler.model.moves.plan import Report
 from rescheduler.runtime.cycle import run_cycle
 from rescheduler.runtime.servers import server
+from rescheduler.runtime.servers.front_page import FrontPage, Standing
 from rescheduler.runtime.servers.health import CycleHealth
 from rescheduler.runtime.servers.past_cycles import PastCycles
 from rescheduler.runtime.servers.server import Endpoints, Page, pages, text
@@ -63,11 +64,10 @@ def test_a_cycle_that_hangs_or_never_comes_ends_the_life(clock: Clock, health: C
 
 
 def test_ready_says_what_was_wrong_with_the_last_cycle(health: CycleHealth) -> None:
-    assert "no cycle" in health.ready()
-    health.expect(3600)
-    assert health.ready() == "", "a first cycle that is not due yet is no fault"
+    assert health.ready() == "", "it has only just begun"
+    health.lead()
     health.begin()
-    assert "no cycle" in health.ready()
+    assert health.ready() == "", "nothing speaks against it while its first cycle runs"
     health.finish("Prometheus is down")
     assert health.ready() == "Prometheus is down"
     health.begin()
@@ -77,15 +77,25 @@ def test_ready_says_what_was_wrong_with_the_last_cycle(health: CycleHealth) -> N
     health.finish("again")
     health.stand_by()
     assert health.ready() == ""
+    health.lock_fault = lambda: "the API server does not answer"
+    assert health.ready() == "the API server does not answer", "it could not take over"
     health.lead()
     assert health.ready() == "again"
+
+
+def front(health: CycleHealth, plans: list[Report]) -> FrontPage:
+    return FrontPage(
+        lambda: Standing(health.leads, ("This instance runs cycles.", *health.progress())),
+        lambda: plans[-1] if plans else None,
+    )
 
 
 @pytest.fixture
 def served(health: CycleHealth) -> Iterator[tuple[str, list[Report]]]:
     plans: list[Report] = []
     telemetry = Telemetry()
-    found = pages(health, telemetry, lambda: plans[-1] if plans else None, PastCycles())
+    health.lead()
+    found = pages(health, telemetry, front(health, plans), PastCycles())
     endpoints = Endpoints("127.0.0.1:0", found)
     endpoints.start()
     yield f"http://127.0.0.1:{endpoints.port}", plans
@@ -106,14 +116,17 @@ def get(url: str, method: str = "GET", shown: str | None = None) -> tuple[int, d
 def test_the_endpoints_answer(served: tuple[str, list[Report]], health: CycleHealth) -> None:
     url, plans = served
     assert get(f"{url}/livez")[::2] == (200, "ok\n")
-    assert get(f"{url}/readyz")[::2] == (503, "no cycle has finished yet\n")
+    health.finish("it failed")
+    assert get(f"{url}/readyz")[::2] == (503, "it failed\n")
     health.finish()
     assert get(f"{url}/readyz?verbose")[::2] == (200, "ok\n")
     status, headers, body = get(f"{url}/metrics")
     assert status == 200
     assert headers["Content-Type"].startswith("text/plain; version=0.0.4")
     assert "rescheduler_info{" in body
-    assert get(f"{url}/")[0] == 503
+    status, _, body = get(f"{url}/")
+    assert status == 200
+    assert "There is no report yet." in body
     plans.append(run_cycle(parts()))
     status, headers, body = get(f"{url}/")
     assert status == 200
@@ -145,7 +158,8 @@ def guarded(health: CycleHealth, tmp_path: Path) -> Iterator[tuple[str, Path]]:
     """The address of endpoints that ask for a token, and its file."""
     file = tmp_path / "token"
     file.write_text(f"{TOKEN}\n")
-    found = pages(health, Telemetry(), lambda: run_cycle(parts()), PastCycles())
+    health.lead()
+    found = pages(health, Telemetry(), front(health, [run_cycle(parts())]), PastCycles())
     endpoints = Endpoints("127.0.0.1:0", found, Token(file))
     endpoints.start()
     yield f"http://127.0.0.1:{endpoints.port}", file

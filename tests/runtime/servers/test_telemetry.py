@@ -21,7 +21,17 @@ def test_counters_exist_before_anything_was_counted() -> None:
     assert found['rescheduler_cycles_total{verdict="failed"}'] == 0
     assert found['rescheduler_reverted_moves_total{reason="ACT012"}'] == 0
     assert found['rescheduler_cycle_duration_seconds_count{phase="act"}'] == 0
-    assert found["rescheduler_cycle_last_success_timestamp_seconds"] == 0
+
+
+def test_an_instance_that_stands_by_has_no_time_of_its_last_success() -> None:
+    name, telemetry = "rescheduler_cycle_last_success_timestamp_seconds", Telemetry()
+    telemetry.lead()
+    assert isnan(lines(telemetry)[name]), "there was none"
+    telemetry.count_cycle("good")
+    assert lines(telemetry)[name] > 0
+    telemetry.stand_by()
+    assert isnan(lines(telemetry)[name])
+    assert lines(telemetry)["rescheduler_leading"] == 0
 
 
 @pytest.mark.parametrize("mode", ["Audit", "Enforce"])

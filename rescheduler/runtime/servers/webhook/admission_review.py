@@ -5,10 +5,11 @@ from typing import Any
 
 import msgspec
 
-from rescheduler.actions.steering.steering_format import SEEN
+from rescheduler.actions.steering.steering_format import SEEN, SEEN_BY
 from rescheduler.kube.objects import ObjectMeta
 from rescheduler.kube.pods.steered_affinity import steered_affinity
 from rescheduler.runtime.servers.open_entries import OpenEntries
+from rescheduler.steering.means.webhook import WebhookMeans
 
 
 class _Spec(msgspec.Struct, frozen=True):
@@ -79,7 +80,7 @@ def _steer(response: dict[str, Any], request: _Request, pod: _Pod, entries: Open
 
 
 def _seen_annotations(table: ObjectMeta, version: str) -> dict[str, str]:
-    return {**(table.annotations or {}), SEEN: version}
+    return {**(table.annotations or {}), SEEN: version, f"{SEEN_BY}{WebhookMeans.name}": version}
 
 
 def _patch(response: dict[str, Any], path: str, value: Any) -> None:

@@ -72,5 +72,5 @@ def test_a_dry_run_of_a_table_update_is_answered_with_our_version(dry_run: bool)
         assert "patch" not in response
         return
     (operation,) = msgspec.json.decode(base64.b64decode(response["patch"]))
-    notes = {"a": "b", "rescheduler.io/seen": "17"}
+    notes = {"a": "b", "rescheduler.io/seen": "17", "rescheduler.io/seen-by-Webhook": "17"}
     assert operation == {"op": "add", "path": "/metadata/annotations", "value": notes}
