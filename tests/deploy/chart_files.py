@@ -19,7 +19,7 @@ CHART = ROOT / "deploy" / "helm" / "rescheduler"
 SCHEMA = CHART / "values.schema.json"
 VALUES = CHART / "values.yaml"
 COMPONENTS = CHART / "files" / "components"
-NOT_INSTALLED = {"overlays", "steering-policy-v1beta1", "evictions-by-namespace"}
+NOT_INSTALLED = {"addons", "overlays", "steering-policy-v1beta1", "evictions-by-namespace"}
 """Folders without a file of the chart: overlays, and what only patches."""
 _LINE = 100
 

@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.e2e.installers import KUSTOMIZE
-
 URL = "http://prometheus-operated.monitoring.svc:9090"
 SECRET, HEADERS = "prometheus-credentials", "X-Scope-OrgID=@/etc/rescheduler/metrics/tenant"
 METRICS = "/etc/rescheduler/metrics"
@@ -94,7 +92,7 @@ ROLE_ARN = {"eks.amazonaws.com/role-arn": "arn:aws:iam::1:role/metrics"}
 ALL = (
     *("fence", "fence-opt-outs", "steering-policy", "steering-webhook", "steering-extender"),
     *("steering-taint", "kueue-restart", "scheduler-reading", "notifications", "metrics-elsewhere"),
-    *("trail-volume", "cloud-identity", "remembering"),
+    *("trail-volume", "cloud-identity", "remembering", "page-access"),
 )
 EVERYTHING: Json = {
     "fence": {"enabled": True, "optOuts": True},
@@ -105,6 +103,7 @@ EVERYTHING: Json = {
     "notifications": {"enabled": True},
     "networkPolicy": {"metricsElsewhere": True},
     "trail": {"enabled": True},
+    "pageAccess": "Kubernetes",
     "cloudIdentity": {"enabled": True},
 }
 CREDENTIALS: Json = {
@@ -171,6 +170,12 @@ SETS = {
         "enforce-deployment",
         ("doctor",),
         {"patches": [settings(PROMETHEUS_URL=URL), DOCTOR_ACTS]},
+    ),
+    "monitors, alerts and dashboards": ValueSet(
+        audit(monitoring={"enabled": True}), "audit-deployment", ("monitoring",)
+    ),
+    "a page for those who may read it": ValueSet(
+        audit(pageAccess="Kubernetes"), "audit-deployment", ("page-access",)
     ),
     "notifications": ValueSet(
         audit(notifications={"enabled": True}), "audit-deployment", ("notifications",)
@@ -268,7 +273,3 @@ SETS = {
     ),
 }
 """At least one set for each value that changes an object."""
-if (KUSTOMIZE / "monitoring").is_dir():
-    SETS["monitors, alerts and dashboards"] = ValueSet(
-        audit(monitoring={"enabled": True}), "audit-deployment", ("monitoring",)
-    )

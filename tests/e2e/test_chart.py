@@ -24,7 +24,7 @@ from tests.e2e.installers import (
 pytestmark = pytest.mark.e2e
 
 OVERLAYS = sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir())
-PARTS = {"acting", "base", "cronjob", "deployment", "overlays", "steering-table"}
+PARTS = {"acting", "addons", "base", "cronjob", "deployment", "overlays", "steering-table"}
 COMPONENTS = sorted({path.name for path in KUSTOMIZE.iterdir()} - PARTS)
 EITHER = {"steering-policy", "steering-policy-v1beta1"}
 """The same policy in two versions of its API; a cluster needs one."""
@@ -76,7 +76,7 @@ def test_chart_and_kustomization_make_the_same_objects(name: str, tmp_path: Path
 def test_every_value_is_in_a_set_or_has_a_test_of_its_own() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     tried = {name for chosen in SETS.values() for name in chosen.values}
-    own = {"createNamespace", "every", "settings", "replicas", "monitoring", "resources", "pods"}
+    own = {"createNamespace", "every", "settings", "replicas", "resources", "pods"}
     assert values.keys() == tried | own | {"extra"}
 
 

@@ -247,7 +247,7 @@ class Service:
                     break
         finally:
             scheduler.shutdown(wait=True)
-            self._telemetry.stand_by()
+            self._telemetry.gauge("leading").set(0)
             if self._state is not None:
                 self._state.lease.release()
 

@@ -7,6 +7,7 @@
 {{- if or $enforce $values.remembering }}{{ $components = append $components "remembering" }}{{ end -}}
 {{- if $values.scheduler.read }}{{ $components = append $components "scheduler-reading" }}{{ end -}}
 {{- if $values.doctor }}{{ $components = append $components "doctor" }}{{ end -}}
+{{- if eq $values.pageAccess "Kubernetes" }}{{ $components = append $components "page-access" }}{{ end -}}
 {{- if $values.notifications.enabled }}{{ $components = append $components "notifications" }}{{ end -}}
 {{- if and $values.trail.enabled (not $values.trail.existingClaim) -}}
 {{- $components = append $components "trail-volume" -}}

@@ -81,6 +81,10 @@
 {{- $_ := set $container "env" (prepend (rest $container.env) $mode) -}}
 {{- if eq $values.mode "Enforce" }}{{ $_ := set $spec "serviceAccountName" "rescheduler" }}{{ end -}}
 {{- if eq .object.kind "Deployment" }}{{ $_ := set $container "args" (list "run" "--every" $values.every) }}{{ end -}}
+{{- if eq $values.pageAccess "Kubernetes" -}}
+{{- $access := dict "name" "RESCHEDULER_PAGE_ACCESS" "value" "Kubernetes" -}}
+{{- if eq .object.kind "Deployment" }}{{ $_ := set $container "env" (append $container.env $access) }}{{ end -}}
+{{- end -}}
 {{- end -}}
 {{- if $values.policies.configMap -}}
 {{- range $volume := $spec.volumes -}}
