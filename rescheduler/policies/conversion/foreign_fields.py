@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict
+from rescheduler.documents.fields import Strict, duration_text
 from rescheduler.documents.label_names import LabelValues, NamespaceName
 from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.go_durations import go_seconds
@@ -83,6 +83,11 @@ def _selector_text(value: Any) -> Any:
 
 
 SelectorText = Annotated[str, BeforeValidator(_selector_text)]
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration as our policies have it."""
+    return duration_text(timedelta(seconds=int(seconds)))
 
 
 class ForeignSelector(Strict):

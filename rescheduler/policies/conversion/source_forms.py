@@ -170,7 +170,9 @@ def _unwrap_object(tree: Tree, kind: str, text: str, conversion: Conversion) -> 
     if len(documents) != 1:
         where = ".".join(WRAPPERS[kind])
         message = f"{where}: holds {len(documents)} documents that could be converted"
-        hint = f"give the one in {' or '.join(documents)} alone" if documents else ""
+        form_names = ", ".join(dict.fromkeys(name for _, name in FORMS))
+        hint = f"give the text with one of {form_names} as a file of its own"
+        hint = f"give the one in {' or '.join(documents)} alone" if documents else hint
         conversion.complain(branch or tree, message, hint)
         return tree
     ((key, inner),) = documents.items()
