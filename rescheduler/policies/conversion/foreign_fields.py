@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from rescheduler.documents.field_problems import FieldError
 from rescheduler.documents.fields import Strict, duration_text
@@ -78,7 +78,11 @@ def _build_requirement(
 def _selector_text(value: Any) -> Any:
     if not isinstance(value, str):
         raise FieldError("must be a label selector in one line, such as `a=b,c!=d`")
-    parse_selector(value)
+    try:
+        selector_spec(parse_selector(value))
+    except ValidationError as error:
+        first = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise FieldError(f"must be a label selector, and {first}") from error
     return value
 
 
@@ -133,7 +137,8 @@ def selector_spec(requirements: list[Requirement]) -> dict[str, Any]:
             others.append(fields | ({"values": list(values)} if values else {}))
     spec: dict[str, Any] = {"matchLabels": equal} if equal else {}
     spec |= {"matchExpressions": others} if others else {}
-    Selector.model_validate(spec)
+    if spec:
+        Selector.model_validate(spec)
     return spec
 
 

@@ -141,6 +141,13 @@ def _convert_document(tree: Tree, conversion: Conversion) -> None:
 def _unwrap(tree: Tree, text: str, conversion: Conversion) -> Tree:
     """The document that matters, of what is around it."""
     kind = str(fields_of(tree)["kind"].value) if "kind" in fields_of(tree) else ""
+    items = fields_of(tree).get("items")
+    if kind == "List" and items is not None and isinstance(items.value, list):
+        if len(items.value) == 1:
+            return _unwrap(items.value[0], text, conversion)
+        message = f"items: holds {len(items.value)} objects"
+        conversion.complain(items, message, "put the one with the policy into a file of its own")
+        return tree
     if kind in WRAPPERS:
         return _unwrap_object(tree, kind, text, conversion)
     if "apiVersion" in fields_of(tree):

@@ -165,6 +165,12 @@ def test_values_of_the_chart_hold_a_policy(text: str) -> None:
     assert "unknownValue" in made.text
 
 
+def test_a_list_of_one_object_is_that_object() -> None:
+    item = "".join(f"  {line}\n" for line in OPENSHIFT.splitlines())
+    listed = f"apiVersion: v1\nkind: List\nitems:\n- {item.lstrip()}"
+    assert specs(listed) == specs(OPENSHIFT)
+
+
 def test_profiles_of_openshift_protect_its_own_namespaces() -> None:
     limits = converted(OPENSHIFT).policies.limits
     assert limits.protects("openshift-monitoring")
