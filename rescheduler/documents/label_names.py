@@ -48,8 +48,8 @@ def _schema(pattern: str) -> WithJsonSchema:
 
 def _hint(value: str, pattern: str) -> str:
     text = "".join(value.split())
-    if pattern == _NAMESPACE:
-        if "*" in value:
+    if pattern in (_NAMESPACE, _NAMESPACES):
+        if "*" in value and pattern == _NAMESPACE:
             return "each name in full: there are no wildcards here"
         text = text.lower()
     return f"`{text}`" if re.fullmatch(pattern, text) and text else ""

@@ -150,6 +150,12 @@ def test_a_label_key_is_what_kubernetes_accepts(text: str) -> None:
         ),
         ("Limits", "{protectedNamespaces: [Payments]}", "must be the name of a name", "`payments`"),
         (
+            "Limits",
+            "{protectedNamespaces: ['Pay*']}",
+            "must be the name of a namespace, or how several begin",
+            "`pay*`",
+        ),
+        (
             "Locality",
             "{match: {all: true}, podAffinity: true, levels: [{name: rack, labels: [my rack]}]}",
             "spec.levels.0.labels.0: must be a label key",

@@ -182,8 +182,9 @@ class _ProfileConversion:
             made = list(plugin.build(arguments, draft))
             for one in made:
                 self._conversion.add(one)
-        except ValueError as error:  # what both say of one label, nothing satisfies
-            self._conversion.complain(draft.origin, f"{draft.plugin}: {error}")
+        except ValueError:  # of the selector that both are together
+            message = f"{draft.plugin}: no pod has the labels that it and {EVICTOR} ask for"
+            self._conversion.complain(draft.origin, message, "correct one labelSelector")
             return
         if not made:
             self._conversion.notes += draft.notes

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pydantic import TypeAdapter
+
+from rescheduler.documents.fields import Duration
 from rescheduler.policies.conversion.draft import Draft
 from rescheduler.policies.conversion.yaml_text import to_yaml
 
@@ -22,6 +25,7 @@ HOSTNAME = "kubernetes.io/hostname"
 _PLACE, _TAINT = "example.com/place", "example.com/out-of-order"
 _ROOM = {"cpu": "10", "memory": "10Gi", "pods": "10"}
 _PODS = 2
+_DURATION: TypeAdapter[timedelta] = TypeAdapter(Duration)
 
 
 @dataclass
@@ -205,7 +209,7 @@ def _conformity(spec: Json, now: datetime) -> _Trouble | None:
         pod = {"status": {"phase": "Running", "containerStatuses": [count]}}
         return _Trouble("pods were restarted often", ("CNF006",), pod, {}, {})
     if "lifetime" in spec and not spec["lifetime"].get("states"):
-        age = timedelta(seconds=float(spec["lifetime"]["above"].removesuffix("s")) + 3600)
+        age = _DURATION.validate_python(spec["lifetime"]["above"]) + timedelta(hours=1)
         made = (now - age).isoformat()
         pod = {"metadata": {"creationTimestamp": made}}
         return _Trouble("pods are old", ("CNF007",), pod, {}, {})

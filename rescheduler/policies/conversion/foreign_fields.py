@@ -4,10 +4,10 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, ValidationError
 
 from rescheduler.documents.field_problems import FieldError
-from rescheduler.documents.fields import Strict
+from rescheduler.documents.fields import Strict, duration_text
 from rescheduler.documents.label_names import LabelValues, NamespaceName
 from rescheduler.documents.label_selector import Requirement, Selector
 from rescheduler.kube.go_durations import go_seconds
@@ -78,11 +78,20 @@ def _build_requirement(
 def _selector_text(value: Any) -> Any:
     if not isinstance(value, str):
         raise FieldError("must be a label selector in one line, such as `a=b,c!=d`")
-    parse_selector(value)
+    try:
+        selector_spec(parse_selector(value))
+    except ValidationError as error:
+        first = error.errors()[0]["msg"].removeprefix("Value error, ")
+        raise FieldError(f"must be a label selector, and {first}") from error
     return value
 
 
 SelectorText = Annotated[str, BeforeValidator(_selector_text)]
+
+
+def seconds_text(seconds: float) -> str:
+    """A duration as our policies have it."""
+    return duration_text(timedelta(seconds=int(seconds)))
 
 
 class ForeignSelector(Strict):
@@ -128,7 +137,8 @@ def selector_spec(requirements: list[Requirement]) -> dict[str, Any]:
             others.append(fields | ({"values": list(values)} if values else {}))
     spec: dict[str, Any] = {"matchLabels": equal} if equal else {}
     spec |= {"matchExpressions": others} if others else {}
-    Selector.model_validate(spec)
+    if spec:
+        Selector.model_validate(spec)
     return spec
 
 

@@ -24,6 +24,7 @@ from rescheduler.policies.conversion.foreign_fields import (
     GoDuration,
     Thresholds,
     TypedArguments,
+    seconds_text,
     selector_spec,
 )
 from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same, note_of, notes_on
@@ -172,9 +173,9 @@ def _pool_specs(
     anomaly = pool.anomalyCondition or arguments.anomalyCondition
     times = (anomaly.consecutiveAbnormalities if anomaly else None) or _ABNORMALITIES
     if every:
-        more["stableFor"] = f"{int(times * every)}s"
+        more["stableFor"] = seconds_text(times * every)
     if arguments.nodeMetricExpirationSeconds:
-        more["maxAge"] = f"{arguments.nodeMetricExpirationSeconds}s"
+        more["maxAge"] = seconds_text(arguments.nodeMetricExpirationSeconds)
     for suffix, spec in load_specs(measured, deviating=pool.useDeviationThresholds):
         yield suffix, spec | more
 

@@ -7,6 +7,7 @@ from typing import Any
 from rescheduler.documents.fields import Strict
 from rescheduler.policies.conversion import descheduler_arguments as args
 from rescheduler.policies.conversion.draft import Draft
+from rescheduler.policies.conversion.foreign_fields import seconds_text
 from rescheduler.policies.conversion.utilization_plugins import high_utilization, low_utilization
 
 HOSTNAME = "kubernetes.io/hostname"
@@ -75,7 +76,7 @@ def _restarts(arguments: args.TooManyRestartsArgs, draft: Draft) -> Iterator[Dra
 
 
 def _failed_rule(seconds: int | None, *, init: bool | None) -> dict[str, Any]:
-    return {"above": f"{seconds or 0}s"} | ({"initContainers": True} if init else {})
+    return {"above": seconds_text(seconds or 0)} | ({"initContainers": True} if init else {})
 
 
 def _lifetime(arguments: args.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]:
@@ -85,7 +86,7 @@ def _lifetime(arguments: args.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]:
     failed = [state for state in states if state in _ONLY_FAILED]
     spec: dict[str, Any] = {}
     if running or not states:
-        spec["lifetime"] = {"above": f"{seconds or 1}s"}
+        spec["lifetime"] = {"above": seconds_text(seconds or 1)}
         spec["lifetime"] |= {"initContainers": True} if init else {}
         spec["lifetime"] |= {"states": running} if running else {}
     if failed:

@@ -141,6 +141,13 @@ def _convert_document(tree: Tree, conversion: Conversion) -> None:
 def _unwrap(tree: Tree, text: str, conversion: Conversion) -> Tree:
     """The document that matters, of what is around it."""
     kind = str(fields_of(tree)["kind"].value) if "kind" in fields_of(tree) else ""
+    items = fields_of(tree).get("items")
+    if kind == "List" and items is not None and isinstance(items.value, list):
+        if len(items.value) == 1:
+            return _unwrap(items.value[0], text, conversion)
+        message = f"items: holds {len(items.value)} objects"
+        conversion.complain(items, message, "put the one with the policy into a file of its own")
+        return tree
     if kind in WRAPPERS:
         return _unwrap_object(tree, kind, text, conversion)
     if "apiVersion" in fields_of(tree):
@@ -170,7 +177,9 @@ def _unwrap_object(tree: Tree, kind: str, text: str, conversion: Conversion) -> 
     if len(documents) != 1:
         where = ".".join(WRAPPERS[kind])
         message = f"{where}: holds {len(documents)} documents that could be converted"
-        hint = f"give the one in {' or '.join(documents)} alone" if documents else ""
+        form_names = ", ".join(dict.fromkeys(name for _, name in FORMS))
+        hint = f"give the text with one of {form_names} as a file of its own"
+        hint = f"give the one in {' or '.join(documents)} alone" if documents else hint
         conversion.complain(branch or tree, message, hint)
         return tree
     ((key, inner),) = documents.items()

@@ -45,9 +45,9 @@ def rules() -> dict[str, Any]:
         ("rules-too-many-restarts", "restarts",
          {"atLeast": 7, "initContainers": True, "states": ["CrashLoopBackOff"]}),
         ("rules-pod-lifetime", "lifetime",
-         {"above": "86400s", "initContainers": True, "states": ["Running"]}),
+         {"above": "1d", "initContainers": True, "states": ["Running"]}),
         ("rules-failed-pods", "failed", {
-            "above": "3600s", "initContainers": True, "reasons": ["NodeAffinity"], "exitCodes": [1],
+            "above": "1h", "initContainers": True, "reasons": ["NodeAffinity"], "exitCodes": [1],
         }),
         ("balance-low-node-utilization", "resources",
          [{"resource": "cpu", "target": "50.5%"}, {"resource": "memory", "target": "60%"}]),
@@ -123,6 +123,11 @@ def test_storage_classes_and_claims_of_devices_are_protected(rules: dict[str, An
     assert match["exclude"][0] == {"persistentVolumeClaims": {"storageClasses": ["fast"]}}
 
 
+def test_a_long_life_is_a_number_of_days() -> None:
+    text = V1ALPHA1.replace("maxPodLifeTimeSeconds: 600", "maxPodLifeTimeSeconds: 31536000")
+    assert specs(text)["pod-lifetime"]["lifetime"]["above"] == "365d"
+
+
 def test_strategies_of_the_first_version_are_plugins() -> None:
     made = specs(V1ALPHA1)
     assert list(made) == ["duplicates", "low-node-utilization", "pod-lifetime"]
@@ -160,13 +165,19 @@ def test_values_of_the_chart_hold_a_policy(text: str) -> None:
     assert "unknownValue" in made.text
 
 
+def test_a_list_of_one_object_is_that_object() -> None:
+    item = "".join(f"  {line}\n" for line in OPENSHIFT.splitlines())
+    listed = f"apiVersion: v1\nkind: List\nitems:\n- {item.lstrip()}"
+    assert specs(listed) == specs(OPENSHIFT)
+
+
 def test_profiles_of_openshift_protect_its_own_namespaces() -> None:
     limits = converted(OPENSHIFT).policies.limits
     assert limits.protects("openshift-monitoring")
     assert not limits.protects("openshif")
     assert (limits.movesPerCycle, limits.movesPerNode) == (7, 2)
     made = specs(OPENSHIFT)
-    assert made["lifecycle-and-utilization-pod-lifetime"]["lifetime"]["above"] == "172800s"
+    assert made["lifecycle-and-utilization-pod-lifetime"]["lifetime"]["above"] == "2d"
     assert made["compact-and-scale-high-node-utilization"]["cold"] == "30%"
     assert made["affinity-and-taints-node-taints"]["maxPriority"] == 4999
     assert {spec.get("mode") for spec in made.values()} == {None}
@@ -194,7 +205,7 @@ def test_a_node_of_koordinator_must_be_hot_for_some_time() -> None:
     made = specs(KOORDINATOR)
     first, batch = made["low-node-load"], made["low-node-load-batch"]
     assert first["targets"] == {"cpu": {"high": "65%"}, "memory": {"high": "75%"}}
-    assert (first["stableFor"], first["maxAge"]) == ("180s", "120s")
+    assert (first["stableFor"], first["maxAge"]) == ("3m", "2m")
     assert first["nodes"] == {"labels": {"matchLabels": {"kind": "worker"}}}
     assert (batch["strategy"], batch["tolerance"]) == ("Balance", "10%")
     assert first["match"]["exclude"] == [

@@ -11,6 +11,7 @@ from rescheduler.kube.controllers import Namespace
 from rescheduler.model.cluster.snapshot import Snapshot
 from rescheduler.model.moves.selection import Selection
 from rescheduler.policies.base import NodeMatch, Policy
+from rescheduler.policies.conformity.policy import Conformity
 from rescheduler.policies.locality.policy import Locality
 from rescheduler.policies.match import Exclude, Match
 from rescheduler.policies.registry import KINDS
@@ -18,6 +19,7 @@ from rescheduler.policies.shared.matching import select_nodes, select_pods, sele
 from rescheduler.policies.spread.policy import Spread
 from tests.cases import every
 from tests.cluster import node, pod, snapshot
+from tests.picture import picture
 
 TRAIN = {"matchLabels": {"tier": "train"}}
 
@@ -158,3 +160,36 @@ def test_only_what_a_policy_finds_changes_its_meaning() -> None:
     assert written.meaning == policy.meaning, "a default that is written is the same"
     for change in ({"match": Match(all=True)}, {"maxSkew": 2}, {"name": "other"}):
         assert policy.model_copy(update=change).meaning != policy.meaning, change
+
+
+DB = {"matchLabels": {"app": "db"}}
+
+
+def tainted_node() -> Snapshot:
+    """Three workloads on a tainted node: one with a claim of devices, one that its labels spare."""
+    return picture(
+        """
+        zone a | n1 tainted | gpu gpu web web db db
+        zone b | n2         | -
+        """,
+        specs={"gpu": {"resourceClaims": [{"name": "device"}]}},
+    )
+
+
+@every(
+    [
+        ({"all": True}, {"gpu", "web", "db"}),
+        ({"resourceClaims": "DoesNotExist"}, {"web", "db"}),
+        ({"all": True, "exclude": [{"resourceClaims": "Exists"}, {"labels": DB}]}, {"web"}),
+        (
+            {"all": True, "exclude": {"labels": DB, "resourceClaims": "Exists"}},
+            {"gpu", "web", "db"},
+        ),
+    ]
+)
+def test_of_a_list_of_excludes_each_leaves_pods_where_they_are(
+    match: dict[str, Any], evaluated: set[str]
+) -> None:
+    policy = Conformity.model_validate({"name": "rules", "match": match, "nodeTaints": {}})
+    findings = policy.compile(tainted_node()).findings()
+    assert {str(finding.subject).rpartition("/")[2] for finding in findings} == evaluated
