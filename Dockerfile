@@ -12,6 +12,7 @@ COPY requirements-dev.lock ./
 RUN python -m venv /wheel && /wheel/bin/pip install --require-hashes -r requirements-dev.lock
 COPY pyproject.toml README.md CHANGELOG.md LICENSE ./
 COPY rescheduler ./rescheduler
+COPY policies ./policies
 RUN /wheel/bin/python -c "from hatchling.build import build_wheel; build_wheel('/dist')"
 
 # Dependencies by hash, then the wheel. kubernetes/aio is a second, asynchronous client that is

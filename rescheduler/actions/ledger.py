@@ -198,6 +198,7 @@ class Ledger:
         """
         current = self._store.read()
         state = None if current is None else self._decode(current)
+        self.paused = current is not None and paused_in(current)
         if current is None or state is None:
             return History()
         obey_requests(current, state.history, self._clock.now())

@@ -5,7 +5,7 @@ import shutil
 import click
 
 from rescheduler.cli.shared.options import SOURCES, takes
-from rescheduler.cli.shared.output import check_writable, has_colors
+from rescheduler.cli.shared.output import check_writable, has_colors, say_shipped
 from rescheduler.runtime.settings import Settings
 
 
@@ -17,17 +17,17 @@ from rescheduler.runtime.settings import Settings
     "output",
     "out",
     formats=("table", "json"),
-    policies=True,
 )
 def command(settings: Settings) -> int:
     """Check what the rescheduler needs of this cluster, and say what to do about what is missing.
 
     It looks at the API server's version, the clock, rights, schedulers, Prometheus and exporters,
     PodDisruptionBudgets, webhooks, steering, policies and node pools. It changes nothing. Without
-    --prometheus-url it looks for Prometheus among the Services. Exits with 1 where something cannot
-    work as it is.
+    --policies those that come with the program are used, and without --prometheus-url Prometheus is
+    looked for among the Services. Exits with 1 where something cannot work as it is.
 
     \b
+      rescheduler doctor
       rescheduler doctor -p policies/
       rescheduler doctor -p policies/ --mode Enforce --prometheus-url http://localhost:9090
     """  # noqa: D301 - click wants the character
@@ -35,12 +35,14 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.exit_codes import FAULT  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.inspecting.doctor import Doctor  # noqa: PLC0415 - keeps help quick
     from rescheduler.runtime.logs import configure  # noqa: PLC0415 - keeps help quick
-    from rescheduler.runtime.parts import policies_of  # noqa: PLC0415 - keeps help quick
+    from rescheduler.runtime.parts import policies_or_shipped  # noqa: PLC0415 - keeps help quick
     from rescheduler.sources.kubernetes.client import connect  # noqa: PLC0415 - keeps help quick
     from rescheduler.sources.output_file import write_output  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
-    policies = policies_of(settings)
+    if settings.policies is None:
+        say_shipped()
+    policies = policies_or_shipped(settings)
     connection = connect(settings.kubeconfig, settings.context)
     checkup = Doctor(settings, connection, policies).checkup()
     if settings.output == "json":

@@ -5,7 +5,7 @@ from dataclasses import replace
 import click
 
 from rescheduler.cli.shared.options import SOURCES, takes
-from rescheduler.cli.shared.output import check_writable, show_result
+from rescheduler.cli.shared.output import check_writable, say_shipped, show_result
 from rescheduler.cli.shared.saved_plans import read_plan
 from rescheduler.model.errors import PlanForeign
 from rescheduler.model.moves.plan import ClusterRef, plan_in
@@ -24,14 +24,15 @@ from rescheduler.runtime.settings import Settings
     "last_plan",
     "seed",
     "exit_code",
-    policies=True,
 )
 def command(settings: Settings) -> int:
     """Read the cluster, or a recording of it, and show which pods to move, and why.
 
-    Nothing is changed, no lock is taken, and no right to write is needed.
+    Nothing is changed, no lock is taken, and no right to write is needed. Without --policies those
+    that come with the program are used.
 
     \b
+      rescheduler plan
       rescheduler plan -p policies/
       rescheduler plan -p policies/ --prometheus-url http://localhost:9090
       rescheduler plan -p policies/ --snapshot FILE -o json --out plan.json
@@ -43,14 +44,16 @@ def command(settings: Settings) -> int:
     from rescheduler.runtime.parts import (  # noqa: PLC0415 - keeps help quick
         connection_of,
         parts_of,
-        policies_of,
+        policies_or_shipped,
     )
     from rescheduler.runtime.reading_sources import look_by_default  # noqa: PLC0415 - keeps help quick
 
     configure(settings)
+    if settings.policies is None:
+        say_shipped()
     check_writable(settings.out, settings.policies, settings.snapshot, settings.last_plan)
     last = None if settings.last_plan is None else plan_in(read_plan(settings.last_plan))
-    policies = policies_of(settings)
+    policies = policies_or_shipped(settings)
     connection = connection_of(settings)
     parts = parts_of(
         look_by_default(settings), connection, policies=lambda: policies, attended=True

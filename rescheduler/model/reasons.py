@@ -108,7 +108,7 @@ _ALL = (
     ReasonCode("GRD003", "Evicted pods have had no Ready replacement for too long, or do not go, and all that could move waits for them.", "Find out why it is Pending; where Kueue stopped its gang, give its Workload quota, resume it (`kubectl kueue resume workload NAME`), or delete its Job or JobSet."),
     ReasonCode("GRD004", "The ConfigMap with the budgets and moves of earlier runs is missing, damaged or an older one.", "Find out what happened to it; then `rescheduler reset state` starts it again."),
     ReasonCode("GRD005", "Another instance holds the lock.", "Nothing to do: one instance acts at a time."),
-    ReasonCode("GRD006", "Evictions are paused.", "Set `paused` to `false` in the state ConfigMap."),
+    ReasonCode("GRD006", "Evictions are paused.", "`rescheduler resume` lets them go on."),
     ReasonCode(
         "GRD007",
         "The clocks of this host and of the API server differ, or were set back.",
@@ -191,6 +191,7 @@ _ALL = (
     ReasonCode("SEL001", "The policy is new to `run`, as all are in its first run in Enforce, or has changed, so it counts as Audit first.", "See what it selects and would move; then wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     ReasonCode("SEL002", "The policy selects far more pods or nodes than it was known to, so a run counts it as Audit first.", "Look for a wrong selector or label; if it is right, wait until the time that the message names, set `selections` to `forget` in the state ConfigMap, or apply a plan."),
     ReasonCode("SEL004", "A rule of the policy can never act, on any cluster or on this one as it is.", "Change the field that the message names, or drop it: as it is, its cost of 0 says nothing."),
+    ReasonCode("SEL005", "This cluster has nothing that the policy judges.", "Leave it, if the cluster is meant to have nothing of the kind; else look whether the device plugin runs and the labels are set."),
     ReasonCode("SEL003", "The policy selects no pod, or no node, of this cluster.", "Look for a mistake in its `match` and `nodes`, or for a label that is no longer set."),
     # Outcomes
     ReasonCode("ACT001", "The pod was evicted.", ""),

@@ -32,6 +32,14 @@ def list_names(names: Sequence[str], noun: str, most: int = 5) -> str:
     return f"{count_text(len(names), noun)} ({', '.join(names[:most])}{more})"
 
 
+def join_names(names: Sequence[str], most: int = 3) -> str:
+    """The names as a person lists them: "a", "a and b", "a, b and c", "a, b, c and 2 more"."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
 def gpu_hours(hours: float) -> str:
     """An amount of GPU-hours; what is not zero is never shown as zero."""
     if 0 < hours < 0.05:

@@ -1,15 +1,19 @@
 """Alerts on top of a report: guards that hold, policies not evaluated, data that is missing."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from rescheduler.model.moves.plan import GainsResult, Outcome, Report, plan_in
+from rescheduler.model.moves.plan import GainsResult, Outcome, Plan, Report, plan_in
 from rescheduler.model.moves.selection import SelectionResult
+from rescheduler.model.moves.shared_causes import cause_of, policies_by_cause
 from rescheduler.model.problem import Problem
 from rescheduler.model.reasons import CATALOG
+from rescheduler.model.wording import join_names, verb_for
 from rescheduler.reporting.phrasing import resource
 
 Level = Literal["held", "problem", "note"]
+PAUSED = "GRD006"
 
 
 @dataclass(frozen=True)
@@ -26,7 +30,7 @@ class Alert:
 def alerts(report: Report) -> list[Alert]:
     """What must be known first, in this order.
 
-    - guards, and other reasons why nothing acts;
+    - guards, a pause, and other reasons why nothing acts;
     - policies that were not evaluated;
     - policies whose moves bring too little;
     - policies that select something new, or nothing, and rules that can never act;
@@ -38,23 +42,17 @@ def alerts(report: Report) -> list[Alert]:
     answer = [
         _alert("held", guard.code, "The cycle is held", guard.message) for guard in plan.guards
     ]
+    answer += [
+        _alert("held", note.code, "Evictions are paused", note.message)
+        for note in plan.notes
+        if note.code == PAUSED
+    ]
     distrust = None if report.calibration is None else report.calibration.problem
     verdict = report.verdict.code if isinstance(report, Outcome) else ""
     if distrust is not None and verdict != distrust.code:
         title = "Pods of one kind stay until their landings are trusted again"
         answer.append(_alert("held", distrust.code, title, distrust.message))
-    shown = set()
-    for policy in plan.policies:
-        if policy.problem is not None:
-            shown.add(policy.problem.message)
-            answer.append(
-                _alert(
-                    "problem",
-                    policy.problem.code,
-                    f"Policy {policy.name} was not evaluated",
-                    policy.problem.message,
-                )
-            )
+    answer += _evaluation_alerts(plan)
     answer += [
         _gains_alert(policy.name, policy.brought, policy.brought.problem)
         for policy in plan.policies
@@ -77,18 +75,46 @@ def alerts(report: Report) -> list[Alert]:
         if policy.selection is not None
         for why in policy.selection.inert
     ]
-    for reading in plan.readings:
-        if reading.problem is not None and reading.problem.message not in shown:
-            title = f"Reading {reading.name} ({resource(reading.name)}) is unfit"
-            answer.append(_alert("problem", reading.problem.code, title, reading.problem.message))
+    answer += _reading_alerts(plan)
     for scheduler in plan.schedulers:
         if scheduler.problem is not None:
             title = f"Pods of scheduler {scheduler.name} are left alone"
             answer.append(
                 _alert("problem", scheduler.problem.code, title, scheduler.problem.message)
             )
-    answer += [_alert("note", note.code, "About the data", note.message) for note in plan.notes]
+    answer += [
+        _alert("note", note.code, "About the data", note.message)
+        for note in plan.notes
+        if note.code != PAUSED
+    ]
     return answer
+
+
+def _evaluation_alerts(plan: Plan) -> Iterator[Alert]:
+    """One for all policies that were not evaluated for the same cause."""
+    unevaluated = [
+        (policy, policy.problem) for policy in plan.policies if policy.problem is not None
+    ]
+    for policies, why in policies_by_cause(plan, unevaluated):
+        were = verb_for(len(policies), "Policy {} was", "Policies {} were")
+        title = were.format(join_names([policy.name for policy in policies])) + " not evaluated"
+        yield _alert("problem", why.code, title, why.message)
+
+
+def _reading_alerts(plan: Plan) -> Iterator[Alert]:
+    """One for all unfit readings with the same cause, where no policy has named it."""
+    policy_causes = {cause_of(policy.problem, plan) for policy in plan.policies if policy.problem}
+    names_by_cause: dict[tuple[str, str], list[str]] = {}
+    for reading in plan.readings:
+        if reading.problem is not None:
+            cause = cause_of(reading.problem, plan)
+            names_by_cause.setdefault((reading.problem.code, cause), []).append(
+                f"{reading.name} ({resource(reading.name)})"
+            )
+    for (code, cause), names in names_by_cause.items():
+        if cause not in policy_causes:
+            are = verb_for(len(names), "Reading {} is unfit", "Readings {} are unfit")
+            yield _alert("problem", code, are.format(join_names(names)), cause)
 
 
 def _gains_alert(name: str, gains: GainsResult, problem: Problem) -> Alert:

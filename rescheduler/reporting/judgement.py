@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 from rescheduler.model.moves.assessment import AssessmentState
 from rescheduler.model.moves.plan import Plan, PolicyResult
+from rescheduler.model.moves.shared_causes import policies_by_cause
 from rescheduler.model.problem import Problem
-from rescheduler.model.wording import count_text, verb_for
+from rescheduler.model.wording import count_text, join_names, verb_for
 
 LABELS: dict[AssessmentState, str] = {
     "Healthy": "HEALTHY",
@@ -16,7 +17,7 @@ LABELS: dict[AssessmentState, str] = {
 """What each state is called, so that color is never the only carrier."""
 
 MOST_UNJUDGED = 2
-"""Policies without a judgement that the sentence names with why."""
+"""Reasons for policies without a judgement that the sentence names."""
 
 
 @dataclass(frozen=True)
@@ -113,12 +114,17 @@ def _silence(plan: Plan) -> str:
 
 def _unjudged_names(plan: Plan) -> str:
     policies = silent_policies(plan)
-    named = [_name_with_reason(policy) for policy in policies[:MOST_UNJUDGED]]
-    if more := len(policies) - len(named):
+    reasons = [
+        (policy, (policy.assessment.why if policy.assessment else None) or Problem("", ""))
+        for policy in policies
+    ]
+    groups = policies_by_cause(plan, reasons)[:MOST_UNJUDGED]
+    named = [_names_with_reason([policy.name for policy in group], why) for group, why in groups]
+    if more := len(policies) - sum(len(group) for group, _ in groups):
         named.append(f"{more} more")
     return "; ".join(named)
 
 
-def _name_with_reason(policy: PolicyResult) -> str:
-    why = policy.assessment.why if policy.assessment else None
-    return policy.name if why is None else f"{policy.name} ({why.message.rstrip('.')})"
+def _names_with_reason(names: list[str], why: Problem) -> str:
+    said = why.message.rstrip(".")
+    return join_names(names) + (f" ({said})" if said else "")

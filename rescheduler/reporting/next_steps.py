@@ -12,7 +12,8 @@ from rescheduler.model.wording import clean
 class Invocation:
     """How the report was requested, so that the next command reads from the same places.
 
-    file: where the plan or outcome is saved; "" where it is not. policies: their path.
+    file: where the plan or outcome is saved; "" where it is not. policies: their path, "" for those
+    that come with the program.
     options: of the cluster, its metrics and its scheduler, as given, each with its value; None
     where they are not known, as of a report that is shown again.
     """
@@ -54,7 +55,7 @@ def next_steps(report: Report, invocation: Invocation, *, applicable: bool) -> l
     plan, kind = plan_in(report), "outcome" if isinstance(report, Outcome) else "plan"
     saved = _word(invocation.file or f"{kind.upper()}.json")
     options = _options(plan, invocation)
-    again = ("rescheduler plan", f"--policies {_word(invocation.policies or 'PATH')}", *options)
+    again = ("rescheduler plan", *_policies(invocation, kind), *options)
     page = (f"rescheduler render {saved}", "-o html", f"--out {kind}.html")
     if kind == "outcome":
         return [NextStep("Share", page), NextStep("Plan again", again)]
@@ -71,6 +72,13 @@ def next_steps(report: Report, invocation: Invocation, *, applicable: bool) -> l
     approved = (f"--digest {plan.id[:ID_LENGTH]}",) if invocation.file else ()
     apply = (f"rescheduler apply {saved}", *approved, *options, "--yes")
     return [*save, NextStep("Review", page), NextStep("Apply", apply)]
+
+
+def _policies(invocation: Invocation, kind: str) -> tuple[str, ...]:
+    """The path as given; none of a plan that was just made with those that come along."""
+    if kind == "plan" and invocation.options is not None and not invocation.policies:
+        return ()
+    return (f"--policies {_word(invocation.policies or 'PATH')}",)
 
 
 def _options(plan: Plan, invocation: Invocation) -> tuple[str, ...]:

@@ -334,11 +334,13 @@ class View:
         unfit = sum(reading.problem is not None for reading in readings)
         worst = min(reading.coverage for reading in readings)
         bad = f"; {unfit} of {len(readings)} unfit" if unfit else ""
-        oldest = max(readings, key=_staleness)
-        if all(reading.ageSeconds is None for reading in readings):
+        # One without an age is unfit, or of devices that no node has.
+        aged = [reading for reading in readings if reading.ageSeconds is not None]
+        if not aged:
             return Fact(
                 "Readings", "none", f"of {count_text(len(readings), 'reading')} has a value"
             )
+        oldest = max(aged, key=_staleness)
         return Fact(
             "Readings",
             percent(worst, 1),

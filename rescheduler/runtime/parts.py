@@ -38,7 +38,7 @@ from rescheduler.sources.kubernetes.client import Connection, connect
 from rescheduler.sources.kubernetes.cluster import read_pods, read_queues
 from rescheduler.sources.kubernetes.pod_reread import read_surroundings, read_workload
 from rescheduler.sources.output_file import is_stdout
-from rescheduler.sources.policy_files import load_policies
+from rescheduler.sources.policy_files import load_policies, shipped_policies
 
 
 def connection_of(settings: Settings) -> Connection | None:
@@ -125,6 +125,15 @@ def policies_of(settings: Settings) -> PolicySet:
     if settings.policies is None:
         raise SettingsError("no policies were given", "add --policies PATH.")
     return load_policies(settings.policies)
+
+
+def policies_or_shipped(settings: Settings) -> PolicySet:
+    """The policies at the settings' path, or those that come with the program; acts on none.
+
+    Raises:
+        PolicyError: they cannot be used.
+    """
+    return shipped_policies() if settings.policies is None else load_policies(settings.policies)
 
 
 def policies_in(plan: Plan) -> PolicySet:

@@ -47,8 +47,11 @@ def memory_of(connection: Connection) -> FindingHistoryStore:
     return FindingHistoryStore(store, where=f"{NAMESPACE}/{FINDING_HISTORY}")
 
 
+_PAUSE = Problem("GRD006", "Evictions are paused by people, so no run carries this plan out.")
+
+
 def recall(connection: Connection) -> tuple[History, list[Problem]]:
-    """The recent moves, for planning without the lock; reads only.
+    """The recent moves, for planning without the lock; reads only. A note reports a pause.
 
     Where the state does not exist, or may not be read, there are none, and a note reports it; one
     that is damaged somebody must look at (GRD004).
@@ -62,7 +65,7 @@ def recall(connection: Connection) -> tuple[History, list[Problem]]:
         clock=clock,
     )
     try:
-        return ledger.peek(), []
+        history = ledger.peek()
     except LedgerUnreadable as error:
         return History(), [Problem(code="GRD004", message=error.sentence)]
     except ActionError as error:
@@ -71,3 +74,4 @@ def recall(connection: Connection) -> tuple[History, list[Problem]]:
             f"in this plan: {error.message}"
         )
         return History(), [Problem(code="DAT002", message=note)]
+    return history, [_PAUSE] if ledger.paused else []

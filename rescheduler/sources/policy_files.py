@@ -11,6 +11,17 @@ from rescheduler.policies.files.policy_set import PolicySet, read_policies
 _MOST = MAX_BYTES + 8
 """Bytes that are read of a file: more than it may have, even without its byte order mark."""
 
+SHIPPED = (
+    "conformity.yaml",
+    "limits.yaml",
+    "readings.yaml",
+    "scheduler.yaml",
+    "spread.yaml",
+    "utilization.yaml",
+)
+"""Files of the policies that every cluster has the data for: NUMA zones, traffic and device faults
+are exported on few."""
+
 
 def load_policies(path: Path) -> PolicySet:
     """The policies of one file, or of every *.yaml and *.yml but *_test in a directory.
@@ -19,6 +30,19 @@ def load_policies(path: Path) -> PolicySet:
         PolicyError: something cannot be used; the message holds every problem of every file.
     """
     return read_policies(str(path), [read_file(file) for file in _files(path)], read_beside)
+
+
+def shipped_folder() -> Path:
+    """Where the policies that come with the program are: installed beside it, or in its tree."""
+    package = Path(__file__).parents[1]
+    installed = package / "shipped"
+    return installed if installed.is_dir() else package.parent / "policies"
+
+
+def shipped_policies() -> PolicySet:
+    """The policies for which every cluster has the data; those of deploy/ are the same."""
+    folder = shipped_folder()
+    return read_policies(str(folder), [read_file(folder / name) for name in SHIPPED], read_beside)
 
 
 def read_file(path: Path) -> TextFile:

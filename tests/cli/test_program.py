@@ -26,7 +26,8 @@ __all__ = ["here"]
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("plan",), 2, "--policies"),
+        (("run", "--once"), 2, "--policies"),
+        (("plan", *NOWHERE), 1, "which come with the program, are used"),
         (("fly",), 2, "No such command"),
         (("plan", "-p", "nothere", *NOWHERE), 2, "nothere"),
         (("plan", "-p", "bad.yaml", *NOWHERE), 2, "bad.yaml:8:3"),

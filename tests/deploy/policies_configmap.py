@@ -1,21 +1,14 @@
 """`python -m tests.deploy.policies_configmap`: writes policies into the ConfigMap of deploy/.
 
 kustomize may not read files outside its own folder, so the ConfigMap holds a copy, and a test
-keeps the copy in step. It holds the kinds that every cluster has the data for; the others
-could not be evaluated where nothing exports NUMA zones, traffic or device faults.
+keeps the copy in step. It holds the policies that come with the program.
 """
 
 from pathlib import Path
 
+from rescheduler.sources.policy_files import SHIPPED
+
 ROOT = Path(__file__).resolve().parents[2]
-FILES = (
-    "conformity.yaml",
-    "limits.yaml",
-    "readings.yaml",
-    "scheduler.yaml",
-    "spread.yaml",
-    "utilization.yaml",
-)
 FILE = ROOT / "deploy" / "kustomize" / "base" / "policies.yaml"
 
 _HEAD = """\
@@ -34,7 +27,7 @@ data:
 def rendered() -> str:
     """The manifest as it ought to be."""
     text = _HEAD
-    for file in (ROOT / "policies" / name for name in FILES):
+    for file in (ROOT / "policies" / name for name in SHIPPED):
         lines = file.read_text(encoding="utf-8").splitlines()
         body = "".join(f"    {line}\n" if line else "\n" for line in lines)
         text += f"  {file.name}: |\n{body}"

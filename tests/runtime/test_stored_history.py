@@ -9,6 +9,16 @@ from tests.fakes.apiserver import Fault, serving
 from tests.fakes.stage import Stage
 
 
+def test_a_pause_is_noted() -> None:
+    stage = Stage()
+    begun(stage)
+    found = stage.world.objects[KEY]
+    stage.world.put(*KEY, {**found, "data": {**found["data"], "paused": "true"}})
+    with serving(stage.world) as fake:
+        _, notes = recall(Connection(fake.client(), "test", attempts=1))
+    assert [note.code for note in notes] == ["GRD006"]
+
+
 @pytest.mark.parametrize(
     ("damaged", "refused", "codes"),
     [(False, False, []), (True, False, ["GRD004"]), (False, True, ["DAT002"])],

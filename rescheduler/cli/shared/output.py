@@ -124,6 +124,17 @@ def _color() -> bool:
     return sys.stdout is not None and sys.stdout.isatty()
 
 
+def say_shipped() -> None:
+    """Say on standard error which policies decide where none were given."""
+    from rescheduler.sources.policy_files import shipped_folder  # noqa: PLC0415 - keeps help quick
+
+    say(
+        f"note: no --policies were given, so the policies in {shipped_folder()}, which come with "
+        "the program, are used. Copy those files to change them.",
+        err=True,
+    )
+
+
 def show_result(report: Report, settings: Settings) -> None:
     """Show the plan or outcome, and warn on standard error even where that fails."""
     try:

@@ -20,7 +20,8 @@ class LabelColumn:
     """One label key over all nodes.
 
     codes: (nodes,) the number of the node's value; -1 where the node lacks the label.
-    values: value to its number.
+    values: value to its number, in the order of the values: who numbers domains by it, and takes
+    the first of equal ones, takes the same in whatever order the nodes were read.
     """
 
     codes: IntArray
@@ -50,12 +51,12 @@ class NodeLabels:
             return self._absent
         column = self._columns.get(key)
         if column is None:
-            values: dict[str, int] = {}
-            codes = np.full(self.count, -1, dtype=np.int32)
-            for number, labels in enumerate(self._labels):
-                value = labels.get(key)
-                if value is not None:
-                    codes[number] = values.setdefault(value, len(values))
+            distinct = {labels[key] for labels in self._labels if key in labels}
+            values = {value: number for number, value in enumerate(sorted(distinct))}
+            codes = np.array(
+                [values[labels[key]] if key in labels else -1 for labels in self._labels],
+                dtype=np.int32,
+            )
             column = self._columns[key] = LabelColumn(codes, values)
         return column
 

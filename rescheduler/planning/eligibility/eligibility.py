@@ -183,7 +183,8 @@ class Eligibility:
     def _harmless(self, pods: IntArray) -> BoolArray:
         """(k,) whether nothing refuses what each pod is like, as long as it does not crash-loop.
 
-        Not where it is of a gang, or is protected for some time from its own start.
+        Not where it is protected for some time from its own start. Of a gang that can spare one,
+        each Ready pod may be moved; what is not Ready has its own answer.
         """
         snapshot, (some, of_pod) = self._snapshot, self._alike
         harmless = np.zeros(len(some), dtype=np.bool_)
@@ -191,7 +192,6 @@ class Eligibility:
             pod = int(some[number])
             harmless[number] = (
                 not depends_on_age(snapshot.pods[pod])
-                and snapshot.gangs.gang_of(pod) is None
                 and self._gangs.alone(pod) is None
                 and self._shared_checks(pod, crash_looping=False).none
             )

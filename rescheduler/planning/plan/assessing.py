@@ -100,7 +100,7 @@ def _why_unjudged(binding: Binding, result: PolicyResult) -> Problem | None:
         return None
     if selection is not None and selection.inert:
         return Problem("SEL004", selection.inert[0])
-    return Problem("SEL004", f"there is nothing here that could cost policy {result.name} anything")
+    return Problem("SEL005", "this cluster has nothing that it judges")
 
 
 def _serves(move: PlannedMove, result: PolicyResult) -> bool:

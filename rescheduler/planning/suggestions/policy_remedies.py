@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from rescheduler.model.moves.plan import PolicyResult
+from rescheduler.model.moves.shared_causes import policies_by_cause
 from rescheduler.model.reasons import CATALOG
+from rescheduler.model.wording import join_names, verb_for
 from rescheduler.planning.suggestions.remedies import Remedy, Situation
 from rescheduler.policies.base import Policy
 from rescheduler.policies.files.policy_set import PolicySet
@@ -19,7 +20,7 @@ def policy_remedies(situation: Situation) -> Iterator[Remedy]:
         yield from _enforce_policy(situation, number, policy)
         if result.silent:
             yield from _judge_more(situation, number, policy)
-            yield from _give_readings(situation, result)
+    yield from _give_readings(situation)
     yield from _complete_readings(situation)
 
 
@@ -57,15 +58,27 @@ def _judge_more(situation: Situation, number: int, policy: Policy) -> Iterator[R
         )
 
 
-def _give_readings(situation: Situation, result: PolicyResult) -> Iterator[Remedy]:
-    """What its readings lack, or the field that names nothing here. It cannot be tried."""
-    why = None if result.assessment is None else result.assessment.why
-    if why is None or result.weight <= 0 or why.code == "ELG047":
-        return
-    advice = CATALOG[why.code].advice if why.code in CATALOG else ""
-    verb = "Give policy {} its readings" if why.code.startswith("RDG") else "Correct policy {}"
-    what = f"{verb.format(result.name)}: {why.message.rstrip('.')}"
-    yield Remedy(code=why.code, change=what, how=advice, policies=situation.policies, tries=False)
+def _give_readings(situation: Situation) -> Iterator[Remedy]:
+    """What readings lack, or the field that names nothing here. It cannot be tried."""
+    unjudged = [
+        (result, result.assessment.why)
+        for result in situation.plan.policies
+        if result.silent and result.weight > 0
+        if result.assessment is not None and result.assessment.why is not None
+        if result.assessment.why.code not in ("ELG047", "SEL005")
+    ]
+    for results, why in policies_by_cause(situation.plan, unjudged):
+        names = join_names([result.name for result in results])
+        one, many = "Give policy {} its readings", "Give policies {} their readings"
+        if not why.code.startswith("RDG"):
+            one, many = "Correct policy {}", "Correct policies {}"
+        yield Remedy(
+            code=why.code,
+            change=f"{verb_for(len(results), one, many).format(names)}: {why.message.rstrip('.')}",
+            how=CATALOG[why.code].advice if why.code in CATALOG else "",
+            policies=situation.policies,
+            tries=False,
+        )
 
 
 def _complete_readings(situation: Situation) -> Iterator[Remedy]:

@@ -102,9 +102,14 @@ def read_shared_gpus(
 
 
 def why_none_is_shared(resource: str, snapshot: Snapshot, selected: BoolArray) -> Iterator[str]:
-    """That a target of GPUs evaluates none, where no pods of the selected nodes share one."""
+    """That a target of GPUs evaluates none, where no pods of the selected nodes share one.
+
+    Where no node has a GPU at all, the rule is not at fault.
+    """
     node_offers = [offers(node.status.allocatable, node.metadata.labels) for node in snapshot.nodes]
-    if not (_has_shared_gpus(node_offers, _claimed_accelerators(snapshot)) & selected).any():
+    claimed = _claimed_accelerators(snapshot)
+    some = any(node_offers) or any(claimed.makers)
+    if some and not (_has_shared_gpus(node_offers, claimed) & selected).any():
         text = f"targets.{resource}: no GPU of these nodes is shared, so none is evaluated; "
         yield f"{text}`wholeDevices: Count` counts the GPUs that one pod has"
 

@@ -1,5 +1,6 @@
 """Spread, in policy tests."""
 
+import itertools
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,6 +36,14 @@ def test_a_recovered_zone_gets_its_share_back() -> None:
     """)
     moves = proposed(before, spread(), limits=ROOMY)
     assert sorted(moves) == [move("web", "n1", "n3"), move("web", "n2", "n3")]
+
+
+def test_which_of_equal_domains_gives_hangs_on_no_order_of_nodes() -> None:
+    rows = ("zone b | n2 | web web", "zone a | n1 | web web", "zone c | n3 | -")
+    for order in itertools.permutations(rows):
+        (finding,) = spread().compile(picture("\n".join(order))).findings()
+        assert finding.subject.endswith("=a")
+        assert len(finding.pods) == 4
 
 
 def test_nothing_is_moved_where_the_skew_is_allowed() -> None:
