@@ -3,6 +3,7 @@
 import shutil
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -57,6 +58,8 @@ def _check_contents(artifacts: Artifacts) -> None:
     """Nothing of the program may be missing in the wheel, and nothing else be in it."""
     with zipfile.ZipFile(artifacts.wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-    listed = run_command(*_LISTED, folder=ROOT).splitlines()
-    if names != set(listed):
-        raise ReleaseFault(f"the wheel differs from the tree in {sorted(names ^ set(listed))}")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    listed = {*run_command(*_LISTED, folder=ROOT).splitlines(), *wheel["force-include"].values()}
+    if names != listed:
+        raise ReleaseFault(f"the wheel differs from the tree in {sorted(names ^ listed)}")
