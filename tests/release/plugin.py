@@ -49,9 +49,14 @@ def _freeze(environment: Environment, work: Path) -> Path:
         *("--collect-data", "rescheduler", "--collect-data", "tzdata", *left_out),
         ROOT / "tests/release/plugin_program.py",
         folder=work,
-        environment={**os.environ, **_SAME_EACH_TIME},
+        environment={**_environment(), **_SAME_EACH_TIME},
     )
     return work / "tree" / NAME
+
+
+def _environment() -> dict[str, str]:
+    """This process's own, but for where else Python looks: what is installed is what is frozen."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def pack_tree(tree: Path, archive: Path) -> None:
