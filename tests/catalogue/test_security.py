@@ -380,9 +380,11 @@ def test_f74_only_what_was_reviewed_is_installed() -> None:
     ]
     assert installs
     assert all("--require-hashes" in install or "--no-index" in install for install in installs)
-    locks = {"requirements-dev.lock", '"$LOCK"'}
+    locks = {"tools.lock", '"$LOCK"'}
     assert {lock for install in installs for lock in re.findall(r"-r (\S+)", install)} == locks
     assert ("ARG", "LOCK=requirements.lock") in stages()[1]
+    commands = [rest for stage in stages() for word, rest in stage if word == "RUN"]
+    assert any("requirements-dev.lock > tools.lock" in command for command in commands)
     assert any(word == "ENV" and "PIP_ONLY_BINARY=:all:" in rest for word, rest in stages()[1])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for lock, wanted in (

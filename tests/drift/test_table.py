@@ -17,7 +17,7 @@ OTHERS = re.compile(
     "(nfd|Kueue|jobframework|pkg/controller/jobs|karpenter|resourcemonitor|pkg/apis/core/validation"
     "|pkg/api/validate|apimachinery|apis/config|pkg/features|scheduler-plugins|events/v1"
     "|podresources|container_manager|internal/rm|pkg/util|pkg/labels|statefulset"
-    "|admission|scheduling_queue|pkg/utils|plugin/policy)"
+    "|admission|scheduling_queue|pkg/utils|plugin/policy|descheduler|koordinator)"
 )
 """Sources that are constants and formats, or are not Kubernetes'."""
 

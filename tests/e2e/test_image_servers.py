@@ -3,7 +3,6 @@
 import base64
 import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,18 +56,16 @@ def is_healthy(port: int) -> bool:
         return False
 
 
-@contextmanager
-def service_address(cluster: Cluster, port: int) -> Iterator[None]:
-    """Let the webhook's Service be reached at its own address, by the port of its pod here."""
+def lead_to_loopback(cluster: Cluster, port: int) -> None:
+    """Let the API server reach the webhook's Service on this machine, by the port of its pod here.
+
+    It resolves such a Service itself, and asks for the certificate of the Service's own name.
+    """
     service = cluster.api.read("v1", "Service", WEBHOOK, NAMESPACE)
     ports = [{"name": "https", "port": port, "targetPort": "https"}]
-    address = cluster.api.patch(service, {"spec": {"ports": ports}})["spec"]["clusterIP"]
-    loopback = [f"{address}/32", "dev", "lo"]
-    subprocess.run(["ip", "address", "add", *loopback], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["ip", "address", "del", *loopback], check=True)
+    gone = {"clusterIP": None, "clusterIPs": None, "ipFamilies": None, "ipFamilyPolicy": None}
+    external = {"type": "ExternalName", "externalName": "localhost", "ports": ports}
+    cluster.api.patch(service, {"spec": {**gone, **external}})
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
@@ -89,7 +86,8 @@ def test_the_webhooks_pod_steers_by_its_own_certificate(
     for hook in configuration["webhooks"]:
         hook["clientConfig"]["service"]["port"] = port
     cluster.api.patch(configuration, {"webhooks": configuration["webhooks"]})
-    with service_address(cluster, port), running(container, cluster):
+    lead_to_loopback(cluster, port)
+    with running(container, cluster):
         first, *_ = cluster.pods("web")
         write_table(cluster, entry_of(first, names[4], names[5]))
         steered = replaced(cluster, first)

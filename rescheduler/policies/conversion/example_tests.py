@@ -88,7 +88,7 @@ def _objects(draft: Draft, trouble: _Trouble) -> list[Json] | None:
     if of_namespace:
         metadata = {"name": names[0], "labels": of_namespace}
         objects.append({"kind": "Namespace", "metadata": metadata})
-    objects += _controllers(kind, names[0], trouble.pods)
+    objects += _owning_objects(kind, names[0], trouble.pods)
     requests = dict.fromkeys(match.get("requests", ()), "1")
     objects += [
         _pod(number, names[0], labels, kind, requests, trouble.pod)
@@ -132,7 +132,7 @@ def _node(name: str, labels: dict[str, str], more: Json) -> Json:
     return {"kind": "Node", "metadata": metadata, "spec": more.get("spec", {}), "status": status}
 
 
-def _controllers(kind: str, namespace: str, pods: int) -> Iterator[Json]:
+def _owning_objects(kind: str, namespace: str, pods: int) -> Iterator[Json]:
     counts = ("replicas", "readyReplicas", "updatedReplicas", "availableReplicas")
     status = {**dict.fromkeys(counts, pods), "observedGeneration": 1}
     metadata = {"name": "web", "namespace": namespace, "uid": "web", "generation": 1}
