@@ -26,13 +26,13 @@ def nested_documents(tree: Tree, text: str) -> tuple[list[Tree], list[FileProble
         return TextSpan(mark.line + tree.mark.line, mark.column + indent, mark.length)
 
     for document in documents:
-        _move(document, moved_mark)
+        _shift_spans(document, moved_mark)
     return documents, [replace(problem, mark=moved_mark(problem.mark)) for problem in problems]
 
 
-def _move(tree: Tree, moved_mark: Callable[[TextSpan], TextSpan]) -> None:
+def _shift_spans(tree: Tree, moved_mark: Callable[[TextSpan], TextSpan]) -> None:
     tree.mark = moved_mark(tree.mark)
     tree.keys = {key: moved_mark(mark) for key, mark in tree.keys.items()}
     if isinstance(tree.value, dict | list):
         for child in tree.value.values() if isinstance(tree.value, dict) else tree.value:
-            _move(child, moved_mark)
+            _shift_spans(child, moved_mark)

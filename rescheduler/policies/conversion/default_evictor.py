@@ -118,7 +118,7 @@ class DefaultEvictorArgs(TypedArguments):
     ] = None
 
 
-def selection_of(made: DefaultEvictorArgs) -> MatchDraft:
+def evictable_pods(made: DefaultEvictorArgs) -> MatchDraft:
     """The pods that the evictor would evict."""
     selection = MatchDraft()
     extra = (made.podProtections and made.podProtections.extraEnabled) or ()

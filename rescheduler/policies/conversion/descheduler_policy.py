@@ -12,7 +12,7 @@ from rescheduler.policies.conversion.default_evictor import (
     DefaultEvictorArgs,
     limit_by,
     priority_spec,
-    selection_of,
+    evictable_pods,
     unknown_class,
 )
 from rescheduler.policies.conversion.draft import Conversion, Draft
@@ -158,7 +158,7 @@ class _ProfileConversion:
             name,
             self._configs.get(name, tree),
             {**self._nodes, **priority_spec(evictor)},
-            selection_of(evictor),
+            evictable_pods(evictor),
             every=every.total_seconds() if every is not None else None,
         )
 
