@@ -79,8 +79,8 @@ _ALL = (
     ReasonCode("BUD005", "Its namespace or tenant has its share of a limit on all moves, while others have moves that may be worth making.", "A later cycle continues; or raise the limit that the message names. Set `tenantLabel` in the Limits where several namespaces are one tenant's."),
     # Feasibility and landing
     ReasonCode("FEA001", "No node is feasible for the replacement.", "Free or add capacity; `rescheduler explain pod` shows which filter rejects which nodes."),
-    ReasonCode("FEA002", "The replacement would come back to the node it left: kube-scheduler prefers that node.", "Turn on `steering` in the Limits to send it to another node; where it is on, change what keeps it there: requests, taints or affinity."),
-    ReasonCode("FEA003", "The replacement would land where it is no better placed.", "Turn on `steering` in the Limits to send it to a better node."),
+    ReasonCode("FEA002", "The replacement would come back to the node it left: kube-scheduler prefers that node.", "Set up steering (deploy/kustomize/addons), which sends it to another node; where it steers, change what keeps it there: requests, taints or affinity."),
+    ReasonCode("FEA003", "The replacement would land where it is no better placed.", "Set up steering (deploy/kustomize/addons), which sends it to a better node."),
     ReasonCode("FEA004", "The replacement may stay Pending.", "Free capacity, or raise `maxUnschedulable`."),
     ReasonCode("FEA005", "The pod uses a feature of the scheduler that cannot be predicted.", "If the message names a plugin or an extender that never decides on which node a pod goes, say so in a Scheduler document: `addedPlugins: [{name: NAME, affectsPlacement: false}]`, or `harmlessExtenders`; else the pod stays."),
     ReasonCode("FEA006", "The replacement could land on a node whose readings are missing or too old.", "Repair the readings of that node."),

@@ -37,3 +37,5 @@ def missing(stage: Stage, what: str) -> Process:
 
 
 WHAT = ["table", "policy", "fresh parameter", "right"]
+NOT_STEERING = ["policy", "fresh parameter"]
+"""Of these, where a table is there, so that somebody counts on it."""

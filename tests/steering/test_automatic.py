@@ -17,7 +17,7 @@ from rescheduler.runtime.exit_codes import exit_code
 from tests.fakes.stage import Process, Stage, warm
 from tests.runtime.cycles import enforcing, populate
 from tests.runtime.skewed import parts, spread
-from tests.steering.readiness import UNSTEERED, WHAT, missing, policies, ready
+from tests.steering.readiness import NOT_STEERING, UNSTEERED, WHAT, missing, policies, ready
 
 AUTO = SteeringFields.model_validate({"by": "Auto"})
 
@@ -48,10 +48,23 @@ def test_what_is_ready_and_served_is_chosen(version: str, means: str) -> None:
 @pytest.mark.parametrize("what", WHAT)
 def test_without_one_nothing_is_steered_and_it_is_said(what: str) -> None:
     steering = missing(warm(Stage()), what).actor().steering
-    changed, [note] = choose_automatic_steering(policies(None, AUTO), steering, lambda: "v1.36.1")
+    changed, notes = choose_automatic_steering(policies(None, AUTO), steering, lambda: "v1.36.1")
     assert chosen(changed) == [("None", "Prefer")]
-    assert note.code == "STR010"
-    assert all(name in note.message for name in AUTOMATIC)
+    broken = ["STR002"] if what in NOT_STEERING else []
+    assert [note.code for note in notes] == ["STR010", *broken]
+    assert all(name in notes[0].message for name in AUTOMATIC)
+
+
+def test_a_table_that_cannot_be_read_is_no_quiet_choice() -> None:
+    stage = warm(Stage())
+    ready(stage)
+    process = Process(stage, "one")
+    process.before = lambda _n, _m, path: 500 if "rescheduler-steering" in path else None
+    changed, notes = choose_automatic_steering(
+        policies(AUTO), process.actor().steering, lambda: "v1.36.1"
+    )
+    assert chosen(changed) == [("None", "Prefer")]
+    assert [note.code for note in notes] == ["STR010", "STR001"]
 
 
 def test_a_server_that_does_not_tell_its_version_is_not_steered() -> None:
@@ -62,9 +75,10 @@ def test_a_server_that_does_not_tell_its_version_is_not_steered() -> None:
         raise ClusterUnavailable("no answer", "")
 
     steering = Process(stage, "one").actor().steering
-    changed, [note] = choose_automatic_steering(policies(AUTO), steering, silent)
+    changed, notes = choose_automatic_steering(policies(AUTO), steering, silent)
     assert chosen(changed) == [("None", "Prefer")]
-    assert "no answer" in note.message
+    assert [note.code for note in notes] == ["STR010", "STR001"]
+    assert all("no answer" in note.message for note in notes)
 
 
 def test_only_who_wants_it_is_asked_for() -> None:
@@ -110,9 +124,10 @@ def test_a_run_that_cannot_probe_acts_exactly_as_with_none(what: str) -> None:
     made = [[replace_in(move, readySeconds=None) for move in o.moves] for _, o in outcomes]
     assert made[0] == made[1], "but for the time that the world took"
     assert automatic.plan.digest == unsteered.plan.digest
-    assert exit_code(automatic) == exit_code(unsteered) == 0
+    broken = what in NOT_STEERING
+    assert (exit_code(automatic), exit_code(unsteered)) == (int(broken), 0)
     new = [note for note in automatic.plan.notes if note not in unsteered.plan.notes]
-    assert [note.code for note in new] == ["STR010"], "it is said once"
+    assert [note.code for note in new] == ["STR010", *(["STR002"] if broken else [])]
     assert new[0].message.startswith("Nothing steers replacements here, so they go where ")
 
 

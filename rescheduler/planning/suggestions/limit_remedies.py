@@ -116,7 +116,8 @@ def steering_remedy(situation: Situation, policies: PolicySet) -> Remedy | None:
             return Remedy(
                 code=most,
                 change=STEERING_CHANGE,
-                how=f"Write `steering: {{by: {name}}}` in the Limits, and apply its component",
+                how="Apply its component of deploy/kustomize; the Limits need "
+                f"`steering: {{by: {name}}}`, or Auto, the default",
                 policies=changed,
             )
     return None

@@ -80,7 +80,7 @@ METRICS = (
     _of_plan("planned_moves", "Moves in the last plan; Audit where only policies in that mode want them.", "policy_mode", unit="moves"),
     _of_plan("unsteered_moves", "Moves of the last plan that steering leaves out, by reason; empty: steering would gain nothing.", "reason", unit="moves"),
     _of_plan("refused", "Candidates that the last plan left alone.", "reason", unit="pods"),
-    _of_plan("budget_moves", "Moves that a limit on all moves allows; none where it is a percentage.", "limit", unit="moves"),
+    _of_plan("budget_moves", "Moves that a limit on all moves allows; none for a percentage of pods that nobody counted.", "limit", unit="moves"),
     _of_plan("budget_remaining_moves", "How many of them are left after the last cycle in Enforce.", "limit", unit="moves"),
     _of_plan("policy_cost", "Unweighted cost of the placement as it is.", "policy", "kind", "policy_mode", unit="pods"),
     _of_plan("policy_evaluated", "1 where the last plan could evaluate the policy, 0 where it could not.", "policy"),

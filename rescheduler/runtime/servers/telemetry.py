@@ -107,7 +107,7 @@ class Telemetry(MetricRegistry):
                 self._count(move, result)
 
     def observe_budgets(self, budgets: Iterable[SpentBudget]) -> None:
-        """Show what the limits on all moves have left; one that is a percentage is not shown."""
+        """Show what the limits on all moves have left; one that is not known is not shown."""
         for budget in budgets:
             if not budget.group and budget.most is not None and budget.remaining is not None:
                 self.gauge("budget_moves", budget.limit).set(budget.most)

@@ -135,7 +135,9 @@ class ServiceCycles:
         history, unread = self._parts.recall()
         if unread:
             return []
-        return spent_budgets(history, limits_in(report.plan), report.finished)
+        return spent_budgets(
+            history, limits_in(report.plan), report.finished, report.plan.countedPods
+        )
 
     def _cause(self) -> Problem:
         """Why the cycle did no more, as its row of the last cycles says it."""
