@@ -10,9 +10,9 @@ from rescheduler.documents.strict_yaml import Tree
 from rescheduler.documents.validation import near, validate_part
 from rescheduler.policies.conversion.default_evictor import (
     DefaultEvictorArgs,
+    evictable_pods,
     limit_by,
     priority_spec,
-    evictable_pods,
     unknown_class,
 )
 from rescheduler.policies.conversion.draft import Conversion, Draft
