@@ -29,7 +29,7 @@ def command(program: str, file: Path, out: Path | None) -> int:
 
     \b
       rescheduler convert descheduler values.yaml --out policies/descheduler.yaml
-      helm get values descheduler -n kube-system | rescheduler convert descheduler -
+      helm get values -a descheduler -n kube-system | rescheduler convert descheduler -
     """  # noqa: D301 - click wants the character
     from rescheduler.policies.conversion.example_tests import test_file_text  # noqa: PLC0415
     from rescheduler.policies.conversion.source_forms import convert  # noqa: PLC0415 - pydantic is slow

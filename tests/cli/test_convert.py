@@ -5,6 +5,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from rescheduler.cli.main import program
+from tests.policies.conversion.converting import one_line
 from tests.policies.conversion.inputs import CONFIG_MAP, HELM
 
 
@@ -32,8 +33,7 @@ def test_without_a_file_to_write_it_prints_the_policies(tmp_path: Path) -> None:
     source.write_text(CONFIG_MAP)
     code, stdout, _ = run("convert", "descheduler", str(source))
     assert code == 0
-    assert stdout.startswith(f"# Converted from {source}:")
-    assert "ConfigMap of v1." in stdout
+    assert one_line(stdout).startswith(f"# Converted from {source}: ConfigMap of v1.")
     assert "kind: Spread" in stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["map.yaml"]
 
@@ -58,3 +58,15 @@ def test_a_file_that_is_not_there_is_one_problem(tmp_path: Path) -> None:
     code, _, stderr = run("convert", "descheduler", str(tmp_path / "none.yaml"))
     assert code == 2
     assert "none.yaml:1:1: cannot be read" in stderr
+
+
+def test_the_help_asks_helm_for_all_values() -> None:
+    assert "helm get values -a descheduler" in run("convert", "--help")[1]
+
+
+def test_all_values_that_helm_prints_are_converted(tmp_path: Path) -> None:
+    source = tmp_path / "values.yaml"
+    source.write_text(f"COMPUTED VALUES:\n{HELM}")
+    code, stdout, _ = run("convert", "descheduler", str(source))
+    assert code == 0
+    assert "kind: Conformity" in stdout

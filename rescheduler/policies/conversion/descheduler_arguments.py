@@ -21,13 +21,18 @@ from rescheduler.policies.conversion.outcomes import Becomes, Lost, Same
 
 _Texts = list[Annotated[str, Field(min_length=1)]]
 _RECEIVING = Lost(
-    "Which nodes take pods in is not chosen by a threshold: a pod is moved where kube-scheduler "
-    "will put it, if that lowers the cost. Narrow `nodes` to keep pods off others."
+    "descheduler evicts nothing while no node is below all of these thresholds. Here no threshold "
+    "says which nodes take pods in: a pod is moved where kube-scheduler will put it, if that "
+    "lowers the cost. Narrow `nodes` to keep pods off others, look at what the policy reports, and "
+    "take `mode: Audit` away.",
+    restricts=True,
 )
 _ENOUGH_NODES = Lost(
-    "There is no number of nodes from which on a policy acts: each move must gain by itself. Raise "
-    "`margin` or lower `movesPerCycle` of the Limits to do less.",
+    "descheduler evicts nothing while at most this many nodes are below the thresholds. Here each "
+    "move must gain by itself. Raise `margin` or lower `movesPerCycle` of the Limits to do less, "
+    "and take `mode: Audit` away.",
     (0,),
+    restricts=True,
 )
 _EPHEMERAL = Lost(
     "Ephemeral containers are for debugging and are not read: leave it out.", (False,)

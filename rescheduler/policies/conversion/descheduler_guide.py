@@ -33,14 +33,24 @@ _INTRODUCTION = """\
 The file may be a DeschedulerPolicy (`descheduler/v1alpha1` or `v1alpha2`), values of its Helm chart
 (also in a HelmRelease of Flux or an Application of Argo CD), a ConfigMap that holds one of these, a
 KubeDescheduler of OpenShift, or a DeschedulerConfiguration of Koordinator. Each field becomes a
-field of ours, or a comment above the policy with why and what to do instead. Where the field keeps
-pods from being evicted, the policy has `mode: Audit` until that is done. A field that descheduler
-refuses is an error here, with its line.
+field of ours, or a comment above the policy with why and what to do instead. Some of these fields
+keep pods from being evicted: where a table below says so, the policy has `mode: Audit` until that
+is done. A field that descheduler refuses is an error here, with its line.
 
-What is different for all plugins:
+    helm get values -a descheduler -n kube-system | rescheduler convert descheduler -
+
+With `-a` Helm prints all values: without it those are missing that the chart has by default, such
+as its profiles.
+
+What is different:
 
 - A pod is moved only where kube-scheduler will most likely put it elsewhere, and if that lowers the
-  cost by more than `margin` of the Limits. So mostly fewer pods are moved.
+  cost by more than `margin` of the Limits. So mostly fewer pods are moved in a cycle.
+- LowNodeUtilization evicts nothing while no node is below all `thresholds`, or while at most
+  `numberOfNodes` are. A policy does not wait for such nodes, so it can move pods where descheduler
+  evicts none. It has `mode: Audit` until you take that away.
+- RemovePodsViolatingNodeTaints counts also the taints that Kubernetes sets, as on a cordoned node.
+  `nodeTaints` counts these only where `only` names them.
 - The Limits hold across cycles and restarts; what the file does not limit has their defaults.
 - Bare pods, DaemonSets, static pods, system-critical pods and kube-system are never touched.
 - Pods that have ended are reported and stay: removing them is Kubernetes' own garbage collection.

@@ -15,7 +15,7 @@ from rescheduler.policies.conversion.foreign_fields import (
     ForeignSelector,
     selector_spec,
 )
-from rescheduler.policies.conversion.outcomes import FieldNote, Paths
+from rescheduler.policies.conversion.outcomes import FieldNote, FieldPlace, Paths, value_text
 from rescheduler.policies.files.policy_set import policy_from_document
 
 _EVALUATING_NODES = ("Allocation", "Utilization")
@@ -146,7 +146,7 @@ class Conversion:
 
     def put_at(self, made: Tree, cause: Tree) -> Tree:
         """A tree that stands for another one of the file, whose place it has."""
-        self.paths[id(made)] = self.paths.get(id(cause), "")
+        self.paths[id(made)] = self.paths.get(id(cause), FieldPlace())
         self._kept.append(made)
         return made
 
@@ -162,7 +162,10 @@ class Conversion:
             made = Tree([self.tree_at(child, cause) for child in value], cause.mark, {})
         else:
             made = Tree(value, cause.mark, {})
-        return self.put_at(made, cause)
+        self.put_at(made, cause)
+        path, shown = self.paths[id(made)]
+        self.paths[id(made)] = FieldPlace(path, shown or value_text(cause))
+        return made
 
     def add(self, draft: Draft) -> None:
         """Keep a policy; a second one of its name gets a number."""

@@ -85,6 +85,8 @@ CHART_VALUES: dict[str, Outcome] = {
     ),
 }
 """Values of the chart, and what becomes of them."""
+ALL_VALUES = "the chart's own values are missing: `helm get values RELEASE -a` prints all"
+"""What may be wrong with values, and what to do."""
 _UNKNOWN = Lost("descheduler's chart has no such value, so nothing is made of it.")
 
 
@@ -99,6 +101,11 @@ def policy_of_values(tree: Tree, conversion: Conversion) -> Tree:
     conversion.reports_only |= dry is not None and dry.value is not False
     policy, version = fields[POLICY], fields.get(VERSION)
     first = "strategies" in fields_of(policy)
+    if not first and "profiles" not in fields_of(policy):
+        message = (
+            f"{POLICY}: has no profiles, so those of the chart hold, which are not in the file"
+        )
+        conversion.complain(policy, message, ALL_VALUES)
     assumed = f"descheduler/v1alpha{1 if first else 2}"
     version = version if version is not None else conversion.tree_at(assumed, policy)
     kind = conversion.tree_at("DeschedulerPolicy", policy)

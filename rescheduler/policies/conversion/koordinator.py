@@ -33,8 +33,16 @@ from rescheduler.policies.conversion.utilization_plugins import load_specs
 
 CONTROLLER = "MigrationController"
 _RECEIVING = Lost(
-    "Which nodes take pods in is not chosen by a threshold: a pod is moved where kube-scheduler "
-    "will put it, below `high` there."
+    "koord-descheduler evicts nothing while no node is below all of these thresholds. Here no "
+    "threshold says which nodes take pods in: a pod is moved where kube-scheduler will put it, "
+    "below `high` there. Look at what the policy reports, and take `mode: Audit` away.",
+    restricts=True,
+)
+_ENOUGH_NODES = Lost(
+    "koord-descheduler evicts nothing while at most this many nodes are below the thresholds. Here "
+    "each move must gain by itself. Take `mode: Audit` away when what the policy reports is right.",
+    (0,),
+    restricts=True,
 )
 _PROD = Lost("Every pod's load counts: there are no thresholds for one class of pods.")
 _WEIGHTS = Lost("Each resource above its target is charged in pods; none weighs more.")
@@ -79,9 +87,7 @@ class LowNodeLoadArgs(TypedArguments, _Pool):
 
     paused: Annotated[bool | None, _DRY] = None
     dryRun: Annotated[bool | None, _DRY] = None
-    numberOfNodes: Annotated[
-        Count | None, Lost("There is no number of nodes from which on a policy acts.", (0,))
-    ] = None
+    numberOfNodes: Annotated[Count | None, _ENOUGH_NODES] = None
     nodeMetricExpirationSeconds: Annotated[
         int | None, Field(ge=1), Becomes("`maxAge` of the readings")
     ] = None

@@ -49,6 +49,12 @@ _MIGRATION = Lost(
     "Virtual machines are not migrated here: the pods of a VirtualMachineInstance are left alone "
     "(ELG036). Keep OpenShift's descheduler for them."
 )
+_INCLUDED = Lost(
+    "The operator ignores `included` for LowNodeUtilization and HighNodeUtilization, which evict "
+    "in all other namespaces there too. Here it holds for all policies. Take `namespaces` out of "
+    "the `match` of an Allocation or Utilization to let it act in all namespaces."
+)
+_UTILIZATION = {"LowNodeUtilization", "HighNodeUtilization"}
 
 ProfileName = Literal[
     "AffinityAndTaints",
@@ -66,7 +72,13 @@ ProfileName = Literal[
 
 
 class _Namespaces(Strict):
-    included: Annotated[list[NamespaceName] | None, Becomes("`namespaces` of the `match`")] = None
+    included: Annotated[
+        list[NamespaceName] | None,
+        Becomes(
+            "`namespaces` of the `match`, also for LowNodeUtilization and HighNodeUtilization, for "
+            "which the operator ignores it"
+        ),
+    ] = None
     excluded: Annotated[list[NamespaceName] | None, Becomes("`exclude` of the `match`")] = None
 
     @model_validator(mode="after")
@@ -82,7 +94,10 @@ class _Customizations(Strict):
     thresholdPriorityClassName: Annotated[str | None, Becomes("`maxPriority`, or Audit")] = None
     namespaces: _Namespaces | None = None
     devLowNodeUtilizationThresholds: Annotated[
-        Literal["Low", "Medium", "High", ""] | None, Becomes("targets of 30%, 50% or 70%")
+        Literal["Low", "Medium", "High", ""] | None,
+        Becomes(
+            "targets of 30%, 50% or 70%; `mode: Audit`, see `thresholds` of LowNodeUtilization"
+        ),
     ] = None
     devDeviationThresholds: Annotated[
         Literal[
@@ -95,7 +110,10 @@ class _Customizations(Strict):
             "",
         ]
         | None,
-        Becomes("`strategy: Balance`; of KubeVirtRelieveAndMigrate alone"),
+        Becomes(
+            "`strategy: Balance`; of KubeVirtRelieveAndMigrate alone; `mode: Audit`, see "
+            "`thresholds` of LowNodeUtilization"
+        ),
     ] = None
     devHighNodeUtilizationThresholds: Annotated[
         Literal["Minimal", "Modest", "Moderate", ""] | None, Becomes("`cold` of 10%, 20% or 30%")
@@ -166,7 +184,8 @@ def convert_kube_descheduler(tree: Tree, conversion: Conversion) -> None:
     conversion.limits.others["protectedNamespaces"] = PROTECTED
     branch = fields_of(tree)["spec"]
     profiles = fields_of(branch)["profiles"]
-    settings = _Settings(spec, branch)
+    settings = _Settings(spec, branch, conversion)
+    _note_included(spec, branch, conversion)
     policy: dict[str, Any] = settings.limits()
     policy["profiles"] = [
         conversion.tree_at({"name": name, **settings.profile(name)}, place)
@@ -178,6 +197,15 @@ def convert_kube_descheduler(tree: Tree, conversion: Conversion) -> None:
     convert_policy(conversion.tree_at(policy, profiles), conversion)
 
 
+def _note_included(spec: KubeDeschedulerSpec, branch: Tree, conversion: Conversion) -> None:
+    """Say that `included` holds for more plugins here than there."""
+    customizations = fields_of(fields_of(branch).get("profileCustomizations"))
+    included = fields_of(customizations.get("namespaces")).get("included")
+    plugins = {name for profile in spec.profiles for name in profile_plugins(profile)}
+    if included is not None and included.value and plugins & _UTILIZATION:
+        conversion.notes.append(note_of(included, conversion.paths, _INCLUDED))
+
+
 def _list(tree: Tree) -> list[Tree]:
     return tree.value if isinstance(tree.value, list) else []
 
@@ -185,8 +213,9 @@ def _list(tree: Tree) -> list[Tree]:
 class _Settings:
     """What the object says beside its profiles."""
 
-    def __init__(self, spec: KubeDeschedulerSpec, branch: Tree) -> None:
+    def __init__(self, spec: KubeDeschedulerSpec, branch: Tree, conversion: Conversion) -> None:
         self._spec = spec
+        self._conversion = conversion
         self._branch = branch
         self.custom = spec.profileCustomizations or _Customizations()
         self._custom_fields = fields_of(fields_of(branch).get("profileCustomizations"))
@@ -245,15 +274,22 @@ class _Settings:
         if profile:
             names = ["MetricResource"]
             query = QUERIES.get(profile, profile.removeprefix("query:"))
-            source = {"source": "Prometheus", "prometheus": {"query": query}}
+            placed = self._place_at(query, "devActualUtilizationProfile")
+            source = {"source": "Prometheus", "prometheus": {"query": placed}}
             more["metricsUtilization"] = source
+        setting = "devDeviationThresholds" if deviating else "devLowNodeUtilizationThresholds"
         return {
-            "thresholds": dict.fromkeys(names, low),
+            "thresholds": self._place_at(dict.fromkeys(names, low), setting),
             "targetThresholds": dict.fromkeys(names, high),
             "useDeviationThresholds": deviating,
             **more,
             **self.namespaces("evictableNamespaces"),
         }
+
+    def _place_at(self, value: Any, setting: str) -> Any:
+        """The value, at the place of the setting that it follows from where the object has it."""
+        cause = self._custom_fields.get(setting)
+        return self._conversion.tree_at(value, cause) if cause and cause.value else value
 
 
 def _affinity(settings: _Settings) -> dict[str, dict[str, Any]]:
@@ -323,7 +359,9 @@ PROFILES: dict[str, Callable[[_Settings], dict[str, dict[str, Any]]]] = {
 
 
 def profile_plugins(name: str) -> list[str]:
-    """The plugins of a profile."""
+    """The plugins of a profile; none of one that says which pods may be evicted."""
     spec = KubeDeschedulerSpec(profiles=[name])  # type: ignore[list-item]  # a key of the table
-    points = PROFILES[name](_Settings(spec, Tree({}, TextSpan(), {})))
+    if name not in PROFILES:
+        return []
+    points = PROFILES[name](_Settings(spec, Tree({}, TextSpan(), {}), Conversion({})))
     return [plugin for of_point in points.values() for plugin in of_point]

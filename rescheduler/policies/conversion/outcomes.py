@@ -53,13 +53,20 @@ class FieldNote(NamedTuple):
     restricts: bool = False
 
 
-Paths = dict[int, str]
-"""By the identity of a tree, where it is in the file."""
+class FieldPlace(NamedTuple):
+    """Where a value is in the file. cause: what the file has there, of a value that it has not."""
+
+    path: str = ""
+    cause: str = ""
+
+
+Paths = dict[int, FieldPlace]
+"""By the identity of a tree, its place."""
 
 
 def paths_of(tree: Tree, path: str = "") -> Paths:
     """The place of every value of a document."""
-    paths = {id(tree): path}
+    paths = {id(tree): FieldPlace(path)}
     if isinstance(tree.value, dict):
         for key, child in tree.value.items():
             paths |= paths_of(child, f"{path}.{key}" if path else key)
@@ -71,16 +78,25 @@ def paths_of(tree: Tree, path: str = "") -> Paths:
 
 def note_of(tree: Tree, paths: Paths, outcome: Outcome) -> FieldNote:
     """What a comment says of the value there."""
-    shown = msgspec.json.encode(tree.plain()).decode()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    place = paths.get(id(tree), FieldPlace())
     restricts = isinstance(outcome, Lost) and outcome.restricts
     equivalent = isinstance(outcome, Same) or (
         isinstance(outcome, Lost) and tree.plain() in outcome.harmless
     )
-    path = paths.get(id(tree), "")
     return FieldNote(
-        tree.mark.line, path, shown, outcome.text, equivalent, restricts and not equivalent
+        tree.mark.line,
+        place.path,
+        place.cause or value_text(tree),
+        outcome.text,
+        equivalent,
+        restricts and not equivalent,
     )
+
+
+def value_text(tree: Tree) -> str:
+    """A value as a comment shows it."""
+    shown = msgspec.json.encode(tree.plain()).decode()
+    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
 
 
 def outcome_of(model: type[Strict], name: str) -> Outcome | None:

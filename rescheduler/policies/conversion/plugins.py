@@ -65,6 +65,12 @@ def _taints(arguments: args.NodeTaintsArgs, draft: Draft) -> Iterator[Draft]:
     rule: dict[str, Any] = {"effects": ["NoSchedule", *soft]}
     rule |= {"only": arguments.includedTaints} if arguments.includedTaints else {}
     rule |= {"ignore": arguments.excludedTaints} if arguments.excludedTaints else {}
+    if not arguments.includedTaints:
+        draft.remark(
+            "descheduler also counts the taints that Kubernetes sets, as on a cordoned node. Here "
+            "they count only where `only` names them: a second policy with `only: "
+            "[node.kubernetes.io/unschedulable]` moves pods off cordoned nodes."
+        )
     yield draft.variant("", "Conformity", nodeTaints=rule)
 
 
@@ -97,7 +103,7 @@ def _lifetime(arguments: args.PodLifeTimeArgs, draft: Draft) -> Iterator[Draft]:
     if set(states) & _ENDED:
         ended = ", ".join(state for state in states if state in _ENDED)
         draft.remark(
-            f"Pods in state {ended} have ended: nothing can be put_at better. Kubernetes removes "
+            f"Pods in state {ended} have ended: nothing can be placed better. Kubernetes removes "
             "them (ttlSecondsAfterFinished of Jobs, --terminated-pod-gc-threshold)."
         )
     if spec:

@@ -12,7 +12,7 @@ from rescheduler.policies.conversion.config_map import OTHER_KEY, nested_documen
 from rescheduler.policies.conversion.descheduler_policy import convert_policy, fields_of
 from rescheduler.policies.conversion.draft import Conversion
 from rescheduler.policies.conversion.first_policy import convert_first_policy
-from rescheduler.policies.conversion.helm_values import POLICY, policy_of_values
+from rescheduler.policies.conversion.helm_values import ALL_VALUES, POLICY, policy_of_values
 from rescheduler.policies.conversion.koordinator import convert_configuration
 from rescheduler.policies.conversion.kube_descheduler import convert_kube_descheduler
 from rescheduler.policies.conversion.outcomes import Same, note_of, paths_of
@@ -36,7 +36,11 @@ WRAPPERS = {
 """Kinds that hold one of the others in a field."""
 _OTHER_CHART = Same("a value of another chart")
 _AROUND = Same("of the document around the policy")
-_TEMPLATED = "the file is a template: render it first, as by `helm template` or `helm get values`"
+_TEMPLATED = (
+    "the file is a template: render it first, as by `helm template` or `helm get values -a`"
+)
+_OVERRIDES = "USER-SUPPLIED VALUES:"
+"""What `helm get values` writes above the values, where they are not all."""
 
 
 class Converted(NamedTuple):
@@ -59,6 +63,8 @@ def convert(file: TextFile) -> Converted:
     conversion, form = Conversion({}), ""
     if problems and "{{" in file.text:
         problems = [FileProblem(one.mark, one.message, _TEMPLATED) for one in problems[:1]]
+    elif problems and file.text.startswith(_OVERRIDES):
+        problems = [FileProblem(one.mark, one.message, ALL_VALUES) for one in problems[:1]]
     elif not problems:
         problems, form = _convert_only(documents, file.text, conversion)
     if not problems and not conversion.drafts:
@@ -117,6 +123,7 @@ def _convert_document(tree: Tree, conversion: Conversion) -> None:
         missing = "kind" if version is not None else "apiVersion"
         forms = ", ".join(f"{kind} of {version}" for version, kind in FORMS)
         hint = f"one of these is meant: {forms}, Helm values with `{POLICY}`"
+        hint = f"{hint}; or {ALL_VALUES}" if missing == "apiVersion" else hint
         conversion.complain(tree, f"{missing}: is required to tell what the file is", hint)
         return
     for name, field in (("apiVersion", version), ("kind", kind)):

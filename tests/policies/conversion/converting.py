@@ -23,3 +23,8 @@ def specs(text: str) -> dict[str, Any]:
     """The spec of each policy that the text becomes, by the policy's name."""
     drafts = converted(text).conversion.drafts
     return {draft.name: {"kind": draft.kind, **draft.document()["spec"]} for draft in drafts}
+
+
+def one_line(text: str) -> str:
+    """The text as if its comments were not wrapped."""
+    return " ".join(text.replace("\n#", " ").split())

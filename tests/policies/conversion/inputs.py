@@ -146,6 +146,16 @@ MEASURED = MEASURED.replace(
     "      thresholds", "      metricsUtilization: {source: KubernetesMetrics}\n      thresholds"
 )
 
+PACKING = """\
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+profiles:
+- pluginConfig:
+  - name: HighNodeUtilization
+    args: {thresholds: {cpu: 20}}
+  plugins: {balance: {enabled: [HighNodeUtilization]}}
+"""
+
 HELM = """\
 kind: Deployment
 schedule: "*/2 * * * *"

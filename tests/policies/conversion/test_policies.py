@@ -13,7 +13,7 @@ from rescheduler.policytest.expectations import actual_results
 from rescheduler.policytest.object_builders import NOW
 from rescheduler.policytest.runner import run_all
 from tests.cases import every
-from tests.policies.conversion.converting import converted, specs
+from tests.policies.conversion.converting import converted, one_line, specs
 from tests.policies.conversion.inputs import (
     DEVIATIONS,
     HELM,
@@ -21,6 +21,7 @@ from tests.policies.conversion.inputs import (
     KOORDINATOR,
     MEASURED,
     OPENSHIFT,
+    PACKING,
     SUBCHART,
     V1ALPHA1,
     V1ALPHA2,
@@ -108,6 +109,47 @@ def test_what_cannot_be_narrowed_only_reports(rules: dict[str, Any]) -> None:
     assert "mode" not in rules["rules-node-taints"]
 
 
+@every(
+    [
+        (V1ALPHA1, "low-node-utilization", "Audit"),
+        (V1ALPHA1.replace("thresholds: {cpu: 20, memory: 20}", ""), "low-node-utilization",
+         "Audit"),  # for numberOfNodes
+        (V1ALPHA1.replace("thresholds: {cpu: 20, memory: 20}", "")
+         .replace("numberOfNodes: 3", "numberOfNodes: 0"), "low-node-utilization", None),
+        (DEVIATIONS, "low-node-utilization-cpu", "Audit"),
+        (MEASURED, "low-node-utilization-memory", "Audit"),
+        (PACKING, "high-node-utilization", None),
+        (PACKING.replace("{thresholds", "{numberOfNodes: 2, thresholds"), "high-node-utilization",
+         "Audit"),
+        (KOORDINATOR, "low-node-load", "Audit"),
+        (KOORDINATOR.replace("numberOfNodes: 2", "numberOfNodes: 0"), "low-node-load", "Audit"),
+        (KOORDINATOR.replace("lowThresholds: {cpu: 45, memory: 50}", ""), "low-node-load",
+         "Audit"),  # for numberOfNodes
+        (KOORDINATOR.replace("lowThresholds: {cpu: 45, memory: 50}", "")
+         .replace("numberOfNodes: 2", "numberOfNodes: 0"), "low-node-load", None),
+    ]
+)  # fmt: skip
+def test_without_the_gate_of_cold_nodes_a_policy_only_reports(
+    text: str, name: str, mode: str | None
+) -> None:
+    assert specs(text)[name].get("mode") == mode
+
+
+@pytest.mark.parametrize("text", [V1ALPHA1, DEVIATIONS, MEASURED, OPENSHIFT, KOORDINATOR])
+def test_the_gate_of_cold_nodes_is_said_to_be_missing(text: str) -> None:
+    said = one_line(converted(text).text)
+    assert "descheduler evicts nothing while no node is below all of these thresholds." in said
+    assert "take `mode: Audit` away" in said
+
+
+def test_taints_of_kubernetes_are_said_not_to_count_unless_named(rules: dict[str, Any]) -> None:
+    text = HELM.replace("RemovePodsHavingTooManyRestarts", "RemovePodsViolatingNodeTaints")
+    said = one_line(converted(text.replace("{podRestartThreshold: 100}", "{}")).text)
+    assert "[node.kubernetes.io/unschedulable]` moves pods off cordoned nodes" in said
+    assert rules["rules-node-taints"]["nodeTaints"]["only"] == ["example.com/broken"]
+    assert "cordoned" not in converted(V1ALPHA2).text
+
+
 def test_the_limits_are_the_stricter_of_two_profiles() -> None:
     limits = converted(V1ALPHA2).policies.limits
     assert (limits.movesPerCycle, limits.movesPerNode, limits.movesPerNamespace) == (60, 3, 4)
@@ -180,7 +222,8 @@ def test_profiles_of_openshift_protect_its_own_namespaces() -> None:
     assert made["lifecycle-and-utilization-pod-lifetime"]["lifetime"]["above"] == "2d"
     assert made["compact-and-scale-high-node-utilization"]["cold"] == "30%"
     assert made["affinity-and-taints-node-taints"]["maxPriority"] == 4999
-    assert {spec.get("mode") for spec in made.values()} == {None}
+    reporting = {name for name, spec in made.items() if spec.get("mode") == "Audit"}
+    assert reporting == {"lifecycle-and-utilization-low-node-utilization"}
 
 
 def test_virtual_machines_are_said_to_stay() -> None:
@@ -194,6 +237,29 @@ def test_virtual_machines_are_said_to_stay() -> None:
     by_mean = specs(text.replace("    devLowNodeUtilizationThresholds: High\n", ""))
     spec = by_mean["kube-virt-relieve-and-migrate-low-node-utilization"]
     assert (spec["strategy"], spec["tolerance"]) == ("Balance", "10%")
+
+
+def test_settings_of_openshift_are_shown_as_the_file_has_them() -> None:
+    setting = "spec.profileCustomizations.devLowNodeUtilizationThresholds"
+    assert f'# - line 15, {setting}: "High"' in converted(OPENSHIFT).text
+    text = OPENSHIFT.replace("    devLowNodeUtilizationThresholds: High\n", "")
+    assert '# - line 10, spec.profiles[2]: "LifecycleAndUtilization"\n' in converted(text).text
+    measured = f"{text}    devActualUtilizationProfile: PrometheusCPUCombined\n"
+    setting = "spec.profileCustomizations.devActualUtilizationProfile"
+    assert f'{setting}: "PrometheusCPUCombined"' in one_line(converted(measured).text)
+
+
+def test_included_namespaces_of_openshift_hold_for_more_plugins_here() -> None:
+    text = OPENSHIFT.replace("excluded: [billing]", "included: [billing]")
+    name = "compact-and-scale-high-node-utilization"
+    assert specs(text)[name]["match"]["namespaces"] == ["billing"]
+    ignored = "The operator ignores `included` for LowNodeUtilization and HighNodeUtilization"
+    assert f'spec.profileCustomizations.namespaces.included: ["billing"] {ignored}' in one_line(
+        converted(text).text
+    )
+    assert ignored not in one_line(converted(OPENSHIFT).text)
+    others = text.replace(", LifecycleAndUtilization, CompactAndScale", ", EvictPodsWithPVC")
+    assert ignored not in one_line(converted(others).text)
 
 
 def test_openshift_s_default_mode_evicts_nothing() -> None:
