@@ -10,6 +10,7 @@ import yaml
 from rescheduler.documents.envelope import API_VERSION
 from rescheduler.documents.fields import duration_text
 from rescheduler.documents.strict_yaml import scalar
+from rescheduler.model.wording import clean
 from rescheduler.policies.conversion.draft import Conversion, Draft, LimitsDraft
 from rescheduler.policies.conversion.outcomes import FieldNote
 from rescheduler.policies.limits import Limits
@@ -143,7 +144,8 @@ def _note_lines(notes: Iterable[FieldNote]) -> Iterator[str]:
 
 
 def _comment(lines: Iterable[str], indent: str = "") -> Iterator[str]:
-    for line in lines:
+    """The lines as comments; what YAML takes for the end of a line in one of them is left out."""
+    for line in map(clean, lines):
         hanging = "  " if line.startswith("- ") else ""
         width = _WIDTH - 2 - len(indent)
         for part in textwrap.wrap(
