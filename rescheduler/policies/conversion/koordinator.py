@@ -155,7 +155,7 @@ def _low_load(arguments: LowNodeLoadArgs, draft: Draft) -> Iterator[Draft]:
     selectors = arguments.podSelectors or [_PodSelector()]
     for number, pool in enumerate([*pools, *(arguments.nodePools or ())]):
         of_pool = f"-{slug(pool.name)}" if pool.name else f"-{number}" if number else ""
-        for suffix, spec in _pool_specs(pool, arguments, draft.every):
+        for suffix, spec in _pool_specs(pool, arguments, draft):
             for selector in selectors:
                 of_pods = f"-{slug(selector.name or '')}" if len(selectors) > 1 else ""
                 made = draft.variant(f"{of_pool}{suffix}{of_pods}", "Utilization", **spec)
@@ -164,18 +164,20 @@ def _low_load(arguments: LowNodeLoadArgs, draft: Draft) -> Iterator[Draft]:
 
 
 def _pool_specs(
-    pool: _Pool, arguments: LowNodeLoadArgs, every: float | None
+    pool: _Pool, arguments: LowNodeLoadArgs, draft: Draft
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What policies say of a pool, each with the suffix of its name."""
     high = pool.highThresholds or arguments.highThresholds or {}
     measured = {name: most for name, most in high.items() if name in ("cpu", "memory")}
     more: dict[str, Any] = {}
     if pool.nodeSelector is not None and pool.nodeSelector.requirements:
-        more["nodes"] = {"labels": selector_spec(pool.nodeSelector.requirements)}
+        labels = draft.spec.get("nodes", {}).get("labels", {})
+        whole = ForeignSelector.model_validate(labels).requirements
+        more["nodes"] = {"labels": selector_spec(whole + pool.nodeSelector.requirements)}
     anomaly = pool.anomalyCondition or arguments.anomalyCondition
     times = (anomaly.consecutiveAbnormalities if anomaly else None) or _ABNORMALITIES
-    if every:
-        more["stableFor"] = seconds_text(times * every)
+    if draft.every:
+        more["stableFor"] = seconds_text(times * draft.every)
     if arguments.nodeMetricExpirationSeconds:
         more["maxAge"] = seconds_text(arguments.nodeMetricExpirationSeconds)
     for suffix, spec in load_specs(measured, deviating=pool.useDeviationThresholds):

@@ -35,7 +35,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    """The text, quoted where it is not text else; control characters and line ends as escapes."""
     style = None if isinstance(scalar(value), str) else "'"
+    style = style if value.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 

@@ -9,7 +9,7 @@ from rescheduler.documents.envelope import API_VERSION
 from rescheduler.documents.file_problems import LINE_ENDS
 from rescheduler.documents.text_files import TextFile
 from rescheduler.model.errors import PolicyError
-from rescheduler.policies.conversion import source_forms
+from rescheduler.policies.conversion import source_forms, yaml_text
 from rescheduler.policies.conversion.draft import MatchDraft
 from rescheduler.policies.conversion.foreign_fields import ForeignNamespaces
 from rescheduler.policies.conversion.source_forms import convert
@@ -67,21 +67,16 @@ def test_the_name_of_the_file_ends_no_comment() -> None:
     assert [policy.name for policy in made.policies.policies] == ["duplicates"]
 
 
-def test_line_ends_in_values_are_read_as_they_were() -> None:
-    taint = "a\u2028b\u0085c\nd: e"
-    args = {"excludedTaints": [taint]}
-    text = policy_text(
-        ("RemovePodsViolatingNodeTaints", args), plugin="RemovePodsViolatingNodeTaints"
-    )
-    said = refusal(text)
-    assert not said.startswith("converted") or specs(text)["node-taints"]["nodeTaints"] == {
-        "effects": ["NoSchedule"],
-        "ignore": [taint],
-    }
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\u0085", "\n"])
+def test_line_ends_in_values_are_read_as_they_were(end: str) -> None:
+    reason, plugin = f"{110 * 'x'}{end}---{end}{json.dumps(EXTRA)}", "RemoveFailedPods"
+    made = converted(policy_text((plugin, {"reasons": [reason]}), plugin=plugin))
+    [policy] = made.policies.policies
+    assert policy.model_dump()["failed"]["reasons"] == [reason]
 
 
 def test_what_is_read_again_must_be_what_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    write = source_forms.policies_text
+    write = yaml_text.policies_text
 
     def longer(*arguments: Any) -> str:
         return f"{write(*arguments)}---\n{json.dumps(EXTRA)}\n"
@@ -106,6 +101,14 @@ def test_the_stricter_limit_of_a_workload_holds(limits: tuple[Any, ...], most: i
     name = "maxMigratingPerWorkload"
     text = koordinator_text(*(({name: limit} if limit else {}, {}) for limit in limits))
     assert converted(text).policies.limits.inFlightPerWorkload == most
+
+
+def test_a_pool_keeps_the_nodes_of_the_whole_file() -> None:
+    pool = {"name": "web", "nodeSelector": {"matchLabels": {"pool": "web"}}}
+    document = json.loads(koordinator_text(({}, pool)))
+    text = json.dumps(document | {"nodeSelector": {"matchLabels": {"kind": "worker"}}})
+    [spec] = specs(text).values()
+    assert spec["nodes"] == {"labels": {"matchLabels": {"kind": "worker", "pool": "web"}}}
 
 
 def test_a_pod_s_namespace_is_in_both_lists() -> None:
