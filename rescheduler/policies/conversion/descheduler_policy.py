@@ -16,7 +16,11 @@ from rescheduler.policies.conversion.default_evictor import (
     unknown_class,
 )
 from rescheduler.policies.conversion.draft import Conversion, Draft
-from rescheduler.policies.conversion.foreign_fields import parse_selector, selector_spec
+from rescheduler.policies.conversion.foreign_fields import (
+    ForeignNamespaces,
+    parse_selector,
+    selector_spec,
+)
 from rescheduler.policies.conversion.outcomes import FieldNote, Lost, Same, note_of, notes_on
 from rescheduler.policies.conversion.plugins import PLUGINS, ForeignPlugin
 from rescheduler.policies.conversion.policy_fields import LENIENT, DeschedulerPolicy, ForeignProfile
@@ -25,6 +29,9 @@ EVICTOR = "DefaultEvictor"
 _POINTS = ("deschedule", "balance", "filter", "preEvictionFilter", "preevictionfilter")
 
 _REFUSED = "take it out, or correct it: descheduler refuses the file as it is"
+
+_NOTHING = Lost("Nothing is made of it: all it says is left out.")
+_NO_NAMESPACE = Lost("Nothing is made of it: no namespace is in all lists that must hold for it.")
 
 Model = TypeVar("Model", bound=Strict)
 
@@ -49,12 +56,13 @@ def convert_policy(
         has = "strategies" in fields_of(tree)
         message = "profiles: is required; without them descheduler does nothing"
         conversion.complain(tree, message, hint if has else "")
-    for profile, branch in zip(made.profiles or (), branches, strict=True):
+    for number, (profile, branch) in enumerate(zip(made.profiles or (), branches, strict=True)):
         prefix = f"{slug(profile.name)}-" if profile.name and len(branches) > 1 else ""
         texts = [text for text in (made.nodeSelector, profile.nodeSelector) if text]
         selector = [one for text in texts for one in parse_selector(text)]
         nodes = {"nodes": {"labels": selector_spec(selector)}} if selector else {}
-        _ProfileConversion(conversion, plugins, branch, prefix, nodes).convert(profile)
+        profile_conversion = _ProfileConversion(conversion, plugins, branch, prefix, nodes)
+        profile_conversion.convert(profile, conversion.namespaces.get(number))
 
 
 def known_part(tree: Tree, model: type[Strict], conversion: Conversion) -> Tree:
@@ -125,8 +133,8 @@ class _ProfileConversion:
         self._configs: dict[str, Tree] = {}
         self._unknown: set[str] = set()
 
-    def convert(self, profile: ForeignProfile) -> None:
-        """Add a policy for each plugin that is enabled."""
+    def convert(self, profile: ForeignProfile, namespaces: ForeignNamespaces | None) -> None:
+        """Add a policy for each plugin that is enabled. namespaces: those of all of them."""
         configs = _elements(self._branch, "pluginConfig")
         for config, tree in zip(profile.pluginConfig or (), configs, strict=True):
             if config.name in self._configs:
@@ -148,6 +156,7 @@ class _ProfileConversion:
         for name, tree in enabled.items():
             draft = self._draft(name, tree, evictor)
             draft.reports_only = any(note.restricts for note in notes)
+            draft.selection.add_namespaces(namespaces)
             self._convert_plugin(draft)
 
     def _draft(self, name: str, tree: Tree, evictor: DefaultEvictorArgs) -> Draft:
@@ -167,7 +176,6 @@ class _ProfileConversion:
         arguments, draft.notes = self._read(draft.plugin, plugin.arguments)
         if arguments is None:
             return
-        draft.selection.add_namespaces(self._conversion.namespaces)
         for names in ("namespaces", "evictableNamespaces"):
             draft.selection.add_namespaces(getattr(arguments, names, None))
         draft.selection.add_labels(getattr(arguments, "labelSelector", None))
@@ -179,7 +187,7 @@ class _ProfileConversion:
         limits = getattr(arguments, "evictionLimits", None)
         self._conversion.limits.limit("movesPerNode", limits.node if limits else None)
         try:
-            made = list(plugin.build(arguments, draft))
+            made = [] if draft.selection.namespaces == [] else list(plugin.build(arguments, draft))
             for one in made:
                 self._conversion.add(one)
         except ValueError:  # of the selector that both are together
@@ -188,7 +196,9 @@ class _ProfileConversion:
             return
         if not made:
             self._conversion.notes += draft.notes
-            self._note(draft.origin, Lost("Nothing is made of it: all it says is left out."))
+            self._note(
+                draft.origin, _NOTHING if draft.selection.namespaces != [] else _NO_NAMESPACE
+            )
 
     def _enabled_plugins(self) -> dict[str, Tree]:
         """The plugins that run, each with the place where it is enabled."""

@@ -26,16 +26,21 @@ _EVALUATING_NODES = ("Allocation", "Utilization")
 class MatchDraft:
     """Which pods a policy selects; all that is added must hold."""
 
-    namespaces: list[str] = field(default_factory=list)
+    namespaces: list[str] | None = None
     in_namespaces: list[Requirement] = field(default_factory=list)
     labels: list[Requirement] = field(default_factory=list)
     excludes: list[dict[str, Any]] = field(default_factory=list)
     others: dict[str, Any] = field(default_factory=dict)
 
     def add_namespaces(self, names: ForeignNamespaces | None) -> None:
-        """Only pods in these namespaces, or in no other than those."""
+        """Only pods in these namespaces, or in no other than those.
+
+        Of two lists those remain that are in both, which may be none.
+        """
         if names is not None:
-            self.namespaces += names.include or []
+            if names.include:
+                before = names.include if self.namespaces is None else self.namespaces
+                self.namespaces = [name for name in before if name in names.include]
             self.excludes += [{"namespaces": names.exclude}] if names.exclude else []
 
     def add_owners(self, include: list[str] | None, exclude: list[str] | None) -> None:
@@ -116,6 +121,11 @@ class LimitsDraft:
         if most is not None:
             self.moves[name] = min(most, self.moves.get(name, most))
 
+    def limit_workload(self, most: int) -> None:
+        """At most so many replacements of a workload at a time."""
+        name = "inFlightPerWorkload"
+        self.others[name] = min(most, self.others.get(name, most))
+
     def require(self, name: str, least: Any) -> None:
         """At least so many, or so long."""
         if least is not None:
@@ -126,7 +136,8 @@ class LimitsDraft:
 class Conversion:
     """What a foreign file becomes.
 
-    every: how often it runs there, where that is said. namespaces: those of all its plugins.
+    every: how often it runs there, where that is said. namespaces: those of all plugins of a
+    profile, by its number. restricted: what is around the policy may keep pods from being evicted.
     """
 
     paths: Paths
@@ -135,8 +146,9 @@ class Conversion:
     notes: list[FieldNote] = field(default_factory=list)
     problems: list[FileProblem] = field(default_factory=list)
     every: timedelta | None = None
-    namespaces: ForeignNamespaces | None = None
+    namespaces: dict[int, ForeignNamespaces] = field(default_factory=dict)
     reports_only: bool = False
+    restricted: bool = False
     _kept: list[Tree] = field(default_factory=list)
     """Trees whose identity is in the paths: one that is gone could be another's."""
 
@@ -175,7 +187,7 @@ class Conversion:
             draft.name, number = f"{name}-{number}", number + 1
         if draft.kind in _EVALUATING_NODES:
             draft.spec.setdefault("nodes", {"all": True})
-        draft.reports_only |= self.reports_only
+        draft.reports_only |= self.reports_only or self.restricted
         try:
             made = policy_from_document(draft.document())
         except PolicyError as error:

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from rescheduler.documents.fields import Duration
+from rescheduler.model.wording import clean
 from rescheduler.policies.conversion.draft import Draft
 from rescheduler.policies.conversion.yaml_text import to_yaml
 
@@ -46,7 +47,7 @@ def test_file_text(name: str, drafts: Iterable[Draft], now: datetime, evaluate: 
     now: when policy tests play.
     """
     tests = [test for draft in drafts for test in _tests_of(draft, now, evaluate)]
-    head = f"# What {name} does to small clusters. `rescheduler test` runs it.\n"
+    head = f"# What {clean(name)} does to small clusters. `rescheduler test` runs it.\n"
     return (
         head + to_yaml({"policy": name}) + "tests:\n" + "".join(map(_text, tests)) if tests else ""
     )

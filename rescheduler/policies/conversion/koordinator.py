@@ -50,6 +50,8 @@ _OWN_RUN = Same("how koord-descheduler itself runs")
 _UNKNOWN = Lost("Koordinator does not know this field and ignores it.")
 _ABNORMALITIES = 5
 """What consecutiveAbnormalities is unless given."""
+_AT_A_TIME = 1
+"""Replacements of a workload that may be pending where the controller names no number."""
 _DRY = Becomes("`mode: Audit`")
 
 
@@ -159,7 +161,7 @@ def _low_load(arguments: LowNodeLoadArgs, draft: Draft) -> Iterator[Draft]:
     selectors = arguments.podSelectors or [_PodSelector()]
     for number, pool in enumerate([*pools, *(arguments.nodePools or ())]):
         of_pool = f"-{slug(pool.name)}" if pool.name else f"-{number}" if number else ""
-        for suffix, spec in _pool_specs(pool, arguments, draft.every):
+        for suffix, spec in _pool_specs(pool, arguments, draft):
             for selector in selectors:
                 of_pods = f"-{slug(selector.name or '')}" if len(selectors) > 1 else ""
                 made = draft.variant(f"{of_pool}{suffix}{of_pods}", "Utilization", **spec)
@@ -168,18 +170,20 @@ def _low_load(arguments: LowNodeLoadArgs, draft: Draft) -> Iterator[Draft]:
 
 
 def _pool_specs(
-    pool: _Pool, arguments: LowNodeLoadArgs, every: float | None
+    pool: _Pool, arguments: LowNodeLoadArgs, draft: Draft
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """What policies say of a pool, each with the suffix of its name."""
     high = pool.highThresholds or arguments.highThresholds or {}
     measured = {name: most for name, most in high.items() if name in ("cpu", "memory")}
     more: dict[str, Any] = {}
     if pool.nodeSelector is not None and pool.nodeSelector.requirements:
-        more["nodes"] = {"labels": selector_spec(pool.nodeSelector.requirements)}
+        labels = draft.spec.get("nodes", {}).get("labels", {})
+        whole = ForeignSelector.model_validate(labels).requirements
+        more["nodes"] = {"labels": selector_spec(whole + pool.nodeSelector.requirements)}
     anomaly = pool.anomalyCondition or arguments.anomalyCondition
     times = (anomaly.consecutiveAbnormalities if anomaly else None) or _ABNORMALITIES
-    if every:
-        more["stableFor"] = seconds_text(times * every)
+    if draft.every:
+        more["stableFor"] = seconds_text(times * draft.every)
     if arguments.nodeMetricExpirationSeconds:
         more["maxAge"] = seconds_text(arguments.nodeMetricExpirationSeconds)
     for suffix, spec in load_specs(measured, deviating=pool.useDeviationThresholds):
@@ -224,7 +228,9 @@ def convert_configuration(tree: Tree, conversion: Conversion) -> None:
         fields["nodeSelector"] = _as_text(made.nodeSelector, run["nodeSelector"], conversion)
     profiles = fields.get("profiles")
     if profiles is not None and isinstance(profiles.value, list):
-        made_profiles = [_profile(profile, conversion) for profile in profiles.value]
+        made_profiles = [
+            _profile(profile, number, conversion) for number, profile in enumerate(profiles.value)
+        ]
         fields["profiles"] = conversion.tree_at(made_profiles, profiles)
     keys = {key: tree.keys.get(key, tree.mark) for key in fields}
     whole = conversion.put_at(Tree(dict(fields), tree.mark, keys), tree)
@@ -247,7 +253,7 @@ def _as_text(selector: ForeignSelector | None, tree: Tree, conversion: Conversio
     return conversion.tree_at(",".join(terms), tree)
 
 
-def _profile(profile: Tree, conversion: Conversion) -> Tree:
+def _profile(profile: Tree, number: int, conversion: Conversion) -> Tree:
     """A profile with plugins by their names alone, and with DefaultEvictor's arguments."""
     fields = dict(fields_of(profile))
     if "nodeSelector" in fields:
@@ -263,7 +269,7 @@ def _profile(profile: Tree, conversion: Conversion) -> Tree:
         fields["plugins"] = conversion.tree_at(made, points)
     configs = fields.get("pluginConfig")
     if configs is not None and isinstance(configs.value, list):
-        kept = [_config(config, conversion) for config in configs.value]
+        kept = [_config(config, number, conversion) for config in configs.value]
         fields["pluginConfig"] = conversion.tree_at(kept, configs)
     return conversion.tree_at(fields, profile)
 
@@ -291,8 +297,11 @@ def _note_others(tree: Tree, names: tuple[str, ...], conversion: Conversion) -> 
             conversion.notes.append(note_of(child, conversion.paths, _UNKNOWN))
 
 
-def _config(config: Tree, conversion: Conversion) -> Tree:
-    """The arguments of a plugin; those of the controller as DefaultEvictor's."""
+def _config(config: Tree, number: int, conversion: Conversion) -> Tree:
+    """The arguments of a plugin; those of the controller as DefaultEvictor's.
+
+    number: of the profile.
+    """
     fields = fields_of(config)
     if "name" not in fields or fields["name"].value != CONTROLLER:
         return config
@@ -306,26 +315,27 @@ def _config(config: Tree, conversion: Conversion) -> Tree:
             own[key] = child
         else:
             conversion.notes.append(note_of(child, conversion.paths, _JOBS))
-    _limit(conversion.tree_at(own, config), conversion)
+    _limit(conversion.tree_at(own, config), number, conversion)
     return conversion.tree_at({"name": "DefaultEvictor", "args": evictor}, config)
 
 
-def _limit(tree: Tree, conversion: Conversion) -> None:
+def _limit(tree: Tree, number: int, conversion: Conversion) -> None:
     made, problems = validate_part(tree, ControllerArgs)
     conversion.problems += problems
     if made is None:
         return
     conversion.notes += notes_on(made, tree, conversion.paths)
     conversion.reports_only |= bool(made.dryRun)
-    conversion.namespaces = made.namespaces
+    if made.namespaces is not None:
+        conversion.namespaces[number] = made.namespaces
     limits = conversion.limits
     limits.limit("movesPerCycle", made.maxMigratingGlobally)
     limits.limit("movesPerNode", made.maxMigratingPerNode)
     limits.limit("movesPerNamespace", made.maxMigratingPerNamespace)
     most = made.maxMigratingPerWorkload
-    if isinstance(most, int) and most:
-        limits.others["inFlightPerWorkload"] = most
-    elif most is not None:
+    number_at_once = most if isinstance(most, int) and most > 0 else None
+    limits.limit_workload(number_at_once or _AT_A_TIME)
+    if most is not None and number_at_once is None:
         text = "Replacements of a workload that are pending are counted, not a share: 1 at a time."
         place = fields_of(tree)["maxMigratingPerWorkload"]
         conversion.notes.append(note_of(place, conversion.paths, Lost(text)))

@@ -16,7 +16,7 @@ from rescheduler.policies.conversion.helm_values import ALL_VALUES, POLICY, poli
 from rescheduler.policies.conversion.koordinator import convert_configuration
 from rescheduler.policies.conversion.kube_descheduler import convert_kube_descheduler
 from rescheduler.policies.conversion.outcomes import Same, note_of, paths_of
-from rescheduler.policies.conversion.yaml_text import policies_text
+from rescheduler.policies.conversion.yaml_text import limits_document, policies_text
 from rescheduler.policies.files.policy_set import PolicySet, read_policies
 
 Convert = Callable[[Tree, Conversion], None]
@@ -73,7 +73,21 @@ def convert(file: TextFile) -> Converted:
         raise policy_error([(file.name, file.text, one) for one in dict.fromkeys(problems)], 1)
     text = policies_text(conversion, file.name, form)
     made = TextFile("converted.yaml", "converted", text)
-    return Converted(conversion, text, read_policies(made.name, [made], lambda *_: file))
+    policies = read_policies(made.name, [made], lambda *_: file)
+    _check_documents(file, text, conversion)
+    return Converted(conversion, text, policies)
+
+
+def _check_documents(file: TextFile, text: str, conversion: Conversion) -> None:
+    """Nothing else is read from the text than what was made, whatever the file says."""
+    documents, _ = read(text)
+    drafts = [draft.document() for draft in conversion.drafts]
+    if [tree.plain() for tree in documents] != [limits_document(conversion.limits), *drafts]:
+        message = "other policies are read from what is written than were made of the file"
+        raise policy_error([(file.name, "", FileProblem(TextSpan(), message, _UNWRITABLE))], 1)
+
+
+_UNWRITABLE = "take line separators and other unusual characters out of the file's text"
 
 
 def _why_nothing(tree: Tree, conversion: Conversion) -> Iterator[FileProblem]:

@@ -10,6 +10,7 @@ import yaml
 from rescheduler.documents.envelope import API_VERSION
 from rescheduler.documents.fields import duration_text
 from rescheduler.documents.strict_yaml import scalar
+from rescheduler.model.wording import clean
 from rescheduler.policies.conversion.draft import Conversion, Draft, LimitsDraft
 from rescheduler.policies.conversion.outcomes import FieldNote
 from rescheduler.policies.limits import Limits
@@ -34,7 +35,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+    """The text, quoted where it is not text else; control characters and line ends as escapes."""
     style = None if isinstance(scalar(value), str) else "'"
+    style = style if value.isprintable() else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", value, style=style)
 
 
@@ -143,7 +146,8 @@ def _note_lines(notes: Iterable[FieldNote]) -> Iterator[str]:
 
 
 def _comment(lines: Iterable[str], indent: str = "") -> Iterator[str]:
-    for line in lines:
+    """The lines as comments; what YAML takes for the end of a line in one of them is left out."""
+    for line in map(clean, lines):
         hanging = "  " if line.startswith("- ") else ""
         width = _WIDTH - 2 - len(indent)
         for part in textwrap.wrap(
