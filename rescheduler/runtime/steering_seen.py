@@ -45,9 +45,13 @@ def not_set_up(connection: Connection, policies: PolicySet) -> list[Problem]:
 def choose_seen_steering(
     connection: Connection, policies: PolicySet
 ) -> tuple[PolicySet, list[Problem]]:
-    """The policies with what we see steering instead of Auto; what we may not see does not."""
+    """The policies with what we see steering instead of Auto; what we may not see does not.
+
+    That we cannot find out is no fault of what steers: the note on what is unsteered has it.
+    """
     steering = _seen_steering(connection)
-    return choose_automatic_steering(policies, steering, lambda: read_version(connection))
+    chosen, notes = choose_automatic_steering(policies, steering, lambda: read_version(connection))
+    return chosen, [note for note in notes if note.code != "STR001"]
 
 
 def read_version(connection: Connection) -> str:

@@ -1,6 +1,7 @@
 """Objects as the API server lists them, and a server that lists them page by page."""
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -80,8 +81,11 @@ def named(name: str, namespace: str = "", **more: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": namespace, "uid": f"uid-{name}"}, **more}
 
 
+_ONE_OBJECT = re.compile(r"/configmaps/[^/]+$")
+
+
 class Api:
-    """Lists by path. `fail` may answer a request first; None lets it through."""
+    """Lists by path, and no ConfigMap. `fail` may answer a request first; None lets it through."""
 
     def __init__(self, lists: dict[str, list[dict[str, Any]]], page: int = 500) -> None:
         self.lists = {"/api/v1/namespaces": [named("kube-system")], **lists}
@@ -121,6 +125,10 @@ class Api:
         if group_version in self.served:
             resources = [{"name": resource} for resource in self.served[group_version]]
             return reply({"kind": "APIResourceList", "resources": resources})
+        if request.path.endswith("/selfsubjectaccessreviews"):
+            return reply({"status": {"allowed": True}}, 201)
+        if _ONE_OBJECT.search(request.path):
+            return refusal(404, "not found")
         items = self.lists.get(request.path, [])
         start = int(request.query.get("continue", 0))
         end = start + self.page
