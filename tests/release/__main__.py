@@ -75,9 +75,9 @@ def parts(
         Part("krew", lambda: try_with_krew(artifacts)),
         Part("materials", list_materials),
         Part("notes", lambda: make_notes(artifacts)),
+        Part("image", use_image),
         Part("install.yaml", lambda: make_install(artifacts)),
         Part("chart", lambda: make_chart(artifacts)),
-        Part("image", use_image),
         Part("provenance", lambda: make_provenance(artifacts, files(), began)),
         Part("signature", lambda: sign_files(artifacts, files())),
     ]

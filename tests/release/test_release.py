@@ -163,6 +163,18 @@ def test_the_image_that_was_tested_is_released_as_it_is(
     assert artifacts.image_digest.read_text() == f"{digest}\n"
 
 
+def test_the_dry_run_takes_the_tested_image_and_lists_what_it_has(
+    artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "Environment", lambda *_, **__: None)
+    monkeypatch.setattr(dry_run, "make_plugin", lambda *_: "")
+    monkeypatch.setattr(dry_run, "make_image", lambda _, tested: f"image of {tested}")
+    monkeypatch.setattr(dry_run, "make_image_materials", lambda *_: "its bill")
+    made = dry_run.parts(artifacts, tmp_path, datetime.now(UTC), Path("tested.tar"))
+    said = [part.make() for part in made if part.name in {"plugin", "image"}]
+    assert said == ["", "image of tested.tar; its bill"]
+
+
 def test_an_image_whose_content_is_not_of_its_digest_is_refused(tmp_path: Path) -> None:
     digest = write_image(tmp_path / "image.tar", {})
     content = (tmp_path / "image.tar").read_bytes()
