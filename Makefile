@@ -169,8 +169,8 @@ lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group release --constraint requirements.lock --universal --generate-hashes --custom-compile-command "make lock" -o requirements-release.lock
 
-release-dry-run: $(READY) ## make all of a release in dist/ and verify it, publishing nothing; WITHOUT=image leaves a part out
-	$(BIN)/python -m tests.release $(addprefix --without ,$(WITHOUT))
+release-dry-run: $(READY) ## make all of a release in dist/ and verify it, publishing nothing; WITHOUT=image leaves a part out, IMAGE=FILE is the tested image
+	$(BIN)/python -m tests.release $(addprefix --without ,$(WITHOUT)) $(addprefix --image ,$(IMAGE))
 
 image: $(READY) ## build the image without a registry, twice and the same: out/image.tar (root, mmdebstrap, buildah)
 	@mkdir -p $(OUT)

@@ -45,8 +45,13 @@ class Artifacts:
 
     @property
     def materials(self) -> Path:
-        """The bill of materials (CycloneDX)."""
+        """The bill of materials of the package (CycloneDX)."""
         return self.folder / f"kube_rescheduler-{self.version}.cdx.json"
+
+    @property
+    def image_materials(self) -> Path:
+        """The bill of materials of the image (CycloneDX)."""
+        return self.folder / f"rescheduler-{self.version}-linux-amd64.cdx.json"
 
     @property
     def notes(self) -> Path:

@@ -1,13 +1,14 @@
-"""Runs other programs: what fails is shown with all that it wrote."""
+"""Runs other programs, for so long at most: what fails is shown with all that it wrote."""
 
 import os
+import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from tests.release.artifacts import ReleaseFault
 
-_MINUTES = 15
+_SECONDS = 15 * 60.0
 
 
 def run_command(
@@ -24,23 +25,40 @@ def run_command(
     Raises:
         ReleaseFault: it ends otherwise, or takes too long.
     """
+    line = [str(word) for word in words]
+    shown = dict(os.environ if environment is None else environment)
     try:
-        done = subprocess.run(
-            [str(word) for word in words],
-            cwd=folder,
-            env=dict(os.environ if environment is None else environment),
-            capture_output=True,
-            text=True,
-            timeout=60 * _MINUTES,
-            check=False,
-        )
+        done = _run_within_time(line, folder, shown)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise ReleaseFault(f"{words[0]}: {error}") from error
     if done.returncode != code:
         said = f"{done.stdout}\n{done.stderr}".strip()[-4000:]
-        line = " ".join(str(word) for word in words)
-        raise ReleaseFault(f"{line} ended with {done.returncode} instead of {code}:\n{said}")
+        raise ReleaseFault(
+            f"{' '.join(line)} ended with {done.returncode} instead of {code}:\n{said}"
+        )
     return done.stdout if code == 0 else done.stderr
+
+
+def _run_within_time(
+    line: list[str], folder: Path | None, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run it to its end; if that does not come in time, end it and all that it started."""
+    with subprocess.Popen(
+        line,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            said, complained = process.communicate(timeout=_SECONDS)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(line, process.returncode, said, complained)
 
 
 def empty_environment(home: Path, path: str = "/usr/bin:/bin") -> dict[str, str]:

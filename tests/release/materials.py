@@ -1,4 +1,4 @@
-"""The bill of materials: what is installed with the wheel, as CycloneDX says it.
+"""The package's bill of materials: what is installed with the wheel, as CycloneDX says it.
 
 It is made of the environment in which the wheel was tried, and must be what the lock says: no
 package less, none more, each in its version.
@@ -16,7 +16,7 @@ from tests.release.artifacts import ROOT, Artifacts, ReleaseFault
 from tests.release.commands import run_command
 from tests.release.environments import Environment
 
-_OWN = "kube-rescheduler"
+OWN = "kube-rescheduler"
 _OF_EVERY_ENVIRONMENT = frozenset({"pip", "setuptools"})
 """What Python itself puts into a virtual environment; the image and the plugin have neither."""
 
@@ -53,16 +53,18 @@ def components(bill: dict[str, Any]) -> set[tuple[str, str]]:
     return {
         (canonicalize_name(entry["name"]), entry["version"])
         for entry in bill["components"]
-        if entry["name"] != _OWN
+        if entry["name"] != OWN
     }
 
 
-def locked_packages(lock: Path) -> set[tuple[str, str]]:
-    """Name and version of every package that the lock installs on this machine."""
+def locked_packages(lock: Path, python: str | None = None) -> set[tuple[str, str]]:
+    """Name and version of every package that the lock installs here; on this Python, or another."""
     text = lock.read_text(encoding="utf-8").replace("\\\n", " ")
     lines = (line.split(" --hash")[0].split("#")[0].strip() for line in text.splitlines())
     requirements = [Requirement(line) for line in lines if line]
     here = {key: str(value) for key, value in default_environment().items()}
+    if python is not None:
+        here |= {"python_version": python, "python_full_version": f"{python}.0"}
     return {
         (canonicalize_name(requirement.name), str(requirement.specifier).removeprefix("=="))
         for requirement in requirements

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import tarfile
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,13 +13,14 @@ import yaml
 
 from rescheduler import __version__
 from tests.release import __main__ as dry_run
-from tests.release import deployments, plugin
+from tests.release import commands, deployments, plugin, tested_image
 from tests.release.artifacts import ROOT, Artifacts, ReleaseFault, digest
 from tests.release.deployments import NotThere
 from tests.release.notes import make_notes, section_of, typed_changes
 from tests.release.provenance import check_provenance, make_provenance
 from tests.release.signature import sign_files
-from tests.release.workflow import check_form
+from tests.release.small_image import write_image
+from tests.release.workflow import check_form, check_image
 
 CHANGELOG = (
     "# Changelog\n\n## Unreleased\n\nx\n\n## 1.2.0\n\n- One.\n\n### More\n\n## 1.1.0\n\n- Old.\n"
@@ -136,19 +138,53 @@ def test_the_image_has_the_digest_that_was_the_same_twice(
     artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(deployments, "ROOT", tmp_path)
-    (tmp_path / "out").mkdir()
-    text = json.dumps({"manifests": [{"digest": "sha256:abc"}]}).encode()
-    with tarfile.open(tmp_path / "out/image.tar", "w") as archive:
-        member = tarfile.TarInfo("./index.json")
-        member.size = len(text)
-        archive.addfile(member, io.BytesIO(text))
+    digest = write_image(tmp_path / "out/image.tar", {})
     (tmp_path / "Makefile").write_text("image:\n\t@echo sha256:other\n")
     with pytest.raises(ReleaseFault, match="another digest"):
         deployments.make_image(artifacts)
-    (tmp_path / "Makefile").write_text("image:\n\t@echo sha256:abc\n")
-    assert deployments.make_image(artifacts) == "built twice as sha256:abc"
-    assert artifacts.image_digest.read_text() == "sha256:abc\n"
+    (tmp_path / "Makefile").write_text(f"image:\n\t@echo {digest}\n")
+    assert deployments.make_image(artifacts) == f"built twice, {digest}"
+    assert artifacts.image_digest.read_text() == f"{digest}\n"
     assert artifacts.image.is_file()
+
+
+def test_the_image_that_was_tested_is_released_as_it_is(
+    artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tested_image, "kept_archive", lambda: tmp_path / "image-1.tar")
+    tested = tmp_path / "tested/image.tar"
+    with pytest.raises(ReleaseFault, match="no image of this tree was tested"):
+        tested_image.copy_tested_image(tested)
+    digest = write_image(tmp_path / "image-1.tar", {"file": "its content"})
+    assert tested_image.copy_tested_image(tested) == digest
+    monkeypatch.setattr(deployments, "ROOT", tmp_path / "nowhere")
+    assert deployments.make_image(artifacts, tested) == f"the tested one, {digest}"
+    assert artifacts.image.read_bytes() == tested.read_bytes()
+    assert artifacts.image_digest.read_text() == f"{digest}\n"
+
+
+def test_the_dry_run_takes_the_tested_image_and_lists_what_it_has(
+    artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dry_run, "Environment", lambda *_, **__: None)
+    monkeypatch.setattr(dry_run, "make_plugin", lambda *_: "")
+    monkeypatch.setattr(dry_run, "make_image", lambda _, tested: f"image of {tested}")
+    monkeypatch.setattr(dry_run, "make_image_materials", lambda *_: "its bill")
+    made = dry_run.parts(artifacts, tmp_path, datetime.now(UTC), Path("tested.tar"))
+    said = [part.make() for part in made if part.name in {"plugin", "image"}]
+    assert said == ["", "image of tested.tar; its bill"]
+
+
+def test_an_image_whose_content_is_not_of_its_digest_is_refused(tmp_path: Path) -> None:
+    digest = write_image(tmp_path / "image.tar", {})
+    content = (tmp_path / "image.tar").read_bytes()
+    assert content.count(b'{"config": {}}') == 1
+    (tmp_path / "image.tar").write_bytes(content.replace(b'{"config": {}}', b'{"config": []}'))
+    with pytest.raises(ReleaseFault, match="not what its digests say"):
+        tested_image.checked_digest(tmp_path / "image.tar")
+    (tmp_path / "image.tar").write_bytes(content.replace(digest.encode(), b"sha256:" + b"0" * 64))
+    with pytest.raises(ReleaseFault, match="is no image"):
+        tested_image.checked_digest(tmp_path / "image.tar")
 
 
 def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
@@ -166,6 +202,7 @@ def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
     said = capsys.readouterr().out
     assert "left out" in said
     assert "MISSING: there is no chart" in said
+    assert said.splitlines()[-1] == "Not in it: one, chart."
     made.append(dry_run.Part("broken", fail))
     assert dry_run.make_release(tmp_path / "dist", []) == 1
     assert "FAILED: it is broken" in capsys.readouterr().out
@@ -191,3 +228,40 @@ def test_the_workflow_has_no_more_rights_than_it_names(was: str, becomes: str, s
     assert was in text
     with pytest.raises(ReleaseFault, match=said):
         check_form(text.replace(was, becomes, 1))
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "said"),
+    [
+        ("      - run: .ci/run\n", "      - run: make test\n", "job test does not test"),
+        (
+            "dry-run IMAGE=out/tested/image.tar\n",
+            "dry-run\n",
+            "job build does not release it",
+        ),
+        ("          path: out/tested\n          if-no", "          if-no", "hand it on"),
+        (
+            "TESTED: ${{ needs.test.outputs.image }}",
+            "TESTED: ${{ github.sha }}",
+            "compare its digest",
+        ),
+        ("image: ${{ steps.image.outputs.digest }}", "image: none", "is not told"),
+        ("-linux-amd64.cdx.json", ".cdx.json", "job image does not list what the image has"),
+    ],
+)
+def test_the_workflow_publishes_the_image_that_it_tested(was: str, becomes: str, said: str) -> None:
+    text = (ROOT / ".github/workflows/release.yaml").read_text()
+    check_image(text)
+    assert was in text
+    with pytest.raises(ReleaseFault, match=said):
+        check_image(text.replace(was, becomes, 1))
+
+
+def test_a_program_that_hangs_is_ended_with_all_that_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(commands, "_SECONDS", 0.2)
+    began = time.monotonic()
+    with pytest.raises(ReleaseFault, match="timed out"):
+        commands.run_command("sh", "-c", "sleep 20 & sleep 20")
+    assert time.monotonic() - began < 10

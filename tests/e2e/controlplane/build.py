@@ -17,6 +17,9 @@ from pathlib import Path
 
 from tests.e2e.controlplane.versions import OLDER_SCHEDULER, PROGRAMS, Program
 
+_MOST_SECONDS = 3600.0
+"""Of one build, so that a module proxy that does not answer holds up nobody for ever."""
+
 
 class BuildError(Exception):
     """A program could not be built; the message says what to do."""
@@ -87,13 +90,14 @@ def _build(program: Program, folder: Path) -> None:
         command += ["-o", f"{output}/", *program.binaries.values()]
         sys.stderr.write(f"building {program.module} {program.version} (minutes, once)\n")
         started = time.monotonic()
-        done = subprocess.run(command, cwd=program.folder, check=False)
-        if done.returncode:
+        try:
+            subprocess.run(command, cwd=program.folder, check=True, timeout=_MOST_SECONDS)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
             raise BuildError(
-                f"go build of {program.module} {program.version} ended with {done.returncode}.\n"
+                f"go build of {program.module} {program.version}: {error}\n"
                 "Maybe the Go module proxy is out of reach (see GOPROXY), or the disk is full: "
                 "the Go build cache takes about 4 GB."
-            )
+            ) from error
         for name, package in program.binaries.items():
             # Go names a binary after its package's last element that is not a version.
             last = [part for part in package.split("/") if part not in {"v2", "v3"}][-1]

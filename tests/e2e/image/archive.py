@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -60,6 +61,17 @@ class ImageArchive:
             with tarfile.open(fileobj=io.BytesIO(layer)) as opened:
                 files |= {member.name.removeprefix("./"): member for member in opened}
         return files
+
+    def texts(self, pattern: str) -> dict[str, str]:
+        """What stands in the files whose whole path has this pattern."""
+        texts: dict[str, str] = {}
+        for layer in self.layers():
+            with tarfile.open(fileobj=io.BytesIO(layer)) as opened:
+                for member in opened:
+                    path = member.name.removeprefix("./")
+                    if member.isfile() and re.fullmatch(pattern, path):
+                        texts[path] = _content(opened, member.name).decode()
+        return texts
 
     def unpack(self, folder: Path) -> Path:
         """Its file system, with its owners and modes."""

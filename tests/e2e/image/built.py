@@ -40,9 +40,14 @@ def checksum() -> str:
     return digest.hexdigest()[:16]
 
 
+def kept_archive() -> Path:
+    """Where the image of these inputs is kept once it is built."""
+    return cache_folder() / f"image-{checksum()}.tar"
+
+
 def image_archive(*, again: bool = False) -> tuple[Path, bool]:
     """The image of these inputs, and whether it had to be built; one builds while others wait."""
-    archive = cache_folder() / f"image-{checksum()}.tar"
+    archive = kept_archive()
     archive.parent.mkdir(parents=True, exist_ok=True)
     with (archive.parent / "image.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
