@@ -64,9 +64,9 @@ def parts(artifacts: Artifacts, work: Path, began: datetime) -> list[Part]:
         Part("krew", lambda: try_with_krew(artifacts)),
         Part("materials", list_materials),
         Part("notes", lambda: make_notes(artifacts)),
+        Part("image", lambda: make_image(artifacts)),
         Part("install.yaml", lambda: make_install(artifacts)),
         Part("chart", lambda: make_chart(artifacts)),
-        Part("image", lambda: make_image(artifacts)),
         Part("provenance", lambda: make_provenance(artifacts, files(), began)),
         Part("signature", lambda: sign_files(artifacts, files())),
     ]
