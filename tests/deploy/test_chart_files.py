@@ -6,6 +6,7 @@ tests/e2e/test_chart.py renders it by Helm itself.
 import json
 import re
 from collections import Counter
+from datetime import timedelta
 from typing import Any
 
 import jsonschema
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from rescheduler import __version__
+from rescheduler.model.reasons import CATALOG
+from rescheduler.policies.limits import Limits
 from rescheduler.runtime.settings import Settings, env_names
 from tests.deploy.chart_files import (
     CHART,
@@ -26,6 +29,7 @@ from tests.deploy.chart_files import (
 )
 from tests.deploy.install_yaml import OVERLAY, install_text
 from tests.deploy.manifests import KUSTOMIZE, OVERLAYS, documents, overlay
+from tests.deploy.policies_configmap import ROOT
 
 Json = dict[str, Any]
 
@@ -95,6 +99,33 @@ def test_templates_set_options_that_the_program_has() -> None:
     named |= set(re.findall(r"\"(RESCHEDULER_[A-Z_]+)\"", text))
     assert len(named) > 10
     assert named <= options
+
+
+def said(*names: str) -> list[str]:
+    return [(ROOT / name).read_text(encoding="utf-8") for name in names]
+
+
+CHART_README = "deploy/helm/rescheduler/README.md"
+NOTES = "deploy/helm/rescheduler/templates/NOTES.txt"
+
+
+def test_pages_say_which_helm_it_takes_and_where_the_image_comes_from() -> None:
+    for page in said("deploy/README.md", CHART_README, NOTES):
+        assert "--reset-then-reuse-values" in page
+        assert "Helm 3.14 or later" in page
+    for page in said("README.md", "deploy/README.md", CHART_README):
+        (command,) = re.findall(r"helm install rescheduler .*", page)
+        assert "--set image.registry=REGISTRY" in command
+
+
+def test_notes_say_where_prometheus_is_reached_and_what_enforce_waits_for() -> None:
+    (notes,) = said(NOTES)
+    (line,) = (line for line in notes.splitlines() if "rescheduler.io/metrics=allowed" in line)
+    assert all(name in line for name in Settings().prometheus_namespaces.split(","))
+    assert Limits().auditFirst == timedelta(hours=1)
+    assert "each of the first three cycles moves one pod" in CATALOG["PAC007"].sentence
+    assert "first hour each policy counts as Audit (SEL001, auditFirst)" in notes
+    assert "first three cycles that move anything moves one pod (PAC007)" in notes
 
 
 def test_no_object_is_in_two_files() -> None:

@@ -18,7 +18,7 @@ from rescheduler.kube.pods.tolerations import SOFT_TAINT
 from rescheduler.model.moves.steering_entry import MOST_NODES
 from rescheduler.runtime.live_actor import FINDING_HISTORY, LEASE, STATE
 from rescheduler.runtime.report_keeping import LAST_REPORT
-from rescheduler.runtime.servers.kubernetes_access import REPORTS
+from rescheduler.runtime.servers.kubernetes_access import METRICS, REPORTS
 from rescheduler.sources.policy_files import load_policies
 from tests.deploy.manifests import (
     ACTING,
@@ -330,6 +330,7 @@ def test_page_access_adds_the_right_to_review_and_no_other() -> None:
         ("authorization.k8s.io", "subjectaccessreviews", "create"),
     }
     assert rules["rescheduler-reports"] == [{"nonResourceURLs": [REPORTS], "verbs": ["get"]}]
+    assert rules["rescheduler-metrics"] == [{"nonResourceURLs": [METRICS], "verbs": ["get"]}]
     (binding,) = (manifest for manifest in found if manifest["kind"] == "ClusterRoleBinding")
     assert binding["roleRef"]["name"] == "rescheduler-page-reviews", "nobody reads reports by it"
     (patch,) = yaml.safe_load((KUSTOMIZE / "page-access/deployment-patch.yaml").read_text())

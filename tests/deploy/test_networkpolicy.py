@@ -12,6 +12,7 @@ import yaml
 
 from rescheduler.kube.objects import LabelSelector, LabelSelectorRequirement
 from rescheduler.kube.selectors import matches
+from rescheduler.runtime.settings import Settings
 from tests.cases import every
 from tests.deploy.manifests import overlay
 from tests.deploy.policies_configmap import ROOT
@@ -19,10 +20,15 @@ from tests.deploy.policies_configmap import ROOT
 KUSTOMIZE = ROOT / "deploy" / "kustomize"
 
 
+def specs_of(folder: str) -> list[dict[str, Any]]:
+    """What each NetworkPolicy of a folder says."""
+    said = yaml.safe_load_all((KUSTOMIZE / folder / "networkpolicy.yaml").read_text())
+    return [manifest["spec"] for manifest in said]
+
+
 def spec_of(folder: str) -> dict[str, Any]:
-    """What the NetworkPolicy of a folder says."""
-    said: dict[str, Any] = yaml.safe_load((KUSTOMIZE / folder / "networkpolicy.yaml").read_text())
-    return dict(said["spec"])
+    """What the first one says."""
+    return specs_of(folder)[0]
 
 
 SPEC = spec_of("base")
@@ -103,12 +109,26 @@ def test_the_control_plane_is_reached_in_both_families(address: str, port: int) 
     assert passes("egress", Peer(address), "TCP", port)
 
 
-@pytest.mark.parametrize(
-    ("namespace", "port"), [("monitoring", 9090), ("openshift-monitoring", 9091)]
-)
-def test_prometheus_is_asked_and_scrapes(namespace: str, port: int) -> None:
-    assert passes("egress", Peer(namespace=namespace), "TCP", port)
+@every(Settings().prometheus_namespaces.split(","))
+def test_prometheus_is_asked_where_it_is_looked_for_and_scrapes(namespace: str) -> None:
+    extender = KUSTOMIZE / "steering-extender" / "server.yaml"
+    (reads_it_too,) = (
+        manifest["spec"]
+        for manifest in yaml.safe_load_all(extender.read_text())
+        if manifest["kind"] == "NetworkPolicy"
+    )
+    for port in (9090, 9091):
+        assert passes("egress", Peer(namespace=namespace), "TCP", port)
+        assert passes("egress", Peer(namespace=namespace), "TCP", port, reads_it_too)
     assert passes("ingress", Peer(namespace=namespace), "TCP", 8080)
+    page = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    assert f"`{namespace}`" in page
+
+
+def test_monitoring_of_users_on_openshift_scrapes_and_is_not_asked() -> None:
+    other = Peer(namespace="openshift-user-workload-monitoring")
+    assert passes("ingress", other, "TCP", 8080)
+    assert not passes("egress", other, "TCP", 9091)
 
 
 @every(
@@ -158,6 +178,14 @@ def test_a_source_elsewhere_is_asked_where_its_namespace_is_labelled(port: int) 
     assert not passes("egress", Peer("10.0.0.5"), "TCP", port, more)
 
 
+def test_a_labelled_namespace_may_scrape_the_rescheduler_alone() -> None:
+    _, scrapers = specs_of("metrics-elsewhere")
+    assert passes("ingress", Peer(namespace="mimir", of_namespace=ALLOWED), "TCP", 8080, scrapers)
+    assert not passes("ingress", Peer(namespace="shop"), "TCP", 8080, scrapers)
+    assert scrapers["policyTypes"] == ["Ingress"]
+    assert scrapers["podSelector"] == SPEC["podSelector"], "the extender's callers stay let in"
+
+
 @every(
     [
         ("169.254.169.254", 80),
@@ -174,7 +202,7 @@ def test_tokens_of_a_cloud_are_had_by_a_component_alone(address: str, port: int)
 
 
 @pytest.mark.parametrize("folder", ["metrics-elsewhere", "cloud-identity"])
-def test_components_let_out_the_pods_of_the_base_and_nothing_in(folder: str) -> None:
+def test_components_let_out_the_pods_that_ask_prometheus(folder: str) -> None:
     more = spec_of(folder)
     assert more["policyTypes"] == ["Egress"]
     for app in ("rescheduler", "rescheduler-extender"):

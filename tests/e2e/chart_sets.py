@@ -114,6 +114,12 @@ CREDENTIALS: Json = {
     "selector": 'cluster="eu-1"',
     "namespaces": ["monitoring", "mimir"],
 }
+CREDENTIALS_OF_A_SCRAPER = {"name": "scraper", "key": "token"}
+MONITORS = (
+    ("PodMonitor", "rescheduler"),
+    ("PodMonitor", "rescheduler-servers"),
+    ("PrometheusRule", "rescheduler"),
+)
 DOCTOR_ACTS = patch(
     "Job",
     "rescheduler-doctor",
@@ -173,6 +179,44 @@ SETS = {
     ),
     "monitors, alerts and dashboards": ValueSet(
         audit(monitoring={"enabled": True}), "audit-deployment", ("monitoring",)
+    ),
+    "monitors by label of a page for those who may read it": ValueSet(
+        audit(
+            pageAccess="Kubernetes",
+            monitoring={
+                "enabled": True,
+                "labels": {"release": "stack"},
+                "authorization": {"credentials": CREDENTIALS_OF_A_SCRAPER},
+            },
+        ),
+        "audit-deployment",
+        ("page-access", "monitoring"),
+        {
+            "patches": [
+                *(
+                    patch(kind, name, added("/metadata/labels/release", "stack"))
+                    for kind, name in MONITORS
+                ),
+                patch(
+                    "PodMonitor",
+                    "rescheduler",
+                    added(
+                        "/spec/podMetricsEndpoints/0/authorization",
+                        {"credentials": CREDENTIALS_OF_A_SCRAPER},
+                    ),
+                ),
+            ]
+        },
+    ),
+    "no pod of what would act": ValueSet(
+        enforce(**steering(), replicas=0),
+        "enforce-deployment",
+        more={
+            "patches": [
+                settings(PROMETHEUS_URL=URL),
+                patch("Deployment", "rescheduler", added("/spec/replicas", 0)),
+            ]
+        },
     ),
     "a page for those who may read it": ValueSet(
         audit(pageAccess="Kubernetes"), "audit-deployment", ("page-access",)

@@ -152,6 +152,18 @@ def test_steering_goes_by_what_the_api_server_serves(
         ({"prometheus": {"url": "prometheus:9090"}}, "does not match pattern"),
         ({"prometheus": {"headers": {"X": "tenant"}}}, "prometheus.secret is empty"),
         ({"policies": {"configMap": "a", "files": {"a.yaml": "b"}}}, "were both given"),
+        ({"replicas": -1}, "minimum: got -1"),
+        (
+            {"pageAccess": "Kubernetes", "monitoring": {"enabled": True}},
+            "monitoring.authorization has no credentials",
+        ),
+        (
+            {
+                "settings": {"RESCHEDULER_LISTEN_TOKEN_FILE": "/token"},
+                "monitoring": {"enabled": True},
+            },
+            "monitoring.authorization has no credentials",
+        ),
         ({"fence": {"optOuts": True}}, "fence.optOuts is part of the fence"),
         ({"settings": {"MODE": "Enforce"}}, "invalid propertyName 'MODE'"),
     ],

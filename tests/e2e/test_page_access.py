@@ -42,17 +42,10 @@ def bound(kind: str, role: str, name: str) -> dict[str, Any]:
     }
 
 
-METRICS = {
-    **RBAC,
-    "kind": "ClusterRole",
-    "metadata": {"name": "page-scraper"},
-    "rules": [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}],
-}
 PEOPLE = (
     *map(account, ("reader", "team", "scraper", "nobody")),
-    METRICS,
     bound("ClusterRoleBinding", "rescheduler-reports", "reader"),
-    bound("ClusterRoleBinding", "page-scraper", "scraper"),
+    bound("ClusterRoleBinding", "rescheduler-metrics", "scraper"),
     bound("RoleBinding", "view", "team"),
 )
 
@@ -127,6 +120,6 @@ def test_only_those_see_a_page_whom_their_rights_let(cluster: Cluster, service: 
         for connection in slow:
             connection.close()
 
-    cluster.api.delete(PEOPLE[5])
+    cluster.api.delete(PEOPLE[4])
     cluster.until(lambda: status("/", reader) == 403, "the right that was taken away", 30)
     assert reader not in service.said()

@@ -8,8 +8,10 @@ from pathlib import Path
 from rescheduler import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
-REPOSITORY = os.environ.get("GITHUB_REPOSITORY", "rescheduler/rescheduler")
-"""Where it is released: the workflow says its own; without one the addresses are a form only."""
+PROJECT = "rescheduler/rescheduler"
+"""The repository that the files of the tree name."""
+REPOSITORY = os.environ.get("GITHUB_REPOSITORY", PROJECT)
+"""Where it is released: the workflow says its own."""
 
 
 class ReleaseFault(Exception):

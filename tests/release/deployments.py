@@ -15,6 +15,7 @@ from tests.e2e.controlplane.build import binaries
 from tests.release.artifacts import ROOT, Artifacts, ReleaseFault
 from tests.release.commands import run_command
 from tests.release.notes import section_of, typed_changes
+from tests.release.released_image import released_image
 from tests.release.tested_image import checked_digest
 
 CHART = ROOT / "deploy/helm/rescheduler"
@@ -33,10 +34,11 @@ def make_install(artifacts: Artifacts) -> str:
     made = next((ROOT / place for place in _INSTALL_PLACES if (ROOT / place).is_file()), None)
     if made is None:
         raise ReleaseFault(f"`make install-yaml` leaves none of {', '.join(_INSTALL_PLACES)}")
-    if made.resolve() != artifacts.install.resolve():
-        shutil.copy(made, artifacts.install)
-    objects = count_objects(artifacts.install.read_text(encoding="utf-8"))
-    return f"{objects} objects, none of which lets anybody evict"
+    image = released_image(artifacts)
+    text = image.objects_text(made.read_text(encoding="utf-8"))
+    image.check(text)
+    artifacts.install.write_text(text, encoding="utf-8")
+    return f"{count_objects(text)} objects of {image.address}, none of which lets anybody evict"
 
 
 def make_chart(artifacts: Artifacts) -> str:
@@ -46,15 +48,18 @@ def make_chart(artifacts: Artifacts) -> str:
     said = yaml.safe_load((CHART / "Chart.yaml").read_text(encoding="utf-8"))
     if str(said.get("appVersion")) != artifacts.version:
         raise ReleaseFault(f"the chart is about {said.get('appVersion')}, not {artifacts.version}")
-    helm = _helm()
+    helm, image = _helm(), released_image(artifacts)
     versioned = ("--version", artifacts.version, "--app-version", artifacts.version)
     with TemporaryDirectory() as folder:
         chart = _with_changes(artifacts, Path(folder))
+        image.write_chart(chart)
         run_command(helm, "package", chart, *versioned, "--destination", artifacts.folder)
     run_command(helm, "lint", "--strict", artifacts.chart)
     template = (helm, "template", "rescheduler", "--namespace", "rescheduler")
-    objects = count_objects(run_command(*template, artifacts.chart))
-    return f"linted; without values {objects} objects, none of which lets anybody evict"
+    text = run_command(*template, artifacts.chart)
+    image.check(text)
+    objects = f"{count_objects(text)} objects of {image.address}"
+    return f"linted; without values {objects}, none of which lets anybody evict"
 
 
 def count_objects(text: str) -> int:

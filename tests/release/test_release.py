@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import shutil
 import tarfile
 import time
 from datetime import UTC, datetime
@@ -12,8 +13,9 @@ import pytest
 import yaml
 
 from rescheduler import __version__
+from tests.deploy.install_yaml import install_text
 from tests.release import __main__ as dry_run
-from tests.release import commands, deployments, plugin, tested_image
+from tests.release import commands, deployments, plugin, released_image, tested_image
 from tests.release.artifacts import ROOT, Artifacts, ReleaseFault, digest
 from tests.release.deployments import NotThere
 from tests.release.notes import make_notes, section_of, typed_changes
@@ -206,6 +208,55 @@ def test_a_release_says_what_is_missing_and_fails_where_a_part_fails(
     made.append(dry_run.Part("broken", fail))
     assert dry_run.make_release(tmp_path / "dist", []) == 1
     assert "FAILED: it is broken" in capsys.readouterr().out
+
+
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+
+@pytest.mark.parametrize(
+    ("digest", "part"), [("", f":{__version__}"), (f"{DIGEST}\n", f"@{DIGEST}")]
+)
+def test_what_is_installed_names_the_image_that_is_pushed(
+    digest: str, part: str, artifacts: Artifacts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(released_image, "REPOSITORY", "owner/program")
+    if digest:
+        artifacts.image_digest.write_text(digest)
+    monkeypatch.setattr(deployments, "ROOT", tmp_path)
+    (tmp_path / "Makefile").write_text("install-yaml:\n\t@true\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/install.yaml").write_text(install_text())
+    assert f"objects of ghcr.io/owner/program{part}" in deployments.make_install(artifacts)
+    assert f"image: ghcr.io/owner/program{part}\n" in artifacts.install.read_text()
+    chart = Path(shutil.copytree(ROOT / "deploy/helm/rescheduler", tmp_path / "chart"))
+    assert "image.registry=REGISTRY" in (chart / "README.md").read_text()
+    released_image.released_image(artifacts).write_chart(chart)
+    values = yaml.safe_load((chart / "values.yaml").read_text())
+    assert values["image"] == {
+        "registry": "ghcr.io/owner",
+        "repository": "program",
+        "tag": __version__,
+        "digest": digest.strip(),
+        "pullPolicy": "",
+        "pullSecrets": [],
+    }
+    original = yaml.safe_load((ROOT / "deploy/helm/rescheduler/values.yaml").read_text())
+    assert {**values, "image": ""} == {**original, "image": ""}
+    assert "image.registry=REGISTRY" not in (chart / "README.md").read_text()
+
+
+def test_the_workflow_pushes_the_image_that_is_named_before_what_names_it() -> None:
+    image = released_image.released_image(Artifacts(Path("none")))
+    with pytest.raises(ReleaseFault, match=r"names \['rescheduler:0'\], not ghcr\.io/"):
+        image.check("image: rescheduler:0")
+    with pytest.raises(ReleaseFault, match=r"no image\.registry"):
+        image.values_text("image: {}\n")
+    jobs = yaml.safe_load((ROOT / ".github/workflows/release.yaml").read_text())["jobs"]
+    pushed = f"{released_image.REGISTRY}/${{{{ github.repository }}}}"
+    assert jobs["image"]["env"]["NAME"] == pushed
+    assert all("image" in jobs[name]["needs"] for name in ("files", "chart"))
+    names = [part.name for part in dry_run.parts(Artifacts(Path()), Path(), datetime.now(UTC))]
+    assert names.index("image") < min(names.index("install.yaml"), names.index("chart"))
 
 
 def test_manifests_name_the_image_of_this_version() -> None:

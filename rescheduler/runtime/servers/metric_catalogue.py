@@ -70,7 +70,7 @@ METRICS = (
     _counter("cycles", "Cycles by how they ended; skipped and missed ones never began.", "verdict"),
     _gauge("cycle_failures", "Failed cycles in a row; 0 after one that ended otherwise."),
     _gauge("cycle_last_success_timestamp_seconds", "When the last good cycle ended, in Unix time; NaN before the first, and while this process stands by.", unit="seconds", plan=True),
-    _of_plan("cycle_next_timestamp_seconds", "When a cycle is due, in Unix time; of the past while it runs, 0 if none is due.", unit="seconds"),
+    _of_plan("cycle_next_timestamp_seconds", "When a cycle is due, in Unix time; of the past while it runs, NaN if none is due.", unit="seconds"),
     _gauge("cycle_cause", "1 for the reason code by which the last cycle ended, as its log line and /history say it.", "code", plan=True),
     _of_plan("guard_holding", "1 while this guard holds all moves.", "guard"),
     _of_plan("note", "1 for each reason code that the last plan notes about the cluster, its data or steering.", "reason"),

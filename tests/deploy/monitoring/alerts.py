@@ -26,6 +26,13 @@ IDLE_BUDGET = "rescheduler:idle_gpu_hours_per_day:budget"
 IDLE_BUDGET_HOURS = 480
 """20 GPUs all day."""
 
+_CRONJOB = '{namespace="rescheduler", cronjob="rescheduler"}'
+_LAST_SUCCESS = f"""max by (cluster) (
+              kube_cronjob_status_last_successful_time{_CRONJOB}
+              or kube_cronjob_created{_CRONJOB}
+            )"""
+"""Of a CronJob that never succeeded: its creation."""
+
 _WHERE = "{{ with $labels.cluster }} in cluster {{ . }}{{ end }}"
 
 
@@ -98,21 +105,21 @@ ALERTS = (
     ),
     Alert(
         "ReschedulerCronJobFails",
-        """
+        f"""
         (
-          time() - max by (cluster) (
-            kube_cronjob_status_last_successful_time{namespace="rescheduler", cronjob="rescheduler"}
-            or kube_cronjob_created{namespace="rescheduler", cronjob="rescheduler"}
-          ) > 7200
+          time() > max by (cluster) (kube_cronjob_next_schedule_time{_CRONJOB})
+          or
+          max by (cluster) (kube_cronjob_status_last_schedule_time{_CRONJOB})
+            > {_LAST_SUCCESS}
+            and time() - {_LAST_SUCCESS} > 3600
         )
-        unless on (cluster)
-          kube_cronjob_spec_suspend{namespace="rescheduler", cronjob="rescheduler"} == 1
+        unless on (cluster) kube_cronjob_spec_suspend{_CRONJOB} == 1
         """,
-        "15m",
+        "1h",
         "warning",
-        f"No run of the CronJob rescheduler has succeeded for 2 hours{_WHERE}.",
-        "A run succeeds if it made its plan and carried it out, or was held on purpose. Needs "
-        "kube-state-metrics.",
+        f"A run of the CronJob rescheduler was due an hour ago, and none has succeeded{_WHERE}.",
+        "Either no Job was made, or its run has failed or hangs. A run succeeds if it made its "
+        "plan and carried it out, or was held on purpose. Needs kube-state-metrics.",
         quiet="kube_cronjob_* are there only with a CronJob and kube-state-metrics",
     ),
     Alert(
@@ -235,10 +242,10 @@ ALERTS = (
     Alert(
         "ReschedulerIdleGPUs",
         f"""
-        24 * sum by (cluster, policy) (
-          max by (cluster, policy, namespace) (avg_over_time(rescheduler_idle_gpus[1d]))
-        )
-        > on () group_left () {IDLE_BUDGET}
+        sum by (cluster, policy) (sum_over_time((
+          max by (cluster, policy, namespace) (rescheduler_idle_gpus)
+        )[1d:5m])) / 12
+        > on () group_left () max({IDLE_BUDGET})
         """,
         "1h",
         "info",

@@ -5,9 +5,10 @@ from typing import Any
 import yaml
 
 from tests.deploy.monitoring.alerts import ALERTS, IDLE_BUDGET, IDLE_BUDGET_HOURS, Alert
+from tests.release.artifacts import PROJECT
 
-RUNBOOKS = "https://rescheduler.io/runbooks"
-"""Where deploy/monitoring/runbooks is published; `make monitoring` writes it into every alert."""
+RUNBOOKS = f"https://github.com/{PROJECT}/blob/main/deploy/monitoring/runbooks"
+"""Where people read the runbooks; `make monitoring` writes it into every alert."""
 
 MADE = "# Made by `make monitoring`: edit tests/deploy/monitoring, not this file.\n"
 
@@ -23,12 +24,13 @@ class _Writer(yaml.SafeDumper):
         return True
 
 
-_Writer.add_representer(
-    str,
-    lambda writer, text: writer.represent_scalar(
-        "tag:yaml.org,2002:str", text, style="|" if "\n" in text else None
-    ),
-)
+def _written_text(writer: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Texts of several lines as a block, and addresses on a line of their own."""
+    style = "|" if "\n" in text else ">" if text.startswith("https://") else None
+    return writer.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Writer.add_representer(str, _written_text)
 
 
 def yaml_text(document: dict[str, Any], comment: str = "") -> str:
@@ -56,7 +58,7 @@ def _rule(alert: Alert) -> dict[str, Any]:
         "annotations": {
             "summary": alert.summary,
             "description": alert.description,
-            "runbook_url": f"{RUNBOOKS}/{alert.name}",
+            "runbook_url": f"{RUNBOOKS}/{alert.name}.md",
         },
     }
 

@@ -4,7 +4,8 @@ import re
 
 _WORDS = """
 absent and avg_over_time bool by changes count count_over_time group group_left histogram_quantile
-ignoring increase max max_over_time min min_over_time offset on or rate sum time unless vector
+ignoring increase max max_over_time min min_over_time offset on or rate sum
+sum_over_time time unless vector
 """
 _FUNCTIONS = frozenset(_WORDS.split())
 _LABELS = re.compile(r"(?:\b(?:by|on|ignoring|group_left|without) \([^)]*\))|\[[^\]]*\]")

@@ -19,10 +19,11 @@ from tests.deploy.manifests import KUSTOMIZE, documents
 from tests.deploy.monitoring import alerts
 from tests.deploy.monitoring.alerts import ALERTS, Alert
 from tests.deploy.monitoring.dashboards import DASHBOARDS
-from tests.deploy.monitoring.files import COMPONENT, FOLDER, RULES, RUNBOOKS, made_files
+from tests.deploy.monitoring.files import COMPONENT, FOLDER, ROOT, RULES, RUNBOOKS, made_files
 from tests.deploy.monitoring.objects import RUNBOOKS as ADDRESS
 from tests.deploy.monitoring.panels import Panel
 from tests.deploy.monitoring.selectors import metric_names
+from tests.release.artifacts import PROJECT
 
 NAMES = {row.name: row for row in METRICS}
 PANELS = {
@@ -110,6 +111,19 @@ def test_pages_name_commands_that_there_are() -> None:
                 assert word in command.params[0].type.choices, path.name
 
 
+def test_commands_of_a_page_are_one_block() -> None:
+    """A line without its four spaces is no command, and it joins those below to its paragraph."""
+    for path in RUNBOOKS.iterdir():
+        lines = path.read_text(encoding="utf-8").splitlines()
+        commands = [number for number, line in enumerate(lines) if line.startswith("    ")]
+        assert commands, path.name
+        for number in commands:
+            before = lines[number - 1]
+            assert before == "" or before.startswith("    "), f"{path.name}: {before}"
+        outside = [line for line in lines if re.match("(kubectl|rescheduler) ", line)]
+        assert not outside, path.name
+
+
 def test_there_is_no_page_of_an_alert_that_is_gone() -> None:
     assert {path.stem for path in RUNBOOKS.iterdir()} == {alert.name for alert in ALERTS}
 
@@ -118,10 +132,11 @@ def test_the_rules_are_the_same_for_the_operator_and_link_their_pages() -> None:
     plain = yaml.safe_load(RULES.read_text(encoding="utf-8"))
     (rule,) = (found for found in documents(COMPONENT) if found["kind"] == "PrometheusRule")
     assert rule["spec"] == plain
+    assert f"https://github.com/{PROJECT}/blob/main/{RUNBOOKS.relative_to(ROOT)}" == ADDRESS
     first, *others = plain["groups"][0]["rules"]
     assert first["record"] == alerts.IDLE_BUDGET
     for row in others:
-        assert row["annotations"]["runbook_url"] == f"{ADDRESS}/{row['alert']}"
+        assert row["annotations"]["runbook_url"] == f"{ADDRESS}/{row['alert']}.md"
         assert row["labels"]["severity"] in {"warning", "info"}
 
 

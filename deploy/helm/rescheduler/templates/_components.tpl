@@ -66,7 +66,12 @@ yes
 {{- if and (ne .Release.Namespace "rescheduler") (not $values.createNamespace) -}}
 {{- fail (printf "\n\nThe lock and the state of a cluster are in namespace rescheduler, not in %q.\nMaybe install with --namespace rescheduler --create-namespace." .Release.Namespace) -}}
 {{- end -}}
-{{- $url := index (include "rescheduler.settings" . | fromYaml) "RESCHEDULER_PROMETHEUS_URL" -}}
+{{- $settings := include "rescheduler.settings" . | fromYaml -}}
+{{- $closed := or (eq $values.pageAccess "Kubernetes") (hasKey $settings "RESCHEDULER_LISTEN_TOKEN_FILE") -}}
+{{- if and $closed (eq $values.kind "Deployment") $values.monitoring.enabled (not $values.monitoring.authorization.credentials) -}}
+{{- fail "\n\nmonitoring.enabled scrapes /metrics, which pageAccess: Kubernetes or a listen token shows only to those with a token, and monitoring.authorization has no credentials.\nMaybe set monitoring.authorization.credentials to {name: SECRET, key: token}; deploy/monitoring/README.md says how to make one." -}}
+{{- end -}}
+{{- $url := index $settings "RESCHEDULER_PROMETHEUS_URL" -}}
 {{- if and (eq $values.mode "Enforce") (has $url (list nil "" "auto")) -}}
 {{- fail "\n\nmode: Enforce acts only on a Prometheus whose address is written down, and prometheus.url is empty.\nMaybe add --set prometheus.url=http://prometheus-operated.monitoring.svc:9090, with the name of your own Service." -}}
 {{- end -}}

@@ -28,6 +28,13 @@
 {{- $_ := set $object.spec "timeZone" $values.timeZone -}}
 {{- end -}}
 {{- if and (eq $kind "Deployment") (eq $name "rescheduler") }}{{ include "rescheduler.replicas" . }}{{ end -}}
+{{- if has $kind (list "PodMonitor" "PrometheusRule") -}}
+{{- with $values.monitoring.labels }}{{ $_ := set $object.metadata "labels" (merge $object.metadata.labels .) }}{{ end -}}
+{{- end -}}
+{{- if and (eq $kind "PodMonitor") (eq $name "rescheduler") -}}
+{{- $endpoint := first $object.spec.podMetricsEndpoints -}}
+{{- with $values.monitoring.authorization }}{{ $_ := set $endpoint "authorization" . }}{{ end -}}
+{{- end -}}
 {{- if eq $kind "Job" -}}
 {{- $_ := set $object.metadata "annotations" (dict "helm.sh/hook" "test" "helm.sh/hook-delete-policy" "before-hook-creation") -}}
 {{- end -}}
@@ -46,7 +53,7 @@
 {{- $_ := set $spec "replicas" 1 -}}
 {{- $_ := set $spec "strategy" (dict "rollingUpdate" (dict "maxSurge" 0 "maxUnavailable" 1)) -}}
 {{- end -}}
-{{- with $values.replicas }}{{ $_ := set $spec "replicas" . }}{{ end -}}
+{{- if not (kindIs "invalid" $values.replicas) }}{{ $_ := set $spec "replicas" $values.replicas }}{{ end -}}
 {{- end -}}
 
 {{/* What the values say of any pod: its image, where it runs, what it may use. */}}
