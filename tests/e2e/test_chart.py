@@ -165,6 +165,10 @@ def test_steering_goes_by_what_the_api_server_serves(
             "monitoring.authorization has no credentials",
         ),
         ({"fence": {"optOuts": True}}, "fence.optOuts is part of the fence"),
+        (
+            {"kueueRestart": True, "evictions": {"namespaces": ["ml"]}},
+            "evictions.namespaces bounds evictions only",
+        ),
         ({"settings": {"MODE": "Enforce"}}, "invalid propertyName 'MODE'"),
     ],
 )

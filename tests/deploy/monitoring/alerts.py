@@ -66,7 +66,7 @@ ALERTS = (
         absent(rescheduler_info)
           unless on () kube_cronjob_info{namespace="rescheduler", cronjob="rescheduler"}
         or
-        group by (cluster) (max_over_time(rescheduler_info[1d]))
+        group by (cluster) (max_over_time(rescheduler_info[7d]))
           unless group by (cluster) (rescheduler_info)
         """,
         "15m",

@@ -78,6 +78,9 @@ yes
 {{- if and $values.policies.configMap $values.policies.files -}}
 {{- fail "\n\npolicies.configMap and policies.files were both given.\nMaybe keep one of them: policies come from one ConfigMap." -}}
 {{- end -}}
+{{- if and $values.kueueRestart $values.evictions.namespaces (not $values.fence.enabled) -}}
+{{- fail "\n\nkueueRestart gives the right to delete Workloads in all namespaces, and evictions.namespaces bounds evictions only.\nMaybe set fence.enabled=true too: it holds both to namespaces with the label rescheduler.io/evictions=allowed." -}}
+{{- end -}}
 {{- if and $values.fence.optOuts (not $values.fence.enabled) -}}
 {{- fail "\n\nfence.optOuts is part of the fence, and fence.enabled is false.\nMaybe set fence.enabled=true too." -}}
 {{- end -}}
