@@ -33,12 +33,12 @@ def render_history_page(history: TrailHistory) -> str:
     return _render(rows, seen, title=f"History - {seen.source}", band=band, caption=caption)
 
 
-def render_cycles_page(rows: Iterable[CycleRow]) -> str:
-    """The latest cycles of a service as HTML."""
+def render_cycles_page(rows: Iterable[CycleRow], notes: Sequence[str] = ()) -> str:
+    """The latest cycles of a service as HTML; notes: what to know before reading on."""
     safe = _safe(rows)
     caption = "The newest first; plans of cycles before the last start have no page"
     band = f"the last {count_text(len(safe), 'cycle')} of this service"
-    return _render(safe, None, title="Earlier cycles", band=band, caption=caption)
+    return _render(safe, None, title="Earlier cycles", band=band, caption=caption, standing=notes)
 
 
 def render_waiting_page(rows: Iterable[CycleRow], standing: Sequence[str]) -> str:

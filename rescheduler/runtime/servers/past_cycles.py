@@ -13,6 +13,7 @@ from datetime import datetime
 
 import msgspec
 
+from rescheduler.model.kept_cycles import KeptCycles
 from rescheduler.model.moves.plan import Mode, Report
 from rescheduler.model.trails.trail_history import PastCycle
 from rescheduler.reporting.formats.page import render_page
@@ -40,6 +41,7 @@ class PastCycles:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._read_kept: Callable[[], tuple[KeptCycles | None, str]] | None = None
         self._kept: deque[_Kept] = deque(maxlen=KEPT)
         self._number = 0
 
@@ -49,6 +51,10 @@ class PastCycles:
             for cycle in reversed(cycles[:KEPT]):
                 self._number += 1
                 self._kept.append(_Kept(self._number, cycle))
+
+    def read_others(self, read_kept: Callable[[], tuple[KeptCycles | None, str]]) -> None:
+        """Show the cycles of all instances too, as they are kept in the cluster."""
+        self._read_kept = read_kept
 
     def add(self, report: Report, started: datetime, seconds: float) -> None:
         """A cycle has ended with this report."""
@@ -81,12 +87,33 @@ class PastCycles:
             kept = list(self._kept)
         if path == PATH:
             rows = [CycleRow(e.cycle, _link(e) if e.report else "") for e in reversed(kept)]
-            return lambda: render_cycles_page(rows).encode()
+            return lambda: self._all_cycles(rows).encode()
         for cycle_page in kept:
             if cycle_page.report and path == _link(cycle_page):
                 packed = cycle_page.report
                 return lambda: _page(packed)
         return None
+
+    def _all_cycles(self, own: list[CycleRow]) -> str:
+        """Our rows and those of other instances; what another one has ended is not unfinished."""
+        kept, problem = (None, "") if self._read_kept is None else self._read_kept()
+        others = [] if kept is None else [CycleRow(record.cycle) for record in kept.log.records]
+        ended = {_identity(row.cycle) for row in others}
+        ours = [
+            row
+            for row in own
+            if row.cycle.verdict != "unfinished" or _identity(row.cycle) not in ended
+        ]
+        own_starts = {_identity(row.cycle) for row in ours}
+        rows = [*ours, *(row for row in others if _identity(row.cycle) not in own_starts)]
+        rows.sort(key=lambda row: row.cycle.started, reverse=True)
+        notes = [f"Cycles of other instances cannot be read: {problem}."] if problem else []
+        return render_cycles_page(rows, notes)
+
+
+def _identity(cycle: PastCycle) -> datetime:
+    """The second in which it began: one instance runs cycles at a time."""
+    return cycle.started.replace(microsecond=0)
 
 
 def _page(packed: bytes) -> bytes:

@@ -101,6 +101,8 @@ def serve(settings: Settings, report: Callable[[Report], None]) -> int:
         keeper=keeper,
     )
     kept = None if connection is None else KeptReports(report_store(connection).read)
+    if kept is not None:
+        service.cycles.past.read_others(kept.read)
     front = FrontPage(service.describe_standing, lambda: service.cycles.last, kept)
     endpoints = Endpoints(
         settings.listen,

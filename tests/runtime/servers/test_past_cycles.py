@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
+from rescheduler.model.kept_cycles import CycleLog, CycleRecord, KeptCycles
 from rescheduler.model.moves.plan import Change, NodeView
 from rescheduler.runtime.inspecting.move_history import earlier_cycles
 from rescheduler.runtime.servers import past_cycles
@@ -85,3 +86,27 @@ def test_cycles_before_the_start_come_from_the_audit_trail(tmp_path: Path) -> No
 @every([None, "-", "nothing/there", "nothing/"])
 def test_without_files_there_is_nothing_to_show(where: str | None) -> None:
     assert earlier_cycles(Settings(audit_trail=where)) == []
+
+
+def test_cycles_of_other_instances_are_shown_as_they_ended() -> None:
+    past, (newest, *older) = PastCycles(), good_week().cycles
+    begun = structs.replace(newest, verdict="unfinished", seconds=None, message="it was cut off")
+    past.remember([begun, *older[:2]])
+    started = newest.started + timedelta(minutes=5)
+    later = structs.replace(newest, started=started, verdict="failed", message="theirs")
+    log = CycleLog(records=[CycleRecord(cycle=c, instance="other") for c in (later, newest)])
+    past.read_others(lambda: (KeptCycles(log=log), ""))
+    text = page(past, "/history")
+    assert text.count('<th scope="row">') == 4
+    assert "theirs" in text
+    assert "it was cut off" not in text, "the other instance has ended it"
+    assert text.index("theirs") < text.index(f"{newest.started:%H:%M}")
+
+
+def test_that_others_cannot_be_read_is_said() -> None:
+    past = PastCycles()
+    past.add(samples.plan(), NOW, 1.0)
+    past.read_others(lambda: (None, "no answer"))
+    text = page(past, "/history")
+    assert "Cycles of other instances cannot be read: no answer." in text
+    assert text.count('<th scope="row">') == 1
