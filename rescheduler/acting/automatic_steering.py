@@ -55,13 +55,11 @@ def _replace_automatic(policies: PolicySet, chosen: str) -> PolicySet:
 
 def _unsteered_note(reasons: dict[str, Problem]) -> Problem:
     """That nothing steers, with each reason once. reasons: by the name of the means."""
-    reason = CATALOG["STR010"]
     by_reason: dict[str, list[str]] = {}
     for name, why in reasons.items():
         by_reason.setdefault(why.message, []).append(name)
     said = "; ".join(f"{' and '.join(names)}: {why}" for why, names in by_reason.items())
-    sentence = reason.sentence.removesuffix(".")
-    return Problem(code="STR010", message=f"{sentence} ({said}). {reason.advice}")
+    return Problem("STR010", f"{CATALOG['STR010'].sentence.removesuffix('.')} ({said})")
 
 
 def _first_ready(

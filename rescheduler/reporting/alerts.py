@@ -13,7 +13,8 @@ from rescheduler.model.wording import join_names, verb_for
 from rescheduler.reporting.phrasing import resource
 
 Level = Literal["held", "problem", "note"]
-PAUSED = "GRD006"
+PAUSED, UNSTEERED = "GRD006", "STR010"
+_TITLES = {UNSTEERED: "Replacements are not steered"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def alerts(report: Report) -> list[Alert]:
     - policies that select something new, or nothing, and rules that can never act;
     - unfit readings, but none that a policy above names already;
     - schedulers that cannot be predicted;
-    - notes.
+    - notes; that nothing steers only where a pod could move.
     """
     plan = plan_in(report)
     answer = [
@@ -83,11 +84,16 @@ def alerts(report: Report) -> list[Alert]:
                 _alert("problem", scheduler.problem.code, title, scheduler.problem.message)
             )
     answer += [
-        _alert("note", note.code, "About the data", note.message)
-        for note in plan.notes
+        _alert("note", note.code, _TITLES.get(note.code, "About the data"), note.message)
+        for note in shown_notes(plan)
         if note.code != PAUSED
     ]
     return answer
+
+
+def shown_notes(plan: Plan) -> list[Problem]:
+    """The notes that concern this plan: that nothing steers does only where a pod could move."""
+    return [note for note in plan.notes if note.code != UNSTEERED or plan.totals.candidates]
 
 
 def _evaluation_alerts(plan: Plan) -> Iterator[Alert]:

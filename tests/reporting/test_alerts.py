@@ -69,6 +69,15 @@ def test_a_pause_comes_before_what_is_wrong() -> None:
     assert sum(alert.code == "GRD006" for alert in alerts(shown)) == 1
 
 
+def test_that_nothing_steers_is_told_where_a_pod_could_move() -> None:
+    unsteered = structs.replace(plan(), notes=[Problem("STR010", "Nothing steers.")])
+    (told,) = [alert for alert in alerts(unsteered) if alert.code == "STR010"]
+    assert told.title == "Replacements are not steered"
+    totals = structs.replace(unsteered.totals, candidates=0)
+    calm = structs.replace(unsteered, totals=totals)
+    assert not [alert for alert in alerts(calm) if alert.code == "STR010"]
+
+
 @pytest.mark.parametrize(
     ("names", "text"),
     [

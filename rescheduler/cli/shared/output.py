@@ -155,5 +155,7 @@ def _warn(report: Report) -> None:
             )
     for guard in plan.guards:
         say(f"note: nothing is moved: {guard.code} {guard.message}", err=True)
-    for note in plan.notes:
+    from rescheduler.reporting.alerts import shown_notes  # noqa: PLC0415 - keeps help quick
+
+    for note in shown_notes(plan):
         say(f"note: {note.code} {note.message}", err=True)

@@ -116,8 +116,8 @@ def steering_remedy(situation: Situation, policies: PolicySet) -> Remedy | None:
             return Remedy(
                 code=most,
                 change=STEERING_CHANGE,
-                how="Apply its component of deploy/kustomize; the Limits need "
-                f"`steering: {{by: {name}}}`, or Auto, the default",
+                how=f"Write `steering: {{by: {name}}}` in the Limits, and apply "
+                "its component of deploy/kustomize",
                 policies=changed,
             )
     return None
