@@ -28,7 +28,7 @@ def check(world: World) -> None:
     for suggestion in made.suggestions:
         event(suggestion.change.split(" ")[0])
         trial = promise(suggestion)
-        gains.append(trial.gain - trial.gainNow)
+        gains.append(round(trial.gain - trial.gainNow, 6))
         assert gains[-1] > world.limits.margin
         if suggestion.code not in OBJECTS or "Limits" in suggestion.how:
             changed = replanned(
