@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from rescheduler.cli.completion import SHELLS
 from rescheduler.cli.main import program
 from tests.cli.recorded import call, here
+from tests.programs import require_program
 
 __all__ = ["here"]
 
@@ -47,8 +47,7 @@ ASKED = {
 def completed(shell: str, here: Path, *words: str) -> set[str]:
     """What the shell offers instead of the last word."""
     runner = {"kubectl": "bash"}.get(shell, shell)
-    if shutil.which(runner) is None:
-        pytest.skip(f"{shell} is not installed")
+    require_program(runner)
     for name in ("rescheduler", "kubectl-rescheduler"):
         (here / name).write_text(f'#!/bin/sh\nexec {sys.executable} -m rescheduler "$@"\n')
         (here / name).chmod(0o755)

@@ -2,13 +2,11 @@
 
 import json
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 import yaml
 
 from rescheduler.cli.main import program
@@ -23,6 +21,7 @@ from tests.deploy.monitoring.files import COMPONENT, FOLDER, ROOT, RULES, RUNBOO
 from tests.deploy.monitoring.objects import RUNBOOKS as ADDRESS
 from tests.deploy.monitoring.panels import Panel
 from tests.deploy.monitoring.selectors import metric_names
+from tests.programs import require_program
 from tests.release.artifacts import PROJECT
 
 NAMES = {row.name: row for row in METRICS}
@@ -38,9 +37,6 @@ HEADINGS = [
     "What to do",
     "When it is no problem",
 ]
-promtool = pytest.mark.skipif(
-    shutil.which("promtool") is None, reason="promtool is not installed (Debian: prometheus)"
-)
 
 
 def metric_of(series: str) -> Metric | None:
@@ -225,8 +221,8 @@ def test_panels_lie_beside_and_below_each_other() -> None:
         assert dashboard["uid"] == path.stem
 
 
-@promtool
 def test_promtool_accepts_the_rules_and_their_tests_pass() -> None:
+    require_program("promtool", "prometheus")
     for command in (["check", "rules", RULES], ["test", "rules", FOLDER / "rules_test.yaml"]):
         ended = subprocess.run(
             ["promtool", *map(str, command)],

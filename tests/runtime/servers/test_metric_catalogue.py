@@ -1,7 +1,6 @@
 """The catalogue's rows are what is exposed, by Prometheus' convention, and all labels are said."""
 
 import re
-import shutil
 import subprocess
 from math import isnan
 from typing import Any
@@ -26,6 +25,7 @@ from rescheduler.runtime.servers.metric_catalogue import (
 from rescheduler.runtime.servers.metric_registry import MetricRegistry
 from rescheduler.runtime.servers.telemetry import VERDICTS, Telemetry
 from tests.cases import every
+from tests.programs import require_program
 from tests.runtime.servers.metric_lines import lines
 from tests.runtime.skewed import hot, parts, spread
 
@@ -56,9 +56,9 @@ def test_every_label_that_is_explained_is_used() -> None:
     assert set(re.findall(r"[\w-]+", LABELS["verdict"])) - {"or"} == set(VERDICTS)
 
 
-@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not installed")
 @pytest.mark.parametrize("server", ["run", "webhook", "extender"])
 def test_prometheus_own_linter_has_no_complaint(server: str) -> None:
+    require_program("promtool", "prometheus")
     command = ["promtool", "check", "metrics"]
     text = exposed_by(server).text()
     lint = subprocess.run(command, input=text, capture_output=True, timeout=60, check=False)
