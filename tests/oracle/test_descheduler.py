@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not GIVEN, reason="RESCHEDULER_ORACLE names no f
 COUNTS = {
     "DefaultEvictor": (38, 18, 1),
     "HighNodeUtilization": (12, 5, 0),
-    "LowNodeUtilization": (24, 15, 4),
-    "PodLifeTime": (22, 17, 14),
+    "LowNodeUtilization": (23, 16, 4),
+    "PodLifeTime": (20, 19, 14),
     "RemoveDuplicates": (19, 5, 1),
     "RemoveFailedPods": (19, 3, 3),
     "RemovePodsHavingTooManyRestarts": (20, 0, 0),
