@@ -45,6 +45,7 @@ _EXAMPLES = """Finds pods that are no longer well placed, and evicts the few tha
 Only `apply` and `run --mode Enforce` evict anything.
 
 \b
+  rescheduler plan
   rescheduler plan --policies policies/ --prometheus-url http://localhost:9090
   rescheduler plan --policies policies/ --snapshot FILE -o html --out report.html
 """
