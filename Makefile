@@ -7,6 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 RUNNING := $(VENV)/.running
+WRITING := $(VENV)/.writing
 RECORDING := tests/recordings/gpu-cluster.snapshot
 OUT := out
 # One more than there are cores, as some tests wait for processes and servers of theirs; each looks
@@ -168,6 +169,14 @@ lock: $(READY) ## resolve the dependencies again
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --extra aws --extra azure --extra google --universal --generate-hashes --custom-compile-command "make lock" -o requirements-clouds.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group dev --universal --generate-hashes --custom-compile-command "make lock" -o requirements-dev.lock
 	$(BIN)/uv pip compile --quiet --upgrade pyproject.toml --group release --constraint requirements.lock --universal --generate-hashes --custom-compile-command "make lock" -o requirements-release.lock
+	$(BIN)/uv pip compile --quiet --upgrade --group docs --constraint requirements-dev.lock --universal --generate-hashes --custom-compile-command "make lock" -o requirements-docs.lock
+
+$(WRITING): requirements-docs.lock $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	@touch $@
+
+site: $(WRITING) ## build the documentation site into out/site, and see that its links lead somewhere and nothing is loaded from elsewhere
+	$(BIN)/python -m tests.docsite
 
 release-dry-run: $(READY) ## make all of a release in dist/ and verify it, publishing nothing; WITHOUT=image leaves a part out, IMAGE=FILE is the tested image
 	$(BIN)/python -m tests.release $(addprefix --without ,$(WITHOUT)) $(addprefix --image ,$(IMAGE))
