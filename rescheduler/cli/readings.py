@@ -36,7 +36,7 @@ def command(settings: Settings, name: str | None, policies: Path | None) -> int:
         texts_of_series,
     )
     from rescheduler.sources.policy_files import load_policies  # noqa: PLC0415 - keeps help quick
-    from rescheduler.sources.reading_guide import series_of  # noqa: PLC0415 - keeps help quick
+    from rescheduler.sources.reading_series import series_of  # noqa: PLC0415 - keeps help quick
 
     if name is not None and settings.prometheus_url is None:
         click.echo(document_text(name), nl=False)

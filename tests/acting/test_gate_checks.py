@@ -3,7 +3,6 @@
 import ast
 import inspect
 from datetime import timedelta
-from pathlib import Path
 
 from rescheduler.acting import run, sender
 from rescheduler.acting.gate_checks import FRESH, Gates
@@ -13,9 +12,6 @@ from rescheduler.model.moves.history import History
 from rescheduler.model.reasons import CATALOG
 from rescheduler.planning.gates.gate_functions import PURE
 from tests.fakes.stage import Process, Stage
-
-README = Path(__file__).parents[2] / "README.md"
-BEGIN, END = "<!-- gates -->\n", "<!-- end of gates -->"
 
 
 def functions() -> dict[str, set[str]]:
@@ -69,19 +65,3 @@ def test_the_seconds_in_the_table_are_those_that_are_kept() -> None:
     assert f"{READ_IN:g} s" in said["read in time"]
     assert f"{FRESH:g} s" in said["fresh"]
     assert (run._GUARDED_FOR, "a minute" in said["guards"]) == (timedelta(minutes=1), True)
-
-
-def table() -> str:
-    """The gates as the README shows them."""
-    lines = ["| when | what must hold | otherwise |", "| --- | --- | --- |"]
-    for gate in GATES:
-        codes = ", ".join(code if code in CATALOG else f"{code}..." for code in gate.codes)
-        ends = "; the run ends" if gate.halts else ""
-        lines.append(f"| {gate.moment} | **{gate.name}**: {gate.sentence} | {codes}{ends} |")
-    return "\n".join(lines) + "\n"
-
-
-def test_the_readme_shows_the_gates() -> None:
-    text = README.read_text(encoding="utf-8")
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    assert text[begin:end] == table()

@@ -110,10 +110,10 @@ NOTES = "deploy/helm/rescheduler/templates/NOTES.txt"
 
 
 def test_pages_say_which_helm_it_takes_and_where_the_image_comes_from() -> None:
-    for page in said("deploy/README.md", CHART_README, NOTES):
+    for page in said("docs/install/helm.md", CHART_README, NOTES):
         assert "--reset-then-reuse-values" in page
         assert "Helm 3.14 or later" in page
-    for page in said("README.md", "deploy/README.md", CHART_README):
+    for page in said("README.md", "deploy/README.md", "docs/install/index.md", CHART_README):
         (command,) = re.findall(r"helm install rescheduler .*", page)
         assert "--set image.registry=REGISTRY" in command
 

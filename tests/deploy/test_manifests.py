@@ -349,7 +349,10 @@ def test_steering_of_each_served_version_is_applied_by_one_command(name: str) ->
     kustomization = yaml.safe_load((KUSTOMIZE / name / "kustomization.yaml").read_text())
     assert kustomization["kind"] == "Kustomization", "kubectl applies no component by itself"
     assert kustomization["components"] == [ADDONS[name]]
-    assert f"kubectl apply -k deploy/kustomize/{name} " in (ROOT / "deploy/README.md").read_text()
+    assert (
+        f"kubectl apply -k deploy/kustomize/{name} "
+        in (ROOT / "docs/install/steering.md").read_text()
+    )
 
 
 @pytest.mark.parametrize("name", ["steering-policy", "steering-policy-v1beta1", *ADDONS])

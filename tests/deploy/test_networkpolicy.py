@@ -121,7 +121,7 @@ def test_prometheus_is_asked_where_it_is_looked_for_and_scrapes(namespace: str) 
         assert passes("egress", Peer(namespace=namespace), "TCP", port)
         assert passes("egress", Peer(namespace=namespace), "TCP", port, reads_it_too)
     assert passes("ingress", Peer(namespace=namespace), "TCP", 8080)
-    page = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "install" / "kustomize.md").read_text(encoding="utf-8")
     assert f"`{namespace}`" in page
 
 

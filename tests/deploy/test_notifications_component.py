@@ -45,9 +45,8 @@ def test_alertmanager_is_reached() -> None:
 
 
 def test_the_example_of_the_page_can_be_used(tmp_path: Any) -> None:
-    page = (ROOT / "deploy" / "README.md").read_text()
-    section = page.partition("## Messages to people\n")[2].partition("\n## ")[0]
-    example = section.partition("One example of each type")[2]
+    page = (ROOT / "docs" / "install" / "notifications.md").read_text()
+    example = page.partition("One example of each type")[2]
     lines = [line[4:] for line in example.splitlines() if line.startswith("    ")]
     (tmp_path / "notifications.yaml").write_text("\n".join(lines))
     (tmp_path / "spread.yaml").write_text((ROOT / "policies" / "spread.yaml").read_text())
@@ -60,4 +59,4 @@ def test_the_example_of_the_page_can_be_used(tmp_path: Any) -> None:
         "Alertmanager",
     }
     for receiver in made.receivers:
-        assert f"--from-file={receiver.addressFile}" in section
+        assert f"--from-file={receiver.addressFile}" in page

@@ -2,13 +2,33 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 
-_PLACE = re.compile(r"^<!-- generated: ([a-z-]+) -->$", re.MULTILINE)
+from rescheduler.policies.registry import DOCUMENTS
+from tests.docsite.command_pages import commands_part, settings_part
+from tests.docsite.gate_pages import gates_part
+from tests.docsite.monitoring_pages import alerts_part, labels_part, metrics_part
+from tests.docsite.policy_guide import kind_part, policies_part
+from tests.docsite.reading_tables import reading_tables
+from tests.docsite.reason_pages import reasons_part
 
-PARTS: dict[str, Callable[[], str]] = {}
+PLACE = re.compile(r"^<!-- generated: ([A-Za-z-]+) -->$", re.MULTILINE)
+
+PARTS: dict[str, Callable[[], str]] = {
+    **{kind: partial(kind_part, kind) for kind in DOCUMENTS},
+    "policies": policies_part,
+    "readings": reading_tables,
+    "reasons": reasons_part,
+    "metrics": metrics_part,
+    "labels": labels_part,
+    "alerts": alerts_part,
+    "commands": commands_part,
+    "settings": settings_part,
+    "gates": gates_part,
+}
 """What makes each part."""
 
 
 def filled(text: str) -> str:
     """The page with what is generated in its places; a name that nothing makes is a KeyError."""
-    return _PLACE.sub(lambda place: PARTS[place[1]](), text)
+    return PLACE.sub(lambda place: PARTS[place[1]](), text)

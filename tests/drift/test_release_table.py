@@ -1,11 +1,11 @@
-"""The README's table of releases: what the runs gave, written by them."""
+"""The documentation's table of releases: what the runs gave, written by them."""
 
 import re
 from pathlib import Path
 
 from rescheduler.scheduler.config.versions import COMPARED
 from tests.e2e.controlplane.versions import RELEASES, kubernetes
-from tests.e2e.release_table import HEAD, README, Part, read, row, selected, written
+from tests.e2e.release_table import HEAD, PAGE, Part, read, row, selected, written
 
 REPORT = """<testsuites><testsuite>
 <testcase classname="tests.e2e.test_landing" name="a"><properties>
@@ -48,7 +48,7 @@ def test_a_release_is_asked_what_it_has() -> None:
 
 def test_every_release_that_counts_as_compared_can_be_built_and_was_run() -> None:
     assert {version.removeprefix("v") for version in COMPARED.values()} <= set(RELEASES)
-    table = README.read_text(encoding="utf-8").partition(HEAD)[2]
+    table = PAGE.read_text(encoding="utf-8").partition(HEAD)[2]
     for release in COMPARED.values():
         (found,) = re.findall(rf"^\| {release[1:]} \| (\d+) \| ([\d.]+)% \|", table, re.MULTILINE)
         assert int(found[0]) >= 300

@@ -1,7 +1,7 @@
 """`python -m tests.e2e.release_table`: each release of Kubernetes, held against the model.
 
 For every release (or those that are named) it starts control planes of it for the tests of
-landings, steering, rights, gangs and devices, and writes the README's table of what they gave.
+landings, steering, rights, gangs and devices, and writes the page's table of what they gave.
 Ends with 1 where a test failed.
 """
 
@@ -20,7 +20,7 @@ from tests.e2e.controlplane.build import binaries
 from tests.e2e.controlplane.versions import PROGRAMS, RELEASES, kubernetes
 
 ROOT = Path(__file__).parents[2]
-README = ROOT / "README.md"
+PAGE = ROOT / "docs" / "reference" / "versions.md"
 HERE = "tests/e2e"
 HEAD = (
     "| Kubernetes | decisions of its kube-scheduler | where predicted | scores | steering | rights "
@@ -114,7 +114,7 @@ def row(release: str, found: Mapping[str, Part]) -> str:
 
 
 def written(text: str, rows: Mapping[str, str]) -> str:
-    """The README with these lines, by release, in its table; the others stay."""
+    """The page with these lines, by release, in its table; the others stay."""
     before, _, after = text.partition(HEAD)
     kept = {line.split(" ")[1]: line for line in _ROW.findall(after)}
     lines = [line for _, line in sorted({**kept, **rows}.items())]
@@ -133,7 +133,7 @@ def main() -> int:
     )
     parser.add_argument("releases", nargs="*", help=f"of {', '.join(RELEASES)}; all of them")
     parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
-    parser.add_argument("--keep", action="store_true", help="leave the README as it is")
+    parser.add_argument("--keep", action="store_true", help="leave the page as it is")
     options = parser.parse_args()
     rows: dict[str, str] = {}
     failed: list[str] = []
@@ -143,8 +143,8 @@ def main() -> int:
             found = run(release, options.parts, Path(folder))
             rows[release] = row(release, found)
             if not options.keep:  # of each at once: a run takes hours, and may be cut off
-                text = README.read_text(encoding="utf-8")
-                README.write_text(written(text, rows), encoding="utf-8")
+                text = PAGE.read_text(encoding="utf-8")
+                PAGE.write_text(written(text, rows), encoding="utf-8")
             failed += [f"{release} {name}" for part in found.values() for name in part.failed]
     sys.stdout.write(
         "\n".join([HEAD, *rows.values(), *(f"FAILED {failure}" for failure in failed)])

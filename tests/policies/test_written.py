@@ -8,7 +8,6 @@ from click.testing import CliRunner
 from rescheduler.cli.main import program
 from rescheduler.documents.fields import Strict
 from rescheduler.policies.conversion.descheduler_guide import from_descheduler
-from rescheduler.policies.files.guide import guide
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import KINDS
 from rescheduler.runtime.inspecting.testing import find, run
@@ -49,7 +48,6 @@ def test_what_cannot_be_is_refused_where_it_stands(name: str) -> None:
 
 
 def test_the_page_for_users_of_descheduler_names_fields_that_there_are() -> None:
-    assert "(from-descheduler.md)" in guide()
     table = from_descheduler()
     models: dict[str, type[Strict]] = {**KINDS, "Limits": Limits}
     for field, kind in {

@@ -148,7 +148,7 @@ class KubeDeschedulerSpec(Strict):
         list[ProfileName], Field(min_length=1), Becomes("a policy for each of its plugins")
     ]
     deschedulingIntervalSeconds: Annotated[
-        Count | None, Lost("How often it runs is an option: `rescheduler run --every`.")
+        Count | None, Lost("How often it runs is an option: `rescheduler run --every 5m`.")
     ] = None
     evictionLimits: _EvictionLimits | None = None
     profileCustomizations: _Customizations | None = None

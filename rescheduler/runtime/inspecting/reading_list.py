@@ -15,7 +15,7 @@ from rescheduler.policies.own_readings.readings_document import (
 from rescheduler.policies.own_readings.shipped_documents import BUILT_IN, PRESETS, text_of
 from rescheduler.runtime.reading_sources import series_counts
 from rescheduler.runtime.settings import Settings
-from rescheduler.sources.reading_guide import series_of
+from rescheduler.sources.reading_series import series_of
 
 
 @dataclass(frozen=True)

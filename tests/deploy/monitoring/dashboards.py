@@ -102,7 +102,7 @@ OVERVIEW = Dashboard(
         ),
         states(
             "Guards that hold all moves",
-            "1 while the guard holds. REASONS.md of deploy/monitoring says what to do.",
+            "1 while the guard holds. The page of reason codes says what to do.",
             latest("guard_holding", "guard"),
         ),
         panel(
@@ -190,8 +190,7 @@ POLICIES = Dashboard(
         ),
         panel(
             "Pods left alone, by reason",
-            "Candidates that the last plan does not move. REASONS.md of deploy/monitoring says "
-            "what to do.",
+            "Candidates that the last plan does not move. Its page says what a code means.",
             latest("refused", "reason", quiet="refusals are shown only while pods are refused"),
         ),
         panel(

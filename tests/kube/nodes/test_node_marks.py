@@ -5,10 +5,10 @@ import pytest
 from rescheduler.kube.nodes.node_marks import AVOIDED as AVOIDED_MARKS
 from rescheduler.kube.nodes.node_marks import LEAVING as LEAVING_MARKS
 from rescheduler.kube.objects import Condition, Node, ObjectMeta, Taint
-from rescheduler.policies.files.guide import guide
 from rescheduler.policies.limits import Limits
 from tests.cases import every
 from tests.cluster import node
+from tests.docsite.policy_guide import guide
 
 
 def marked(kind: str, name: str, value: str = "") -> Node:

@@ -18,7 +18,6 @@ from rescheduler.model.moves.past_move import PastMove
 from rescheduler.model.moves.plan import ClusterRef, PlannedMove
 from rescheduler.planning.explain.pod import explain_pod
 from rescheduler.planning.plan.planner import plan
-from rescheduler.policies.files.guide import guide
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.files.policy_set import policy_set
 from rescheduler.policies.limits import Limits
@@ -26,6 +25,7 @@ from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.spread.policy import Spread
 from rescheduler.reporting.explain.report import render_explanation
 from tests.cluster import NOW, deployment, node, pod, snapshot
+from tests.docsite.policy_guide import guide
 from tests.fakes.moves import plan_of, planned
 from tests.fakes.stage import Process, Stage, warm
 from tests.planning.full_cluster import index, working_copy
@@ -205,6 +205,8 @@ def test_schema_and_documentation_have_it(more: type[Limits]) -> None:
     assert (
         f"| `movesPerRackAndHour` | whole number from 0 or percentage | `1000` | {text} |" in page
     )
-    assert "- `PAC901` Limit reached: moves in the last hour (`movesPerRackAndHour`)." in page
+    assert (
+        "(reasons.md#pac901) Limit reached: moves in the last hour (`movesPerRackAndHour`)." in page
+    )
     reached = "Limit reached: moves in the last `cyclePeriod` and in this plan"
-    assert f"- `PAC902` {reached} (`movesPerTeam`)." in page
+    assert f"(reasons.md#pac902) {reached} (`movesPerTeam`)." in page

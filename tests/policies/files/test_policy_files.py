@@ -8,7 +8,6 @@ import pytest
 
 from rescheduler.documents.envelope import to_document
 from rescheduler.documents.strict_yaml import read
-from rescheduler.policies.files.guide import guide
 from rescheduler.policies.files.json_schema import json_schema
 from rescheduler.policies.limits import Limits
 from rescheduler.policies.registry import DOCUMENTS, KINDS
@@ -16,7 +15,6 @@ from rescheduler.runtime.inspecting.testing import run
 from rescheduler.scheduler.config.default_profile import default_profiles
 from rescheduler.scheduler.config.scheduler_profile import declared_profiles
 from rescheduler.sources.policy_files import load_policies
-from rescheduler.sources.reading_guide import reading_guide
 
 FOLDER = Path(__file__).parents[3] / "policies"
 TESTS = sorted(FOLDER.rglob("*_test.yaml"))
@@ -113,11 +111,3 @@ def test_defaults_in_the_schema_are_what_operators_write() -> None:
     }
     assert written["Utilization"]["window"] == "5m"
     assert written["Limits"] == to_document(Limits())["spec"]
-
-
-def test_the_guide_is_fresh() -> None:
-    assert (FOLDER / "README.md").read_text() == f"{guide()}\n{reading_guide()}", (
-        "write it again: python -c 'from rescheduler.policies.files.guide import guide; "
-        "from rescheduler.sources.reading_guide import reading_guide; "
-        'print(guide(), reading_guide(), sep="\\n", end="")\' > policies/README.md'
-    )

@@ -1,15 +1,14 @@
-"""The guide to all readings, written from their documents so that it cannot be wrong."""
+"""The tables of all readings, written from their documents so that they cannot be wrong."""
 
 from collections.abc import Iterable, Iterator
 
-from rescheduler.documents.promql import selectors
-from rescheduler.policies.own_readings.definition import OwnReading
 from rescheduler.policies.own_readings.readings_document import (
     ReadingsDocument,
     built_in,
     preset_of,
 )
 from rescheduler.policies.own_readings.shipped_documents import PRESETS
+from rescheduler.sources.reading_series import series_of
 
 _INTRODUCTION = """\
 ## Built-in readings
@@ -22,7 +21,7 @@ What is absent stays absent. Of several series in a row the first that a node ha
 next completes what it lacks. `--prometheus-selector` adds its matchers to every selector.
 
 Traffic between pods (`pair.traffic`) and distances (`pair.distance`) are queries of your own: see
-[Locality](#locality).
+[Locality](locality.md).
 """
 
 _PRESETS = """\
@@ -34,8 +33,8 @@ for the nodes that offer the devices, and for the pods that ask for them.
 """
 
 
-def reading_guide() -> str:
-    """The part of policies/README.md about readings."""
+def reading_tables() -> str:
+    """What each reading is, exporter by exporter."""
     parts = [_INTRODUCTION, *_tables(built_in()), _PRESETS, *_tables(map(preset_of, PRESETS))]
     return "\n".join(parts).rstrip() + "\n"
 
@@ -49,9 +48,3 @@ def _tables(documents: Iterable[ReadingsDocument]) -> Iterator[str]:
             series = "<br>".join(f"`{one}`" for one in series_of(own))
             yield f"| `{name}` | {own.unit} | {series} | {needs} |"
         yield ""
-
-
-def series_of(own: OwnReading) -> list[str]:
-    """The names of all series that a definition reads, in the order of its queries."""
-    names = [selector.partition("{")[0] for query in own.queries for selector in selectors(query)]
-    return list(dict.fromkeys(name for name in names if name))

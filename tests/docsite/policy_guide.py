@@ -1,6 +1,8 @@
 """The guide to all policy kinds, written from their models so that it cannot be wrong."""
 
 import inspect
+import re
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -19,13 +21,6 @@ from rescheduler.policies.registry import DOCUMENTS
 from rescheduler.policies.worked_example import Worked
 
 _INTRODUCTION = """\
-# Policies
-
-What the rescheduler wants, in YAML. `rescheduler check PATH` reports every mistake with its line,
-and `rescheduler schema` writes [schema.json](schema.json), from which editors complete and check.
-Each file here has a sibling `*_test.yaml` that shows what it does to small clusters, and
-`rescheduler test PATH` checks that it does. `gallery/` has ready sets, from cautious to bold.
-
 Every document has `apiVersion: rescheduler.io/v1alpha1`, a `kind`, `metadata.name` (unique among
 all policies) and a `spec`. `metadata.labels` and `metadata.annotations` are free for owners.
 Unknown fields, repeated keys, anchors and tags are errors. Only `true` and `false` are booleans;
@@ -34,8 +29,6 @@ Unknown fields, repeated keys, anchors and tags are errors. Only `true` and `fal
 is left out of a `match` or of `nodes`; as there, all that it gives must hold.
 
 The unit of every cost is one badly placed pod, so weights mean the same in every kind.
-
-This page is generated from the models; change it there.
 """
 
 _MARKS = """\
@@ -49,16 +42,16 @@ tell of health (`StorageReady`), and taints such as `example.com/draining`. On b
 kured a taint (`--prefer-no-schedule-taint=weave.works/kured-node-reboot:PreferNoSchedule`) or
 `--annotate-nodes=true`: otherwise it marks a node only once it drains it."""
 
-_OF_DESCHEDULER = """\
-## Coming from descheduler
-
-`rescheduler convert descheduler FILE` writes policies and Limits that say what a file of
-descheduler says. [from-descheduler.md](from-descheduler.md) has all plugins and their arguments.
-"""
-
 _COMMON = "Fields of every policy"
 _HEAD = ("| field | value | default | meaning |", "|---|---|---|---|")
 
+_ANCHOR = re.compile(r"(?<=\]\()#([\w-]+)(?=\))")
+_REFERENCE = re.compile(r'"#/definitions/(\w+)"')
+_ELSEWHERE = {
+    "built-in-readings": "readings.md",
+    "presets": "readings.md",
+    "marks-of-nodes": "limits.md",
+}
 _CLASSES = {
     DURATION_PATTERN: "duration",
     POSITIVE_DURATION_PATTERN: "duration above 0",
@@ -76,31 +69,88 @@ _TYPES = {
 
 
 def guide() -> str:
-    """The text of policies/README.md."""
+    """The text of all pages about documents of policies."""
+    return "\n".join([policies_part(), *map(kind_part, DOCUMENTS)])
+
+
+def page_of_anchor(anchor: str) -> str:
+    """The page of the reference that has a section of this name, as a link from its folder."""
+    pages = {kind.lower(): f"{kind.lower()}.md" for kind in DOCUMENTS}
+    if anchor in pages:
+        return pages[anchor]
+    owners = {name.lower(): kinds for name, kinds in _kinds_of_definitions().items()}
+    kinds = owners.get(anchor, set())
+    page = pages[next(iter(kinds)).lower()] if len(kinds) == 1 else _ELSEWHERE.get(anchor)
+    return f"{page or 'policies.md'}#{anchor}"
+
+
+def policies_part() -> str:
+    """What holds for all kinds: their common fields, and what several of them are made of."""
+    common = _common_rows(json_schema()["definitions"])
+    shared = [name for name, kinds in _kinds_of_definitions().items() if len(kinds) != 1]
+    parts = [_INTRODUCTION, f"## {_COMMON}", "", *_HEAD, *common, ""]
+    return _with_pages([*parts, *_sections_of(shared)])
+
+
+def kind_part(kind: str) -> str:
+    """What a document of a kind may say, what it charges, and its reason codes."""
     definitions = json_schema()["definitions"]
+    model = DOCUMENTS[kind]
+    common = _common_rows(definitions) if issubclass(model, Policy) else []
+    rows = [row for row in _rows(definitions[kind]) if row not in common]
+    link = f"policies.md#{_COMMON.lower().replace(' ', '-')}"
+    beside = [f"Beside the [{_COMMON.lower()}]({link}):", ""] if common else []
+    parts = [inspect.cleandoc(model.__doc__ or ""), "", "## Fields", "", *beside, *_HEAD, *rows, ""]
+    worked: tuple[Worked, ...] = getattr(model, "examples", ())
+    parts += ["## What it charges, in numbers", ""] if worked else []
+    parts += [line for example in worked for line in example.markdown()]
+    parts += _known_marks() if kind == "Limits" else []
+    families: tuple[str, ...] = getattr(model, "codes", ())
+    codes = [code for family in families for code in CATALOG if code.startswith(family)]
+    parts += ["## Reason codes", ""] if codes else []
+    parts += [f"- [`{code}`](reasons.md#{code.lower()}) {CATALOG[code].sentence}" for code in codes]
+    own = [name for name, kinds in _kinds_of_definitions().items() if kinds == {kind}]
+    return _with_pages([*parts, "", *_sections_of(own)])
+
+
+def _with_pages(parts: list[str]) -> str:
+    """The lines, in which a link to a section leads to the page that has it."""
+    text = "\n".join(parts).rstrip() + "\n"
+    return _ANCHOR.sub(lambda link: page_of_anchor(link[1]), text)
+
+
+def _common_rows(definitions: dict[str, Any]) -> list[str]:
     kinds = [kind for kind, model in DOCUMENTS.items() if issubclass(model, Policy)]
     common = set.intersection(*(set(_rows(definitions[kind])) for kind in kinds))
-    shared = [row for row in _rows(definitions[kinds[0]]) if row in common]
-    parts = [_INTRODUCTION, f"## {_COMMON}", "", *_HEAD, *shared, ""]
-    for kind, model in DOCUMENTS.items():
-        file = f"{kind.lower()}.yaml"
-        own = [row for row in _rows(definitions[kind]) if row not in common]
-        parts += _section(kind, model.__doc__, own, shares=kind in kinds)
-        worked: tuple[Worked, ...] = getattr(model, "examples", ())
-        parts += ["What it charges, in numbers:", ""] if worked else []
-        parts += [line for example in worked for line in example.markdown()]
-        parts += [f"Example: [{file}]({file})", ""]
-        families: tuple[str, ...] = getattr(model, "codes", ())
-        codes = [code for family in families for code in CATALOG if code.startswith(family)]
-        if codes:
-            parts += ["Reason codes:", ""]
-            parts += [f"- `{code}` {CATALOG[code].sentence}" for code in codes]
-            parts.append("")
-    parts += [*_known_marks(), _OF_DESCHEDULER]
-    for name, definition in definitions.items():
-        if name not in DOCUMENTS:
-            parts += _section(name, definition["description"], _rows(definition), shares=False)
-    return "\n".join(parts).rstrip() + "\n"
+    return [row for row in _rows(definitions[kinds[0]]) if row in common]
+
+
+def _sections_of(names: list[str]) -> list[str]:
+    definitions = json_schema()["definitions"]
+    parts: list[str] = []
+    for name in names:
+        text = inspect.cleandoc(definitions[name]["description"])
+        parts += [f"## {name}", "", text, "", *_HEAD, *_rows(definitions[name]), ""]
+    return parts
+
+
+@cache
+def _kinds_of_definitions() -> dict[str, set[str]]:
+    """Of each part of a document, which kinds have it."""
+    definitions = json_schema()["definitions"]
+    uses = {
+        name: {match[1] for match in _REFERENCE.finditer(msgspec.json.encode(schema).decode())}
+        for name, schema in definitions.items()
+    }
+    owners: dict[str, set[str]] = {name: set() for name in definitions if name not in DOCUMENTS}
+    for kind in DOCUMENTS:
+        waiting = [*uses[kind]]
+        while waiting:
+            name = waiting.pop()
+            if kind not in owners[name]:
+                owners[name].add(kind)
+                waiting += uses[name]
+    return owners
 
 
 def _known_marks() -> list[str]:
@@ -112,12 +162,6 @@ def _known_marks() -> list[str]:
             marks = ", ".join(f"`{mark.text}`" for mark in known_marks(lines))
             parts.append(f"| {who} | {what} | {marks} |")
     return [*parts, ""]
-
-
-def _section(name: str, text: str | None, rows: list[str], *, shares: bool) -> list[str]:
-    link = _COMMON.lower().replace(" ", "-")
-    beside = [f"Beside the [{_COMMON.lower()}](#{link}):", ""] if shares else []
-    return [f"## {name}", "", inspect.cleandoc(text or ""), "", *beside, *_HEAD, *rows, ""]
 
 
 def _rows(schema: dict[str, Any]) -> list[str]:

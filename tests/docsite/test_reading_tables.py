@@ -1,4 +1,4 @@
-"""The guide has the series of every reading."""
+"""The tables have the series of every reading."""
 
 import re
 
@@ -10,7 +10,8 @@ from rescheduler.policies.own_readings.readings_document import (
     preset_of,
 )
 from rescheduler.policies.own_readings.shipped_documents import PRESETS
-from rescheduler.sources.reading_guide import reading_guide, series_of
+from rescheduler.sources.reading_series import series_of
+from tests.docsite.reading_tables import reading_tables
 
 DOCUMENTS = (*built_in(), *map(preset_of, PRESETS))
 
@@ -23,7 +24,7 @@ def test_every_document_says_what_it_reads(document: ReadingsDocument) -> None:
 
 
 def test_readings_are_in_the_table() -> None:
-    text = reading_guide()
+    text = reading_tables()
     rows = [line for line in text.splitlines() if line.startswith("| `")]
     assert re.findall(r"^\| `([^`]+)` \|", "\n".join(rows), re.MULTILINE) == [
         name for document in DOCUMENTS for name in document.readings

@@ -1,4 +1,4 @@
-"""The demo of the README is what is printed."""
+"""The demo of the documentation is what is printed."""
 
 from pathlib import Path
 
@@ -10,10 +10,10 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/recordings"
 
 
-def test_the_demo_of_the_readme_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_demo_is_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
-    readme = (ROOT / "README.md").read_text().partition("\n## The demo\n")[2]
-    shown = [line[4:] for line in readme.partition("\n## ")[0].splitlines() if line[:4] == "    "]
+    page = (ROOT / "docs/start.md").read_text().partition("\n## The demo\n")[2]
+    shown = [line[4:] for line in page.partition("\n## ")[0].splitlines() if line[:4] == "    "]
     demo = shown[: shown.index(". .venv/bin/activate")]
     result = call(
         "plan",
