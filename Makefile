@@ -178,6 +178,9 @@ $(WRITING): requirements-docs.lock $(READY)
 site: $(WRITING) ## build the documentation site into out/site, and see that its links lead somewhere and nothing is loaded from elsewhere
 	$(BIN)/python -m tests.docsite
 
+screenshot: $(READY) ## draw the demo's page again for the README, docs/images/plan.png (Chromium)
+	$(BIN)/python -m tests.docsite.screenshot
+
 release-dry-run: $(READY) ## make all of a release in dist/ and verify it, publishing nothing; WITHOUT=image leaves a part out, IMAGE=FILE is the tested image
 	$(BIN)/python -m tests.release $(addprefix --without ,$(WITHOUT)) $(addprefix --image ,$(IMAGE))
 

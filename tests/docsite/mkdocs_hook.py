@@ -11,6 +11,7 @@ from mkdocs.structure.pages import Page
 from tests.docsite.generated import filled
 from tests.docsite.index_for_machines import llms_text
 from tests.docsite.navigation import expanded
+from tests.docsite.page_tables import with_columns
 from tests.docsite.paths import DOCS, SOURCE, mounted_pages, source_of, with_links
 
 
@@ -38,6 +39,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill what is generated, and let links lead to pages."""
     return with_links(page.file.src_uri, filled(markdown))
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Let each cell of a table say its column, for phones."""
+    return with_columns(html)
 
 
 def on_page_context(context: Any, page: Page, **_: Any) -> Any:

@@ -4,7 +4,7 @@ import posixpath
 import re
 from pathlib import Path
 
-from tests.deploy.monitoring.objects import PROJECT
+from tests.release.artifacts import PROJECT
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -32,7 +32,7 @@ class BrokenLink(Exception):
 
 def mounted_pages() -> dict[str, Path]:
     """The pages that are kept elsewhere, by their path in the site."""
-    pages = {}
+    pages: dict[str, Path] = {}
     for source, page in MOUNTED.items():
         if source.endswith("/"):
             pages |= {f"{page}{path.name}": path for path in sorted((ROOT / source).glob("*.md"))}

@@ -52,7 +52,7 @@ def reasons_part() -> str:
     links = [f"[{family}](#{family.lower()})" for family in FAMILIES]
     parts = [f"Families: {', '.join(links)}.", ""]
     for family, title in FAMILIES.items():
-        parts += [f"## {family}: {title} {{ #{family.lower()} }}", ""]
+        parts += [f"## {title} ({family}) {{ #{family.lower()} }}", ""]
         for reason in by_family[family]:
             parts += _section(reason)
     return "\n".join(parts)

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.cases import every
+from tests.docsite.examples import pages
 from tests.docsite.generated import PARTS, PLACE, filled
 from tests.docsite.index_for_machines import llms_text, summary_of
 from tests.docsite.navigation import expanded, pages_in
+from tests.docsite.page_tables import with_columns
 from tests.docsite.paths import DOCS, ROOT, BrokenLink, link_from, mounted_pages, with_links
 from tests.docsite.reason_pages import EXAMPLES, FAMILIES, reasons, reasons_part
 
@@ -96,3 +98,16 @@ def test_the_readme_can_be_read_at_once() -> None:
 def test_a_picture_of_the_page_is_small_enough() -> None:
     for picture in (DOCS / "images").glob("*.png"):
         assert picture.stat().st_size <= 200_000, Path(picture).name
+
+
+def test_a_cell_says_its_column_where_there_is_no_head() -> None:
+    page = "<table><tr><th>a</th><th><b>b</b></th></tr><tr><td>1</td><td x>2</td></tr></table><td>"
+    cells = '<td data-column="a">1</td><td data-column="b" x>2</td></tr></table><td>'
+    assert with_columns(page).endswith(cells)
+
+
+@every({str(page.relative_to(ROOT)): (page,) for page in pages()})
+def test_links_between_files_of_the_repository_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"`[^`\n]*`", "", page.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#\s]+)", prose):
+        assert (page.parent / target).exists(), target

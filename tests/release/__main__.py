@@ -17,7 +17,7 @@ from tempfile import TemporaryDirectory
 
 from tests.e2e.controlplane.build import BuildError
 from tests.release.artifacts import ROOT, Artifacts, ReleaseFault
-from tests.release.deployments import NotThere, make_chart, make_image, make_install
+from tests.release.deployments import NotThere, make_chart, make_image, make_install, make_site
 from tests.release.environments import Environment
 from tests.release.image_materials import make_image_materials
 from tests.release.krew_trial import try_with_krew
@@ -78,6 +78,7 @@ def parts(
         Part("image", use_image),
         Part("install.yaml", lambda: make_install(artifacts)),
         Part("chart", lambda: make_chart(artifacts)),
+        Part("site", make_site),
         Part("provenance", lambda: make_provenance(artifacts, files(), began)),
         Part("signature", lambda: sign_files(artifacts, files())),
     ]

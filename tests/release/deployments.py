@@ -98,6 +98,12 @@ def _build_image() -> Path:
     return archive
 
 
+def make_site() -> str:
+    """The documentation site, which is published as pages and is no file of the release."""
+    _need_target("site")
+    return run_command("make", "site", folder=ROOT).splitlines()[-1]
+
+
 def _with_changes(artifacts: Artifacts, folder: Path) -> Path:
     """A copy of the chart that says what has changed in this version."""
     chart = Path(shutil.copytree(CHART, folder / "rescheduler"))
