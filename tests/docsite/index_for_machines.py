@@ -13,7 +13,7 @@ def summary_of(text: str) -> str:
     for block in re.split(r"\n\s*\n", prose)[1:]:
         if block[:1].isalnum() or block[:1] in "`*[":
             words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(block.split()))
-            return re.split(r"(?<=[.:])\s", words)[0].rstrip(":")
+            return re.split(r"(?<=\.)\s", words)[0].rstrip(":")
     return ""
 
 

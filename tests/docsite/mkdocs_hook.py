@@ -13,6 +13,7 @@ from tests.docsite.index_for_machines import llms_text
 from tests.docsite.navigation import expanded
 from tests.docsite.page_tables import with_columns
 from tests.docsite.paths import DOCS, SOURCE, mounted_pages, source_of, with_links
+from tests.docsite.reason_pages import with_reasons
 
 
 def page_texts() -> dict[str, str]:
@@ -38,7 +39,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Fill what is generated, and let links lead to pages."""
-    return with_links(page.file.src_uri, filled(markdown))
+    place = page.file.src_uri
+    return with_reasons(place, with_links(place, filled(markdown)))
 
 
 def on_page_content(html: str, **_: Any) -> str:

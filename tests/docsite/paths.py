@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from tests.release.artifacts import PROJECT
@@ -79,5 +80,10 @@ def with_links(page: str, text: str) -> str:
     def rewritten(prose: str) -> str:
         return _LINK.sub(lambda link: link_from(page, link[1]) + (link[2] or ""), prose)
 
+    return change_prose(text, rewritten)
+
+
+def change_prose(text: str, change: Callable[[str], str]) -> str:
+    """The text of a page with all changed that is no code."""
     parts = _CODE.split(text)
-    return "".join(part if index % 2 else rewritten(part) for index, part in enumerate(parts))
+    return "".join(part if index % 2 else change(part) for index, part in enumerate(parts))

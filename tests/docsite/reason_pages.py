@@ -1,15 +1,20 @@
 """The page of reason codes: what each means, what to do, and what the program says with it."""
 
+import posixpath
+import re
+
 import yaml
 
 from rescheduler.model.reasons import _ALL, ReasonCode
 from rescheduler.policies.limits import Limits
-from tests.docsite.paths import DOCS
+from tests.docsite.paths import DOCS, change_prose
 
 EXAMPLES: dict[str, str] = yaml.safe_load(
     (DOCS / "reference" / "reason-examples.yaml").read_text(encoding="utf-8")
 )
 
+_NAMED = re.compile(r"(?<![\[\w#/.-])[A-Z]{3}\d{3}(?![\w\]./])(?![^\[\n]*\]\()")
+"""A code in prose: in no link, no anchor and no longer name."""
 FAMILIES = {
     "ELG": "Eligibility: may this pod be moved at all?",
     "BUD": "Budgets of others",
@@ -56,6 +61,18 @@ def reasons_part() -> str:
         for reason in by_family[family]:
             parts += _section(reason)
     return "\n".join(parts)
+
+
+def with_reasons(page: str, text: str) -> str:
+    """The text of a page, in which each code that is named in prose leads to what it means."""
+    place = posixpath.relpath("reference/reasons.md", posixpath.dirname(page) or ".")
+    codes = reasons()
+
+    def linked(code: re.Match[str]) -> str:
+        return f"[{code[0]}]({place}#{code[0].lower()})" if code[0] in codes else code[0]
+
+    own = page == "reference/reasons.md"
+    return text if own else change_prose(text, lambda prose: _NAMED.sub(linked, prose))
 
 
 def _section(reason: ReasonCode) -> list[str]:

@@ -15,7 +15,7 @@ from tests.docsite.index_for_machines import llms_text, summary_of
 from tests.docsite.navigation import expanded, pages_in
 from tests.docsite.page_tables import with_columns
 from tests.docsite.paths import DOCS, ROOT, BrokenLink, link_from, mounted_pages, with_links
-from tests.docsite.reason_pages import EXAMPLES, FAMILIES, reasons, reasons_part
+from tests.docsite.reason_pages import EXAMPLES, FAMILIES, reasons, reasons_part, with_reasons
 
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in DOCS.rglob("*.md")} | mounted_pages()
 TEXTS = {page: path.read_text(encoding="utf-8") for page, path in PAGES.items()}
@@ -48,6 +48,15 @@ def test_a_link_is_written_as_it_is_in_the_repository() -> None:
     assert with_links("index.md", "`[a](b.md)` [c](https://d)") == "`[a](b.md)` [c](https://d)"
     with pytest.raises(BrokenLink, match=r"docs/index.md links to gone.md"):
         link_from("index.md", "gone.md")
+
+
+def test_a_code_in_prose_leads_to_what_it_means() -> None:
+    linked = "[RDG001](../reference/reasons.md#rdg001)"
+    assert with_reasons("install/a.md", "See (RDG001), `RDG001`, ABC001.") == (
+        f"See ({linked}), `RDG001`, ABC001."
+    )
+    for text in ("[RDG001](x)", "[see RDG001 here](x)", "a.md#RDG001"):
+        assert with_reasons("a.md", text) == text
 
 
 def test_a_folder_of_the_navigation_stands_for_its_pages() -> None:
