@@ -1,5 +1,6 @@
 """What the pages show can be copied: commands are parsed, and documents are checked."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.cases import every
 from tests.docsite.examples import commands_of, documents_of, pages
 from tests.docsite.paths import ROOT
 
+_BEGINS = re.compile(r"\s*apiVersion: rescheduler\.io/")
 PAGES = {str(page.relative_to(ROOT)): (page,) for page in pages()}
 
 
@@ -63,6 +65,14 @@ def test_every_document_of_a_page_is_accepted(name: str, tmp_path: Path) -> None
             if set(kinds) <= {"Limits", "Readings", "Scheduler", "Notifications"}:
                 (folder / "policy.yaml").write_text((ROOT / "policies/spread.yaml").read_text())
             assert load_policies(folder).policies
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_document_of_a_page_stands_in_a_block_of_code(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    shown = [line for _, code in documents_of(text) for line in code.splitlines()]
+    beginnings = [line.strip() for line in text.splitlines() if _BEGINS.match(line)]
+    assert sum(bool(_BEGINS.match(line)) for line in shown) == len(beginnings)
 
 
 @every(
